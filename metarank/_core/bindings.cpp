@@ -1,0 +1,28 @@
+// The module: every kernel family adds its functions.
+#include "bindings.h"
+
+namespace {
+
+bool python_interrupted() {
+  nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) {
+    PyErr_Clear();
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "Compiled kernels of metarank: arrays and numbers in, arrays and numbers out.";
+  metarank::interrupt_check().store(&python_interrupted);
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const metarank::Interrupted&) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
+  metarank::bind_hashing(m);
+}

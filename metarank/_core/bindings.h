@@ -1,0 +1,61 @@
+// What the binding files share: array types that refuse a wrong dtype, rank or
+// layout without copying, and helpers that hand a vector's memory to NumPy.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel.h"
+
+namespace nb = nanobind;
+
+namespace metarank {
+
+// Read-only inputs.
+template <typename T>
+using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Written in place by the kernel.
+template <typename T>
+using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <typename T>
+using Array2 = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+
+// A NumPy array that owns the vector's memory; no copy.
+template <typename T>
+Array1<T> to_numpy(std::vector<T>&& values) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array1<T>(owned->data(), {owned->size()}, owner);
+}
+
+template <typename T>
+Array2<T> to_numpy(std::vector<T>&& values, std::size_t rows, std::size_t cols) {
+  auto* owned = new std::vector<T>(std::move(values));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array2<T>(owned->data(), {rows, cols}, owner);
+}
+
+inline void require(bool ok, const std::string& message) {
+  if (!ok) throw std::invalid_argument(message);
+}
+
+// One function a kernel family, defined in its own .cpp file.
+void bind_hashing(nb::module_& m);
+
+}  // namespace metarank

@@ -1,0 +1,175 @@
+"""`Candidates`: the (instance, label) pairs to be ranked, by instance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs (instance, label) in CSR order, with the scores of whoever proposed them.
+
+    Parameters
+    ----------
+    indptr : int64 array (n + 1,)
+        Row i owns the pairs ``indptr[i]:indptr[i + 1]``.
+    labels : int32 array (m,)
+        Label ids, ascending and distinct within a row.
+    n_labels : int
+        Size L of the label set; every id is below it.
+    scores : mapping of name to float32 array (m,)
+        Evidence by source; the first key is the final score. May be empty.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe n rows of ascending, distinct ids in [0, L).
+
+    Examples
+    --------
+    >>> c = Candidates.all_labels(2, 3)
+    >>> c.labels
+    array([0, 1, 2, 0, 1, 2], dtype=int32)
+    >>> c.n_rows, c.n_pairs
+    (2, 6)
+    """
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    n_labels: int
+    scores: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        indptr = np.ascontiguousarray(self.indptr, dtype=np.int64)
+        labels = np.ascontiguousarray(self.labels, dtype=np.int32)
+        if indptr.ndim != 1 or len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(labels):
+            raise ValueError(
+                "candidates.indptr must start at 0 and end at the number of pairs, "
+                f"got {len(indptr)} entries for {len(labels)} pairs"
+            )
+        if np.any(np.diff(indptr) < 0):
+            raise ValueError("candidates.indptr must not decrease")
+        if len(labels):
+            if labels.min() < 0 or labels.max() >= self.n_labels:
+                raise ValueError(
+                    f"candidates.labels must lie in [0, {self.n_labels}), "
+                    f"got {labels.min()} to {labels.max()}"
+                )
+            row_starts = np.zeros(len(labels), bool)
+            row_starts[indptr[:-1][indptr[:-1] < len(labels)]] = True
+            if np.any((np.diff(labels) <= 0) & ~row_starts[1:]):
+                raise ValueError("candidates.labels must be ascending and distinct within a row")
+        scores = {k: np.ascontiguousarray(v, dtype=np.float32) for k, v in self.scores.items()}
+        for name, values in scores.items():
+            if values.shape != labels.shape:
+                raise ValueError(f"candidates.scores[{name!r}] must have shape {labels.shape}, got {values.shape}")
+        object.__setattr__(self, "indptr", indptr)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "scores", scores)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.labels)
+
+    @property
+    def row_of_pair(self) -> np.ndarray:
+        """int64 array (m,): the row each pair belongs to."""
+        return np.repeat(np.arange(self.n_rows, dtype=np.int64), np.diff(self.indptr))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every row holds all L labels."""
+        return self.n_pairs == self.n_rows * self.n_labels
+
+    @classmethod
+    def all_labels(cls, n_rows: int, n_labels: int) -> Candidates:
+        """Every label for every row."""
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * n_labels
+        return cls(indptr, np.tile(np.arange(n_labels, dtype=np.int32), n_rows), n_labels)
+
+    @classmethod
+    def from_csr(cls, scores: sp.csr_matrix, name: str = "score") -> Candidates:
+        """The stored entries of a CSR matrix (n, L), explicit zeros included, with their values as scores."""
+        s = sp.csr_matrix(scores)
+        if not s.has_sorted_indices:
+            s = s.sorted_indices()
+        return cls(s.indptr, s.indices, s.shape[1], {name: s.data})
+
+    def to_csr(self, values: np.ndarray | None = None) -> sp.csr_matrix:
+        """CSR (n, L) of `values`, or of the final score; pairs with value 0 stay stored."""
+        if values is None:
+            if not self.scores:
+                raise ValueError("these candidates carry no scores; pass values")
+            values = next(iter(self.scores.values()))
+        out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=np.asarray(values).dtype)
+        out.data, out.indices, out.indptr = np.asarray(values), self.labels, self.indptr
+        out.has_sorted_indices = out.has_canonical_format = True
+        return out
+
+    def rows(self, index: np.ndarray | slice) -> Candidates:
+        """The candidates of some rows, in the given order."""
+        index = np.arange(self.n_rows)[index]
+        counts = np.diff(self.indptr)[index]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        pairs = np.repeat(self.indptr[:-1][index] - indptr[:-1], counts) + np.arange(indptr[-1])
+        return Candidates(indptr, self.labels[pairs], self.n_labels, {k: v[pairs] for k, v in self.scores.items()})
+
+    def union(self, other: Candidates) -> Candidates:
+        """Pairs of either; a score missing on one side is the smallest value of that source in the row, or 0."""
+        if (self.n_rows, self.n_labels) != (other.n_rows, other.n_labels):
+            raise ValueError(
+                f"candidates to unite must agree in rows and labels, got {(self.n_rows, self.n_labels)} "
+                f"and {(other.n_rows, other.n_labels)}"
+            )
+        keys = [c.row_of_pair * self.n_labels + c.labels for c in (self, other)]
+        merged = np.union1d(*keys)
+        row = merged // self.n_labels
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=self.n_rows))])
+        scores: dict[str, np.ndarray] = {}
+        for part, key in zip((self, other), keys):
+            at = np.searchsorted(merged, key)
+            for name, values in part.scores.items():
+                floor = np.zeros(self.n_rows, np.float32)
+                filled = np.diff(part.indptr) > 0
+                if filled.any():
+                    floor[filled] = np.minimum.reduceat(values, part.indptr[:-1][filled])
+                column = scores.get(name, floor[row])
+                column = column.copy()
+                column[at] = values
+                scores[name] = column
+        return Candidates(indptr, (merged % self.n_labels).astype(np.int32), self.n_labels, scores)
+
+    def recall(self, Y: sp.csr_matrix) -> float:
+        """Share of the relevant pairs of `Y` (n, L) that are among the candidates; 1.0 if there are none."""
+        Y = sp.csr_matrix(Y)
+        if Y.shape != (self.n_rows, self.n_labels):
+            raise ValueError(f"Y must have shape {(self.n_rows, self.n_labels)}, got {Y.shape}")
+        relevant = Y > 0
+        total = relevant.nnz
+        if total == 0:
+            return 1.0
+        found = self.to_csr(np.ones(self.n_pairs, np.float32)).multiply(relevant)
+        return float(found.sum() / total)
+
+    def top(self, k: int) -> Candidates:
+        """The k best of each row by the final score; ties go to the smaller label id."""
+        if k < 1:
+            raise ValueError(f"k must be positive, got {k}")
+        if not self.scores:
+            raise ValueError("these candidates carry no scores to choose the top by")
+        score = next(iter(self.scores.values()))
+        row = self.row_of_pair
+        order = np.lexsort((self.labels, -score.astype(np.float64), row))
+        rank = np.empty(self.n_pairs, np.int64)
+        rank[order] = np.arange(self.n_pairs) - self.indptr[row[order]]
+        keep = rank < k
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=self.n_rows))])
+        return Candidates(indptr, self.labels[keep], self.n_labels, {n: v[keep] for n, v in self.scores.items()})

@@ -1,0 +1,50 @@
+"""`LabelScorer`: the one protocol of every source of evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from metarank.candidates import Candidates
+from metarank.view import View
+
+Features = np.ndarray | sp.csr_matrix
+
+
+class LabelScorer(BaseEstimator):
+    """Evidence for pairs (instance, label): fit on a View, score any pair.
+
+    A subclass stores its parameters in ``__init__`` (keyword only), learns in
+    `fit` and answers `score` with named columns. To be saved with a model it
+    also implements `get_state` and `from_state` (numbers, strings, lists, dicts,
+    NumPy arrays and CSR matrices; no other objects) and is registered by
+    `metarank.persist.register`.
+
+    The columns of training rows come from scorers fitted on Views without the
+    rows' fold; `metarank.crossfit` sees to that. A scorer that knows those
+    scores in closed form implements `score_held_out` as a shortcut.
+    """
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
+        """Learn from the rows of the View. Returns self."""
+        raise TypeError(f"{type(self).__name__} must implement fit")
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Named float32 columns (m,), finite, one value a pair; rows of X are rows of `candidates`.
+
+        The value of a pair depends on its own row of X and its label only: not on the
+        other rows of the batch, nor on `n_jobs`.
+        """
+        raise TypeError(f"{type(self).__name__} must implement score")
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs to answer `score` again."""
+        raise TypeError(f"{type(self).__name__} must implement get_state to be saved")
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LabelScorer:
+        """The inverse of `get_state`."""
+        raise TypeError(f"{cls.__name__} must implement from_state to be loaded")

@@ -1,0 +1,164 @@
+"""`View`: the training rows a scorer may see.
+
+Every part reaches labels through a View only. A training row is described by a
+View that does not contain it, a new row by the View of all rows, so that no
+label can leak into the description of its own row.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+
+T = TypeVar("T")
+
+
+def fold_of_rows(n: int, n_folds: int, seed: int) -> np.ndarray:
+    """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
+
+    Examples
+    --------
+    >>> fold_of_rows(6, 3, seed=0).shape
+    (6,)
+    """
+    return _core.fold_of_rows(n, n_folds, seed)
+
+
+class TrainingSet:
+    """What all Views of one fit share: X, Y, the fold map, and label-free state built once.
+
+    Parameters
+    ----------
+    X : float32 ndarray (n, d), C-contiguous, or canonical float32 CSR
+    Y : canonical float32 CSR (n, L), values > 0
+    fold : int32 array (n,)
+        Fold of each row.
+    seed : int
+    label_names : list of str or None
+    label_text : float32 CSR (L, d) or None
+        The labels' names in the feature space of X (one row a label), where names are known.
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray | sp.csr_matrix,
+        Y: sp.csr_matrix,
+        fold: np.ndarray,
+        *,
+        seed: int = 0,
+        label_names: list[str] | None = None,
+        label_text: sp.csr_matrix | None = None,
+    ) -> None:
+        self.X = X
+        self.Y = Y
+        self.fold = np.ascontiguousarray(fold, np.int32)
+        self.n_folds = int(self.fold.max()) + 1 if len(self.fold) else 1
+        self.seed = seed
+        self.label_names = label_names
+        self.label_text = label_text
+        self._shared: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
+        """State built once from the features of all rows, under a name. `build` is given X, never Y."""
+        with self._lock:
+            if key not in self._shared:
+                self._shared[key] = build(self.X)
+            return self._shared[key]  # type: ignore[no-any-return]
+
+    def view(self) -> View:
+        """The View of all rows."""
+        return View(self, np.ones(len(self.fold), bool))
+
+    def without_fold(self, fold: int) -> View:
+        """The View of the rows outside one fold."""
+        return View(self, self.fold != fold)
+
+
+class View:
+    """A row set over a `TrainingSet`; the only way to labels.
+
+    Attributes
+    ----------
+    mask : bool array (n,)
+        Which rows of the training set are in the View.
+    rows : int64 array
+        Their numbers, ascending.
+    all_X : features of *all* rows of the training set (label-free, so held-out rows do no harm)
+    X : features of the rows in the View
+    Y : float32 CSR (len(rows), L), labels of the rows in the View
+    """
+
+    def __init__(self, data: TrainingSet, mask: np.ndarray) -> None:
+        self._data = data
+        self.mask = mask
+        self.rows = np.flatnonzero(mask)
+        self._Y: sp.csr_matrix | None = None
+        self._by_label: tuple[np.ndarray, np.ndarray] | None = None
+
+    @property
+    def n_labels(self) -> int:
+        return int(self._data.Y.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        return int(self._data.X.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.rows)
+
+    @property
+    def seed(self) -> int:
+        return self._data.seed
+
+    @property
+    def all_X(self) -> np.ndarray | sp.csr_matrix:
+        return self._data.X
+
+    @property
+    def X(self) -> np.ndarray | sp.csr_matrix:
+        return self._data.X if self.mask.all() else self._data.X[self.rows]
+
+    @property
+    def Y(self) -> sp.csr_matrix:
+        if self._Y is None:
+            self._Y = self._data.Y if self.mask.all() else self._data.Y[self.rows]
+        return self._Y
+
+    @property
+    def fold(self) -> np.ndarray:
+        """Fold of each row *in the View*: the map a scorer's own inner cross-validation uses."""
+        return self._data.fold[self.rows]
+
+    @property
+    def label_names(self) -> list[str] | None:
+        return self._data.label_names
+
+    @property
+    def label_text(self) -> sp.csr_matrix | None:
+        return self._data.label_text
+
+    def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
+        """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""
+        return self._data.shared(key, build)
+
+    @property
+    def label_counts(self) -> np.ndarray:
+        """int64 (L,): number of relevant rows of each label in the View."""
+        return np.bincount(self.Y.indices, minlength=self.n_labels)
+
+    @property
+    def rows_by_label(self) -> tuple[np.ndarray, np.ndarray]:
+        """(indptr int64 (L + 1), rows int32): for each label its rows in the View, as numbers of the training set."""
+        if self._by_label is None:
+            csc = self.Y.tocsc()
+            csc.sort_indices()
+            self._by_label = (csc.indptr.astype(np.int64), self.rows[csc.indices].astype(np.int32))
+        return self._by_label
