@@ -44,8 +44,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS and OpenMP at one thread: the order of their sums depends on the number of threads."""
+    """Hold BLAS at one thread: the order of their sums depends on the number of threads."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1, user_api="blas"):
         yield

@@ -1,0 +1,36 @@
+# make demo: set-up, then the main job on the embedded data.   make test: set-up, then every test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/CMakeLists.txt)
+
+# Idle OpenMP threads must sleep, not spin: spinning costs a factor of ten on a busy machine.
+export OMP_WAIT_POLICY := passive
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint bench clean
+
+demo: $(STAMP)
+	$(BIN)/metarank demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+bench: $(STAMP)
+	$(BIN)/python experiments/small_mlc/run.py
+
+# The constraints hold for the build's own environment too, so that every machine builds with the versions tested.
+$(STAMP): pyproject.toml constraints.txt $(CORE)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=$(abspath constraints.txt) $(BIN)/python -m pip install -q -e ".[dev]"
+	touch $(STAMP)
+
+clean:
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,97 @@
+"""The one place that runs folds: held-out columns for the training rows.
+
+Every column of a training pair comes from a scorer fitted on the View without
+the pair's fold. The fold map is one for all scorers, so that all columns of a
+pair come from the same held-out View.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank.candidates import Candidates
+from metarank.scorers.base import LabelScorer
+from metarank.view import TrainingSet
+
+T = TypeVar("T")
+
+
+def held_out_columns(
+    scorer: LabelScorer, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
+) -> dict[str, np.ndarray]:
+    """Columns (m,) of the pairs of training rows, each as if its row were new.
+
+    Parameters
+    ----------
+    scorer : unfitted LabelScorer
+    data : TrainingSet
+    candidates : Candidates of the training rows `rows`, in that order
+    rows : int array, optional
+        Training rows described; all by default.
+    n_jobs : int
+        Threads; the folds run side by side.
+
+    Returns
+    -------
+    dict of name to float32 array (m,)
+    """
+    rows = np.arange(len(data.fold)) if rows is None else rows
+    if hasattr(scorer, "score_held_out"):
+        columns: dict[str, np.ndarray] = scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
+        return columns
+
+    def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
+        inside = np.flatnonzero(data.fold[rows] == f)
+        fitted = clone(scorer).fit(data.without_fold(f), n_jobs=threads)
+        return fitted.score(data.X[rows[inside]], candidates.rows(inside), n_jobs=threads)
+
+    return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
+
+
+def held_out_shortlist(scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1) -> Candidates:
+    """The scorer's k proposals for each of some training rows, from fits without the row's fold."""
+
+    def one_fold(f: int, threads: int) -> Candidates:
+        inside = np.flatnonzero(data.fold[rows] == f)
+        fitted = clone(scorer).fit(data.without_fold(f), n_jobs=threads)
+        return fitted.shortlist(data.X[rows[inside]], k, n_jobs=threads)
+
+    folds = np.unique(data.fold[rows])
+    parts = over_folds(one_fold, folds, n_jobs)
+    order = np.argsort(data.fold[rows], kind="stable")  # row order after stacking the folds
+    stacked = Candidates(
+        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.indptr) for p in parts]))]),
+        np.concatenate([p.labels for p in parts]),
+        parts[0].n_labels,
+        {name: np.concatenate([p.scores[name] for p in parts]) for name in parts[0].scores},
+    )
+    return stacked.rows(np.argsort(order))
+
+
+def scatter_folds(
+    one_fold: Callable[[int, int], dict[str, np.ndarray]], fold: np.ndarray, candidates: Candidates, n_jobs: int
+) -> dict[str, np.ndarray]:
+    """Run `one_fold(f, threads)` for every fold present and put its columns at the fold's pairs."""
+    folds = np.unique(fold)
+    pair_fold = np.repeat(fold, np.diff(candidates.indptr))
+    out: dict[str, np.ndarray] = {}
+    for f, part in zip(folds, over_folds(one_fold, folds, n_jobs)):
+        at = np.flatnonzero(pair_fold == f)
+        for name, values in part.items():
+            out.setdefault(name, np.zeros(candidates.n_pairs, np.float32))[at] = values
+    return out
+
+
+def over_folds(one_fold: Callable[[int, int], T], folds: np.ndarray, n_jobs: int) -> list[T]:
+    """`one_fold(f, threads)` for every fold, several at once where there are threads for it."""
+    workers = max(1, min(n_jobs, len(folds)))
+    threads = max(1, n_jobs // workers)
+    if workers == 1:
+        return [one_fold(int(f), threads) for f in folds]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda f: one_fold(int(f), threads), folds))
