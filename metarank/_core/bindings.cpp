@@ -25,4 +25,5 @@ NB_MODULE(_core, m) {
     }
   });
   metarank::bind_hashing(m);
+  metarank::bind_gbdt_predict(m);
 }

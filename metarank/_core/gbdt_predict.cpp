@@ -1,0 +1,85 @@
+// Raw scores of boosted trees: the sum of one leaf a tree, in tree order, in double.
+#include "gbdt_predict.h"
+
+namespace metarank {
+
+namespace {
+
+class BoostedTrees {
+ public:
+  BoostedTrees(const In1<std::int32_t>& feature, const In1<double>& threshold, const In2<std::int32_t>& children,
+               const In1<std::uint8_t>& missing, const In1<std::int32_t>& root, const In1<double>& leaf_value,
+               const In1<std::int32_t>& output, std::int64_t n_features, std::int64_t n_outputs)
+      : nodes_(checked_nodes(feature, threshold, children, missing, root, n_features,
+                             static_cast<std::int64_t>(leaf_value.shape(0)))),
+        root_(root.data(), root.data() + root.shape(0)),
+        leaf_value_(leaf_value.data(), leaf_value.data() + leaf_value.shape(0)),
+        output_(output.data(), output.data() + output.shape(0)),
+        n_features_(n_features),
+        n_outputs_(n_outputs) {
+    require(n_outputs >= 1, "n_outputs must be positive");
+    require(output_.size() == root_.size(), "output must name one output a tree");
+    for (const std::int32_t k : output_) require(k >= 0 && k < n_outputs, "output must lie in [0, n_outputs)");
+    for (const TreeNode& node : nodes_) zero_is_missing_ |= (node.missing & kMissingMask) == kMissingZero;
+  }
+
+  template <typename T>
+  Array2<double> predict(const In2<T>& X, int n_threads) const {
+    const auto n = static_cast<std::int64_t>(X.shape(0));
+    require(static_cast<std::int64_t>(X.shape(1)) == n_features_,
+            "X must have " + std::to_string(n_features_) + " columns, got " + std::to_string(X.shape(1)));
+    std::vector<double> out(static_cast<std::size_t>(n * n_outputs_), 0.0);
+    {
+      nb::gil_scoped_release release;
+      // Trees outermost over a block of rows: a tree is read once a block and stays in cache.
+      parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+        const T* x = X.data() + begin * n_features_;
+        double* y = out.data() + begin * n_outputs_;
+        if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_))
+          add_trees<true>(x, end - begin, y);
+        else
+          add_trees<false>(x, end - begin, y);
+      });
+    }
+    return to_numpy(std::move(out), static_cast<std::size_t>(n), static_cast<std::size_t>(n_outputs_));
+  }
+
+ private:
+  template <typename T>
+  static bool has_nan(const T* x, std::int64_t n) {
+    bool any = false;
+    for (std::int64_t i = 0; i < n; ++i) any |= x[i] != x[i];
+    return any;
+  }
+
+  template <bool kMissing, typename T>
+  void add_trees(const T* X, std::int64_t rows, double* out) const {
+    for (std::size_t t = 0; t < root_.size(); ++t)
+      for (std::int64_t i = 0; i < rows; ++i)
+        out[i * n_outputs_ + output_[t]] +=
+            leaf_value_[static_cast<std::size_t>(leaf_of<kMissing>(nodes_.data(), root_[t], X + i * n_features_))];
+  }
+
+  std::vector<TreeNode> nodes_;
+  std::vector<std::int32_t> root_;
+  std::vector<double> leaf_value_;
+  std::vector<std::int32_t> output_;
+  std::int64_t n_features_, n_outputs_;
+  bool zero_is_missing_ = false;
+};
+
+}  // namespace
+
+void bind_gbdt_predict(nb::module_& m) {
+  nb::class_<BoostedTrees>(m, "BoostedTrees")
+      .def(nb::init<const In1<std::int32_t>&, const In1<double>&, const In2<std::int32_t>&, const In1<std::uint8_t>&,
+                    const In1<std::int32_t>&, const In1<double>&, const In1<std::int32_t>&, std::int64_t,
+                    std::int64_t>(),
+           nb::arg("feature").noconvert(), nb::arg("threshold").noconvert(), nb::arg("children").noconvert(),
+           nb::arg("missing").noconvert(), nb::arg("root").noconvert(), nb::arg("leaf_value").noconvert(),
+           nb::arg("output").noconvert(), nb::arg("n_features"), nb::arg("n_outputs"))
+      .def("predict", &BoostedTrees::predict<float>, nb::arg("X").noconvert(), nb::arg("n_threads"))
+      .def("predict", &BoostedTrees::predict<double>, nb::arg("X").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace metarank

@@ -1,0 +1,128 @@
+"""The compiled evaluator gives LightGBM's own bytes."""
+
+import pickle
+
+import lightgbm as lgb
+import numpy as np
+import pytest
+
+from metarank.gbdt import BoosterArrays
+
+QUIET = {"verbose": -1, "num_threads": 1, "force_row_wise": True, "min_data_in_leaf": 3}
+
+
+def features(seed: int, n: int = 300, d: int = 6) -> np.ndarray:
+    """Columns with NaN, with many zeros, with tiny values around LightGBM's zero, and plain ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[rng.random(n) < 0.2, 0] = np.nan
+    X[rng.random(n) < 0.5, 1] = 0.0
+    X[:, 2] = rng.choice([-1e-34, -1e-35, -1e-36, 0.0, 1e-36, 1e-35, 1e-34], size=n)
+    return X
+
+
+def train(seed: int = 0, rounds: int = 20, n_classes: int = 1, **params: object) -> lgb.Booster:
+    X = features(seed)
+    signal = np.nan_to_num(X[:, 0]) + X[:, 1] * X[:, 3] + np.sign(X[:, 2])
+    if n_classes > 1:
+        params |= {"objective": "multiclass", "num_class": n_classes}
+        y = np.digitize(signal, np.quantile(signal, np.linspace(0, 1, n_classes + 1)[1:-1]))
+    else:
+        params = {"objective": "binary"} | params
+        y = signal > 0
+    return lgb.train(QUIET | {"num_leaves": 15} | params, lgb.Dataset(X, y), rounds)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"zero_as_missing": True},
+        {"use_missing": False},
+        {"boosting": "dart"},
+        {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5},
+        {"n_classes": 3},
+        {"objective": "l1"},
+    ],
+    ids=str,
+)
+def test_same_bytes_as_lightgbm(params: dict, dtype: type) -> None:
+    booster = train(**params)
+    X = features(1, n=500).astype(dtype)
+    X[::9, 3] = np.nan  # a column without NaN in training
+    X[1::9, 4] = [np.inf, -np.inf] * 28
+    np.testing.assert_array_equal(
+        BoosterArrays.from_lightgbm(booster).predict(X), booster.predict(X, raw_score=True)
+    )
+
+
+def test_best_iteration_is_respected() -> None:
+    booster = train()
+    booster.best_iteration = 7
+    arrays = BoosterArrays.from_lightgbm(booster)
+    assert arrays.n_trees == 7
+    X = features(2)
+    np.testing.assert_array_equal(arrays.predict(X), booster.predict(X, raw_score=True))
+
+
+def test_tree_without_a_split() -> None:
+    booster = train(rounds=2, min_gain_to_split=1e9)
+    X = features(3, n=5)
+    np.testing.assert_array_equal(
+        BoosterArrays.from_lightgbm(booster).predict(X), booster.predict(X, raw_score=True)
+    )
+
+
+def test_batch_split_row_order_and_threads_change_no_byte() -> None:
+    arrays = BoosterArrays.from_lightgbm(train())
+    X = features(4, n=333).astype(np.float32)
+    whole = arrays.predict(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(arrays.predict(X, n_jobs=4), whole)
+    np.testing.assert_array_equal(arrays.predict(X[order], n_jobs=3), whole[order])
+    np.testing.assert_array_equal(np.concatenate([arrays.predict(x[None]) for x in X]), whole)
+    assert arrays.predict(X[:0]).shape == (0,)
+
+
+def test_stack_puts_outputs_side_by_side() -> None:
+    parts = [BoosterArrays.from_lightgbm(train(s, n_classes=c)) for s, c in ((0, 1), (1, 3), (2, 1))]
+    X = features(5)
+    np.testing.assert_array_equal(
+        BoosterArrays.stack(parts).predict(X), np.column_stack([p.predict(X) for p in parts])
+    )
+
+
+def test_state_and_pickle() -> None:
+    arrays = BoosterArrays.from_lightgbm(train())
+    X = features(6)
+    for copy in (BoosterArrays.from_state(arrays.get_state()), pickle.loads(pickle.dumps(arrays))):
+        np.testing.assert_array_equal(copy.predict(X), arrays.predict(X))
+
+
+def test_unsupported_trees_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 5, 200), rng.normal(size=200)])
+    y = rng.random(200) < np.where(X[:, 0] % 2, 0.9, 0.1)
+    onehot = {"objective": "binary", "max_cat_to_onehot": 99}
+    categorical = lgb.train(QUIET | onehot, lgb.Dataset(X, y, categorical_feature=[0]), 3)
+    linear = lgb.train(QUIET | {"objective": "l2", "linear_tree": True}, lgb.Dataset(X, y), 3)
+    for booster in (categorical, linear):
+        with pytest.raises(ValueError, match="categorical split or a linear leaf"):
+            BoosterArrays.from_lightgbm(booster)
+    with pytest.raises(ValueError, match="LightGBM's text format"):
+        BoosterArrays.from_text("not a model")
+
+
+def test_damaged_arrays_and_wrong_width_are_refused() -> None:
+    arrays = BoosterArrays.from_lightgbm(train())
+    with pytest.raises(ValueError, match=r"X must have shape \(n, 6\)"):
+        arrays.predict(np.zeros((2, 5)))
+    state = arrays.get_state()
+    for name, bad in (("feature", 6), ("children", 10**6), ("children", 0), ("children", -(10**6))):
+        broken = state[name].copy()
+        broken.flat[-1] = bad
+        with pytest.raises(ValueError, match="must"):
+            BoosterArrays.from_state(state | {name: broken})
+    with pytest.raises(ValueError, match="must be a node or a leaf"):
+        BoosterArrays.from_state(state | {"root": state["root"] + 10**6})
