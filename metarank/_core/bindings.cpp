@@ -26,4 +26,5 @@ NB_MODULE(_core, m) {
   });
   metarank::bind_hashing(m);
   metarank::bind_gbdt_predict(m);
+  metarank::bind_text_parse(m);
 }

@@ -58,5 +58,6 @@ inline void require(bool ok, const std::string& message) {
 // One function a kernel family, defined in its own .cpp file.
 void bind_hashing(nb::module_& m);
 void bind_gbdt_predict(nb::module_& m);
+void bind_text_parse(nb::module_& m);
 
 }  // namespace metarank

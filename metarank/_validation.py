@@ -1,0 +1,441 @@
+"""The door: any container becomes canonical X, Y or Candidates, once.
+
+Which path X takes (dense rows or CSR) is a matter of its values, not of its
+container: dense where at least a quarter of the entries are non-zero or there
+are at most 32 columns, sparse otherwise. Explicit zeros do not count. A fitted
+model fixes the path with `layout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.candidates import Candidates
+
+DENSE_SHARE = 0.25
+DENSE_COLUMNS = 32
+
+Layout = Literal["dense", "sparse"]
+LabelKind = Literal["indicator", "lists", "graded"]
+
+
+def check_features(
+    X: Any,
+    *,
+    n_features: int | None = None,
+    layout: Layout | None = None,
+    min_rows: int = 1,
+    name: str = "X",
+    estimator: str = "MetaRanker",
+) -> np.ndarray | sp.csr_matrix:
+    """Features as float32: a C-contiguous ndarray (n, d), or a canonical CSR matrix.
+
+    Parameters
+    ----------
+    X : array-like, scipy sparse matrix or array, pandas, polars or Arrow table, of shape (n, d)
+        Any real dtype; missing values of a table are NaN. The input is never changed; a float32
+        C-contiguous array is passed through without a copy.
+    n_features : int or None
+        The width a fitted model expects.
+    layout : "dense", "sparse" or None
+        The path a fitted model was trained with; None chooses by density.
+    min_rows : int
+        Fewest rows allowed.
+    name, estimator : str
+        How messages call the input, and who expects `n_features`.
+
+    Raises
+    ------
+    ValueError
+        Not two-dimensional, too few rows, no column, wrong width, complex numbers, text, or a value
+        that is NaN or infinite (also: too large for 32 bits), named by row and column.
+    TypeError
+        Entries that are no numbers at all.
+
+    Examples
+    --------
+    >>> check_features([[1, 0], [0, 2]])
+    array([[1., 0.],
+           [0., 2.]], dtype=float32)
+    >>> import scipy.sparse as sp
+    >>> check_features(sp.eye(100, format="coo")).format
+    'csr'
+    """
+    if layout not in (None, "dense", "sparse"):
+        raise ValueError(f"layout must be None, 'dense' or 'sparse', got {layout!r}")
+    out = _sparse_features(X, name) if sp.issparse(X) else _dense_features(X, name)
+    n, d = out.shape
+    if n < min_rows:
+        raise ValueError(
+            f"Found array with {n} sample(s) (shape={out.shape}) while a minimum of {min_rows} is required: "
+            f"{name}"
+        )
+    if n_features is not None and d != n_features:
+        raise ValueError(
+            f"{name} has {d} features, but {estimator} is expecting {n_features} features as input"
+        )
+    if d == 0 and n > 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={out.shape}) while a minimum of 1 is required: {name}"
+        )
+    if layout is None:
+        n_nonzero = np.count_nonzero(out.data if sp.issparse(out) else out)
+        layout = "dense" if d <= DENSE_COLUMNS or n_nonzero >= DENSE_SHARE * n * d else "sparse"
+    if layout_of(out) == layout:
+        return out
+    return sp.csr_matrix(out) if layout == "sparse" else np.asarray(sp.csr_matrix(out).toarray())
+
+
+def layout_of(X: np.ndarray | sp.csr_matrix) -> Layout:
+    """The path checked features are on: "dense" or "sparse"."""
+    return "sparse" if sp.issparse(X) else "dense"
+
+
+def _dense_features(X: Any, name: str) -> np.ndarray:
+    values = _to_numpy(X)
+    if values.dtype.kind in "US" or (values.dtype.kind == "O" and _holds_text(values)):
+        raise ValueError(f"{name} must hold numbers, got text")
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}")
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}")
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead: {name} must have shape (n, d), got "
+            f"{values.shape}. Reshape your data: {name}.reshape(1, -1) for one row, "
+            f"{name}.reshape(-1, 1) for one feature"
+        )
+    with np.errstate(over="ignore"):
+        out = np.ascontiguousarray(values, dtype=np.float32)
+    finite = np.isfinite(out)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        _raise_not_finite(out[row, column], name, row, column)
+    return out
+
+
+def _sparse_features(X: Any, name: str) -> sp.csr_matrix:
+    if X.ndim != 2:
+        raise ValueError(f"{name} must have shape (n, d), got {X.shape}. Reshape your data")
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}")
+    with np.errstate(over="ignore"):
+        out = _canonical_csr(X)
+    finite = np.isfinite(out.data)
+    if not finite.all():
+        at = int(np.flatnonzero(~finite)[0])
+        row = int(np.searchsorted(out.indptr, at, side="right")) - 1
+        _raise_not_finite(out.data[at], name, row, int(out.indices[at]))
+    return out
+
+
+def _canonical_csr(matrix: Any) -> sp.csr_matrix:
+    """Float32 CSR: sorted, duplicates summed, no explicit zeros, int32 indices where they fit."""
+    out = sp.csr_matrix(matrix, dtype=np.float32)
+    if out.nnz and not (out.indices.min() >= 0 and out.indices.max() < out.shape[1]):
+        raise ValueError(f"the sparse matrix holds a column index outside [0, {out.shape[1]})")
+    if np.any(out.data == 0) or not out.has_canonical_format:
+        out = out.copy()  # scipy shares the index arrays even where it converts the data
+        out.sum_duplicates()
+        out.eliminate_zeros()
+    index_dtype = np.int32 if max(out.nnz, *out.shape) <= np.iinfo(np.int32).max else np.int64
+    if out.indices.dtype != index_dtype or out.indptr.dtype != index_dtype:
+        indices, indptr = out.indices.astype(index_dtype), out.indptr.astype(index_dtype)
+        out = sp.csr_matrix((out.data, indices, indptr), shape=out.shape)
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out
+
+
+def _raise_not_finite(value: float, name: str, row: int, column: int) -> NoReturn:
+    what = "NaN" if np.isnan(value) else "infinity or a value too large for float32 (inf)"
+    raise ValueError(f"{name} contains {what} at row {row}, column {column}")
+
+
+def _to_numpy(table: Any) -> np.ndarray:
+    """A table or array-like as an ndarray; missing values become NaN."""
+    if isinstance(table, np.ndarray):
+        return table
+    module = type(table).__module__.partition(".")[0]
+    if module == "pandas" and hasattr(table, "sparse") and hasattr(table, "columns"):
+        numeric = all(getattr(t, "kind", "O") in "biuf" for t in table.dtypes)
+        return table.to_numpy(dtype=np.float64, na_value=np.nan) if numeric else table.to_numpy()
+    if module == "pyarrow" and hasattr(table, "columns"):
+        columns = [
+            np.asarray(c.to_numpy(zero_copy_only=False) if not hasattr(c, "chunks") else c.to_numpy())
+            for c in table.columns
+        ]
+        return np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
+    if hasattr(table, "to_numpy"):
+        return np.asarray(table.to_numpy())
+    try:
+        return np.asarray(table)
+    except ValueError as error:  # rows of unequal length
+        raise ValueError(f"expected a rectangular array: {error}") from None
+
+
+def _holds_text(values: np.ndarray) -> bool:
+    return any(isinstance(v, (str, bytes)) for v in values.flat)
+
+
+def check_labels(
+    Y: Any,
+    *,
+    n_rows: int | None = None,
+    n_labels: int | None = None,
+    label_names: Sequence[str] | None = None,
+    allow_no_labels: bool = False,
+    name: str = "Y",
+) -> tuple[sp.csr_matrix, list[str] | None, LabelKind]:
+    """Relevances as a canonical float32 CSR matrix of values > 0, the label names, and the kind of input.
+
+    Parameters
+    ----------
+    Y : one of
+        * an indicator or graded matrix (n, L): ndarray, scipy sparse, or a table, whose column names
+          become label names;
+        * a list of label lists: integer ids, or names (the sorted distinct names define the ids, unless
+          `label_names` does); a label repeated within a row counts once;
+        * a vector (n,) of classes, one label a row: non-negative integers are ids, anything else (text,
+          negative integers) is a name.
+    n_rows : int or None
+        Rows of X; must agree.
+    n_labels : int or None
+        Number of labels L; otherwise the width, the number of names, or the largest id + 1.
+    label_names : sequence of str or None
+        Name of each label.
+    allow_no_labels : bool
+        Whether L = 0 is fine.
+    name : str
+        How messages call the input.
+
+    Returns
+    -------
+    Y : csr_matrix (n, L)
+    label_names : list of str or None
+    kind : "indicator", "graded" or "lists"
+        "graded" if a matrix holds a value other than 0 and 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Negative, NaN or infinite values, ids out of range or names unknown (the row is named), mixed
+        ids and names, a wrong number of rows or labels.
+
+    Examples
+    --------
+    >>> Y, names, kind = check_labels([["sea", "sun"], [], ["sun"]])
+    >>> Y.toarray().tolist(), names, kind
+    ([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]], ['sea', 'sun'], 'lists')
+    """
+    if Y is None:
+        raise ValueError("this method requires y to be passed, but the target y is None")
+    names = None if label_names is None else [str(label) for label in label_names]
+    if names is not None and n_labels is not None and len(names) != n_labels:
+        raise ValueError(f"label_names must have {n_labels} entries, got {len(names)}")
+    if n_labels is None and names is not None:
+        n_labels = len(names)
+
+    kind: LabelKind
+    if sp.issparse(Y):
+        out, kind = _label_matrix(Y, name)
+    elif _is_list_of_rows(Y):
+        out, names = _label_lists(list(Y), n_labels, names, name)
+        kind = "lists"
+    else:
+        values = _to_numpy(Y)
+        if values.ndim == 1 and values.dtype == object and len(values) and _is_list_of_rows(values):
+            out, names = _label_lists(list(values), n_labels, names, name)
+            kind = "lists"
+        elif values.ndim == 1:
+            out, names = _label_lists(_classes(values, names, name), n_labels, names, name)
+            kind = "lists"
+        elif values.ndim == 2:
+            out, kind = _label_matrix(values, name)
+            if names is None and hasattr(Y, "columns"):
+                names = [str(c) for c in getattr(Y, "column_names", Y.columns)]
+        else:
+            raise ValueError(f"{name} must have one or two dimensions, got shape {values.shape}")
+
+    if n_rows is not None and out.shape[0] != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"{name} has {out.shape[0]}"
+        )
+    if n_labels is not None and out.shape[1] != n_labels:
+        raise ValueError(f"{name} must have {n_labels} labels, got {out.shape[1]}")
+    if out.shape[1] == 0 and not allow_no_labels:
+        raise ValueError(f"{name} has no labels (shape={out.shape})")
+    return out, names, kind
+
+
+def _label_matrix(Y: Any, name: str) -> tuple[sp.csr_matrix, LabelKind]:
+    if sp.issparse(Y) and Y.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, got shape {Y.shape}")
+    if Y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}")
+    if Y.dtype.kind not in "biufO":
+        raise ValueError(f"{name} must hold numbers, got dtype {Y.dtype}")
+    with np.errstate(over="ignore"):
+        # The cast is made before the scan for zeros: int64 and float64 have values float32 has not.
+        out = _canonical_csr(Y if sp.issparse(Y) else np.asarray(Y, np.float32))
+    bad = ~(np.isfinite(out.data) & (out.data > 0))
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(out.indptr, at, side="right")) - 1
+        if not np.isfinite(out.data[at]):
+            _raise_not_finite(out.data[at], name, row, int(out.indices[at]))
+        raise ValueError(
+            f"{name} must hold values >= 0, got {out.data[at]:g} at row {row}, column {out.indices[at]}"
+        )
+    return out, "graded" if np.any(out.data != 1) else "indicator"
+
+
+def _is_list_of_rows(Y: Any) -> bool:
+    """Whether Y is a sequence whose entries are label lists, not numbers or text."""
+    if isinstance(Y, np.ndarray):
+        return Y.ndim == 1 and all(_is_row(row) for row in Y)
+    return isinstance(Y, (list, tuple)) and (len(Y) == 0 or any(_is_row(row) for row in Y))
+
+
+def _is_row(row: Any) -> bool:
+    if isinstance(row, np.ndarray):
+        return row.ndim > 0
+    return isinstance(row, Iterable) and not isinstance(row, (str, bytes))
+
+
+def _classes(values: np.ndarray, names: list[str] | None, name: str) -> list[list[Any]]:
+    """A vector of classes as one-label rows."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        _raise_not_finite(values[row], name, row, 0)
+    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
+        row = int(np.flatnonzero(values != np.floor(values))[0])
+        raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
+    if values.dtype.kind == "b":
+        values = values.astype(np.int8)
+    if values.dtype.kind in "if" and len(values) and values.min() < 0:
+        values = values.astype(np.int64).astype(str)
+    return [[v] for v in values.tolist()]
+
+
+def _label_lists(
+    rows: list[Any], n_labels: int | None, names: list[str] | None, name: str
+) -> tuple[sp.csr_matrix, list[str] | None]:
+    """Label lists as an indicator matrix."""
+    for i, row in enumerate(rows):
+        if not _is_row(row):
+            raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
+    rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    labels = list(chain.from_iterable(rows))
+    row_of = np.repeat(np.arange(len(rows)), counts)
+    if any(isinstance(label, str) for label in labels):
+        ids, names = _ids_of_names(labels, row_of, names, name)
+        width = len(names)
+    else:
+        ids = _ids_of_numbers(labels, row_of, name)
+        width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
+        _check_indicator_mistake(ids, counts, row_of, name)
+    if len(ids) and ids.max() >= width:
+        at = int(np.flatnonzero(ids >= width)[0])
+        raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
+    matrix = sp.coo_matrix((np.ones(len(ids), np.float32), (row_of, ids)), shape=(len(rows), width))
+    out = _canonical_csr(matrix)
+    out.data[:] = 1
+    return out, names
+
+
+def _ids_of_names(
+    labels: list[Any], row_of: np.ndarray, names: list[str] | None, name: str
+) -> tuple[np.ndarray, list[str]]:
+    for label, row in zip(labels, row_of):
+        if not isinstance(label, str):
+            raise TypeError(f"{name} must hold label names or ids, not both: got {label!r} at row {row}")
+    if names is None:
+        names = sorted(set(labels))
+    id_of = {label: i for i, label in reversed(list(enumerate(names)))}
+    ids = np.fromiter((id_of.get(label, -1) for label in labels), np.int64, len(labels))
+    if np.any(ids < 0):
+        at = int(np.flatnonzero(ids < 0)[0])
+        raise ValueError(
+            f"{name} holds a name that is not among the {len(names)} labels: "
+            f"{labels[at]!r} at row {row_of[at]}"
+        )
+    return ids, names
+
+
+def _ids_of_numbers(labels: list[Any], row_of: np.ndarray, name: str) -> np.ndarray:
+    ids = np.empty(len(labels), np.int64)
+    for j, label in enumerate(labels):
+        if isinstance(label, (bool, np.bool_)) or not isinstance(
+            label, (int, float, np.integer, np.floating)
+        ):
+            raise TypeError(f"{name} must hold label ids or names, got {label!r} at row {row_of[j]}")
+        if not float(label).is_integer():
+            raise ValueError(f"{name} must hold integer label ids, got {label!r} at row {row_of[j]}")
+        if label < 0 or label > np.iinfo(np.int32).max:
+            raise ValueError(f"{name} must hold label ids in [0, 2^31), got {label!r} at row {row_of[j]}")
+        ids[j] = int(label)
+    return ids
+
+
+def _check_indicator_mistake(ids: np.ndarray, counts: np.ndarray, row_of: np.ndarray, name: str) -> None:
+    """A nested list of zeros and ones is an indicator matrix in disguise: as lists it repeats ids."""
+    if not len(counts) or counts[0] < 2 or np.any(counts != counts[0]) or ids.max() > 1:
+        return
+    if len(np.unique(row_of * 2 + ids)) < len(ids):
+        raise ValueError(
+            f"{name} is a list of label lists that repeat the ids 0 and 1; "
+            f"if it is an indicator matrix, pass np.asarray({name})"
+        )
+
+
+def check_candidates(candidates: Any, n_rows: int, n_labels: int, *, name: str = "candidates") -> Candidates:
+    """A user's shortlist as `Candidates`.
+
+    Parameters
+    ----------
+    candidates : Candidates, scipy sparse matrix (n, L) of scores, or list of n lists of label ids
+        The stored entries of a matrix are the candidates, explicit zeros included. Ids may come in any
+        order; repeated ones count once.
+    n_rows, n_labels : int
+        What the instances and the model ask for.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A wrong number of rows or labels, an id out of range, a score that is NaN or infinite.
+
+    Examples
+    --------
+    >>> check_candidates([[2, 0], []], 2, 3).labels
+    array([0, 2], dtype=int32)
+    """
+    if isinstance(candidates, Candidates):
+        out = candidates
+    elif sp.issparse(candidates):
+        matrix = sp.csr_matrix(candidates, dtype=np.float32, copy=True)
+        matrix.sum_duplicates()
+        if not np.isfinite(matrix.data).all():
+            raise ValueError(f"{name} must hold finite scores")
+        out = Candidates.from_csr(matrix)
+    elif _is_list_of_rows(candidates):
+        matrix, names = _label_lists(list(candidates), n_labels, None, name)
+        if names is not None:
+            raise TypeError(f"{name} must hold label ids, got names such as {names[0]!r}")
+        out = Candidates(matrix.indptr, matrix.indices, n_labels)
+    else:
+        raise TypeError(
+            f"{name} must be Candidates, a sparse matrix of scores or a list of label-id lists, "
+            f"got {type(candidates).__name__}"
+        )
+    if (out.n_rows, out.n_labels) != (n_rows, n_labels):
+        raise ValueError(
+            f"{name} must have {n_rows} rows and {n_labels} labels, got {out.n_rows} and {out.n_labels}"
+        )
+    return out

@@ -1,0 +1,132 @@
+"""`Dataset`: features, labels and their names, as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._validation import check_features, check_labels
+
+
+@dataclass(frozen=True, repr=False)
+class Dataset:
+    """Instances with their labels; what `metarank.data` reads and writes.
+
+    Parameters
+    ----------
+    X : features (n, d) or None
+        Anything `check_features` takes; kept as float32, dense or CSR by density. None where there
+        is only text.
+    Y : labels of the n instances, or None
+        Anything `check_labels` takes; kept as float32 CSR (n, L). None: no labels, L = 0.
+    label_names : sequence of str (L) or None
+    feature_names : sequence of str (d) or None
+    texts : sequence of str (n) or None
+        Raw text of each instance.
+    label_texts : sequence of str (L) or None
+        A longer description of each label.
+    name : str
+
+    Raises
+    ------
+    ValueError
+        If X, Y, names and texts do not agree in length, or X or Y is invalid.
+
+    Examples
+    --------
+    >>> ds = Dataset([[1, 0], [0, 1]], [["a"], ["a", "b"]], name="toy")
+    >>> ds
+    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels a row)
+    >>> ds.take([1]).Y.toarray()
+    array([[1., 1.]], dtype=float32)
+    """
+
+    X: Any = None
+    Y: Any = None
+    label_names: Sequence[str] | None = None
+    feature_names: Sequence[str] | None = None
+    texts: Sequence[str] | None = None
+    name: str = ""
+    label_texts: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        X = None if self.X is None else check_features(self.X, min_rows=0, name="X")
+        n_rows = X.shape[0] if X is not None else None if self.texts is None else len(self.texts)
+        if n_rows is None and self.Y is None:
+            raise ValueError("a Dataset needs at least one of X, Y and texts")
+        Y = sp.csr_matrix((n_rows, 0), dtype=np.float32) if self.Y is None else self.Y
+        Y, label_names, _ = check_labels(Y, n_rows=n_rows, label_names=self.label_names, allow_no_labels=True)
+        lists = {"label_names": (label_names, Y.shape[1]), "label_texts": (self.label_texts, Y.shape[1]),
+                 "feature_names": (self.feature_names, 0 if X is None else X.shape[1]),
+                 "texts": (self.texts, Y.shape[0])}  # fmt: skip
+        for field, (values, expected) in lists.items():
+            if values is not None and len(values) != expected:
+                raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
+            object.__setattr__(self, field, None if values is None else [str(v) for v in values])
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "Y", Y)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.Y.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return 0 if self.X is None else int(self.X.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.Y.shape[1])
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether a relevance other than 0 and 1 occurs."""
+        return bool(np.any(self.Y.data != 1))
+
+    def take(self, rows: Any) -> Dataset:
+        """The given rows (ids, slice or mask), in the given order; the layout of X stays."""
+        rows = np.arange(self.n_rows)[rows]
+        out = object.__new__(Dataset)
+        for field in ("label_names", "feature_names", "label_texts", "name"):
+            object.__setattr__(out, field, getattr(self, field))
+        object.__setattr__(out, "X", None if self.X is None else self.X[rows])
+        object.__setattr__(out, "Y", self.Y[rows])
+        object.__setattr__(out, "texts", None if self.texts is None else [self.texts[i] for i in rows])
+        return out
+
+    def summary(self) -> dict[str, Any]:
+        """Sizes and label statistics: plain ints, floats, strings and bools, fit for JSON."""
+        label_counts = np.bincount(self.Y.indices, minlength=self.n_labels)
+        used = label_counts[label_counts > 0]
+        n_nonzero = 0 if self.X is None else self.X.nnz if sp.issparse(self.X) else np.count_nonzero(self.X)
+        return {
+            "name": self.name,
+            "n_rows": self.n_rows,
+            "n_features": self.n_features,
+            "n_labels": self.n_labels,
+            "layout": None if self.X is None else "sparse" if sp.issparse(self.X) else "dense",
+            "features_per_row": float(n_nonzero / max(self.n_rows, 1)),
+            "labels_per_row": float(self.Y.nnz / max(self.n_rows, 1)),
+            "rows_without_label": int(np.count_nonzero(np.diff(self.Y.indptr) == 0)),
+            "labels_without_row": int(self.n_labels - len(used)),
+            "label_frequency_median": float(np.median(used)) if len(used) else 0.0,
+            "label_frequency_max": int(label_counts.max(initial=0)),
+            "graded": self.is_graded,
+            "label_names": self.label_names is not None,
+            "feature_names": self.feature_names is not None,
+            "texts": self.texts is not None,
+            "label_texts": self.label_texts is not None,
+        }
+
+    def __repr__(self) -> str:
+        s = self.summary()
+        features = f"{self.n_features:,} features ({s['layout']})" if self.X is not None else "no features"
+        parts = [f"{self.n_rows:,} rows", features, f"{self.n_labels:,} labels",
+                 f"{s['labels_per_row']:.2f} labels a row"]  # fmt: skip
+        parts += ["graded"] if self.is_graded else []
+        parts += ["with text"] if self.texts is not None else []
+        return f"Dataset({self.name!r}: {', '.join(parts)})"

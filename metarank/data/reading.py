@@ -1,0 +1,184 @@
+"""`load`: a file and what lies beside it, as one `Dataset`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.dataset import Dataset
+from metarank.data.xc import PathLike, parse_pairs, parse_xc, read_bytes
+
+COMPRESSED = (".gz", ".xz")
+TABLES = (".csv", ".tsv", ".jsonl")
+PARQUET_MAGIC = b"PAR1"
+
+
+def load(
+    path: PathLike,
+    *,
+    grades: bool | Literal["auto"] = "auto",
+    sidecars: bool = True,
+    zero_based: bool | Literal["auto"] = True,
+    n_features: int | None = None,
+    n_labels: int | None = None,
+    text_column: str | None = None,
+    labels_column: str | None = None,
+    name: str | None = None,
+    n_jobs: int | None = None,
+) -> Dataset:
+    """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text (CSV, TSV, JSONL).
+
+    The content decides, not the name: gzip, xz, Parquet, ARFF and the header line `N D L` are recognised by
+    their first bytes; only tables of raw text go by `.csv`, `.tsv`, `.jsonl`, or by `text_column`.
+
+    Parameters
+    ----------
+    path : path of a file
+    grades : bool or "auto"
+        Whether `STEM_grades.txt` replaces the binary relevances; "auto": if it is there.
+    sidecars : bool
+        Whether to pick up the files beside repository or svmlight text `STEM.*` (any of them may be
+        compressed): `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature, and
+        `titles.STEM.txt`, `STEM_grades.txt` with a line a row.
+    zero_based, n_features, n_labels, n_jobs
+        See `parse_xc`; for repository and svmlight text.
+    text_column, labels_column : str or None
+        Columns of a table.
+    name : str or None
+        Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file, or `grades=True` and no grades.
+    ValueError
+        If the content is malformed (the file and line are named), or a file beside it has a wrong number
+        of lines.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "train.txt").write_text("2 3 2\\n1 0:0.5 2:1\\n0,1 1:2\\n")
+    >>> _ = (folder / "labels.txt").write_text("sea\\nsun\\n")
+    >>> load(folder / "train.txt", name="toy").label_names
+    ['sea', 'sun']
+    """
+    path = Path(path)
+    if grades not in (True, False, "auto"):
+        raise ValueError(f"grades must be True, False or 'auto', got {grades!r}")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
+    stem, suffix = _stem_and_suffix(path)
+    if name is None:
+        name = path.resolve().parent.name if stem in ("train", "test") else stem
+    head = _first_bytes(path)
+    if head.startswith(PARQUET_MAGIC):
+        from metarank.data.frames import read_parquet
+
+        return read_parquet(path, text_column=text_column, labels_column=labels_column, name=name)
+    if text_column is not None or suffix in TABLES:
+        from metarank.data.text import read_table
+
+        return read_table(path, text_column=text_column, labels_column=labels_column, name=name)
+
+    content = read_bytes(path)
+    if _looks_like_arff(content):
+        from metarank.data.arff import read_arff
+
+        return read_arff(path, name=name)
+    if not content.strip():
+        raise ValueError(f"{path}: the file is empty")
+    try:
+        X, Y = parse_xc(
+            content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    if sidecars:
+        Y = _grades(path, stem, Y, grades, n_jobs)
+    elif grades is True:
+        raise ValueError("grades=True needs sidecars=True")
+
+    def beside(file: str, expected: int, what: str) -> list[str] | None:
+        found = _find(path.parent / file) if sidecars else None
+        return None if found is None else _read_lines(found, expected, what)
+
+    return Dataset(
+        X if X.shape[1] else None,
+        Y,
+        label_names=beside("labels.txt", Y.shape[1], "labels"),
+        feature_names=beside("features.txt", X.shape[1], "features"),
+        label_texts=beside("label_text.txt", Y.shape[1], "labels"),
+        texts=beside(f"titles.{stem}.txt", Y.shape[0], "rows"),
+        name=name,
+    )
+
+
+def _stem_and_suffix(path: Path) -> tuple[str, str]:
+    """("train", ".svm") of `train.svm.gz`."""
+    bare = path.with_suffix("") if path.suffix in COMPRESSED else path
+    return bare.stem, bare.suffix.lower()
+
+
+def _first_bytes(path: Path) -> bytes:
+    with open(path, "rb") as f:
+        return f.read(8)
+
+
+def _looks_like_arff(content: bytes) -> bool:
+    for line in content[: 1 << 20].splitlines():
+        line = line.strip()
+        if line and not line.startswith(b"%"):
+            return line[:9].lower() == b"@relation"
+    return False
+
+
+def _find(path: Path) -> Path | None:
+    """The file, plain or compressed."""
+    for suffix in ("", *COMPRESSED):
+        candidate = path.with_name(path.name + suffix)
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+def _read_lines(path: Path, expected: int, what: str) -> list[str]:
+    try:
+        text = read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8: {error}") from None
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if lines[-1] == "":
+        lines.pop()
+    _check_count(path, len(lines), expected, what)
+    return lines
+
+
+def _check_count(path: Path, found: int, expected: int, what: str) -> None:
+    if found != expected:
+        raise ValueError(f"{path}: expected {expected} lines, one for each of the {what}, found {found}")
+
+
+def _grades(
+    path: Path, stem: str, Y: sp.csr_matrix, wanted: bool | Literal["auto"], n_jobs: int | None
+) -> sp.csr_matrix:
+    """Graded relevances from the file beside, where there is one and it is wanted."""
+    file = path.parent / f"{stem}_grades.txt"
+    found = _find(file) if wanted else None
+    if found is None:
+        if wanted is True:
+            raise FileNotFoundError(f"{file}[{'|'.join(COMPRESSED)}]: no grades beside {path.name}")
+        return Y
+    try:
+        graded = parse_pairs(read_bytes(found), Y.shape[1], n_jobs=n_jobs)
+    except ValueError as error:
+        raise ValueError(f"{found}: {error}") from None
+    _check_count(found, graded.shape[0], Y.shape[0], "rows")
+    if np.any(graded.data < 0):
+        row = int(np.searchsorted(graded.indptr, int(np.argmax(graded.data < 0)), side="right")) - 1
+        raise ValueError(f"{found}: line {row + 1}: grades must not be negative")
+    return graded
