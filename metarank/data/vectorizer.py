@@ -1,0 +1,231 @@
+"""`TextVectorizer`: texts to TF-IDF rows, with a state of plain strings and numbers."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+
+_WORD = re.compile(r"\w\w+")
+# train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+class TextVectorizer(TransformerMixin, BaseEstimator):
+    """TF-IDF rows of texts, "ltc": ``(1 + ln tf) * idf``, then unit length.
+
+    ``idf(t) = ln((1 + n) / (1 + df(t))) + 1`` over the n texts of `fit` (scikit-learn's smooth idf).
+
+    Parameters
+    ----------
+    min_df : int, default 1
+        Terms of fewer texts are left out.
+    split_identifiers : bool, default True
+        A word written like ``train_test_split`` or ``CountVectorizer`` also counts as its parts of at
+        least two characters; a word with letters outside ASCII is split at underscores only.
+    word_ngrams : int, default 1
+        2 adds pairs of neighbouring words, and so on (identifier parts are not paired).
+    char_ngrams : tuple of (int, int) or None
+        Shortest and longest run of characters within a word, its ends marked by a space, added as terms.
+
+    Attributes
+    ----------
+    vocabulary_ : list of str
+        Terms in code point order; their positions are the columns.
+    idf_ : float32 array (d,)
+
+    Notes
+    -----
+    A word is a run of at least two unicode letters, digits or underscores, lower-cased. Words unknown
+    to `fit` are ignored; a text without known words is an empty row. A row depends on its own text only.
+
+    Examples
+    --------
+    >>> v = TextVectorizer().fit(["fit the KMeans model", "the train_test_split function"])
+    >>> v.vocabulary_
+    ['fit', 'function', 'kmeans', 'means', 'model', 'split', 'test', 'the', 'train', 'train_test_split']
+    >>> v.transform(["how to split and test"]).indices
+    array([5, 6], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        *,
+        min_df: int = 1,
+        split_identifiers: bool = True,
+        word_ngrams: int = 1,
+        char_ngrams: tuple[int, int] | None = None,
+    ) -> None:
+        self.min_df = min_df
+        self.split_identifiers = split_identifiers
+        self.word_ngrams = word_ngrams
+        self.char_ngrams = char_ngrams
+
+    def fit(self, texts: Iterable[str], y: object = None) -> TextVectorizer:
+        """Learn vocabulary and idf. Returns self.
+
+        Raises
+        ------
+        TypeError
+            If `texts` is one string, or an entry is not a string.
+        ValueError
+            If a parameter is out of range, or no term reaches `min_df`.
+        """
+        self._learn(texts)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_matrix:
+        """`fit`, then the rows of the same texts, reading them once."""
+        return self._weigh(self._learn(texts))
+
+    def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """float32 CSR (n, d), canonical, rows of unit length or empty.
+
+        Raises
+        ------
+        TypeError
+            If `texts` is one string, or an entry is not a string.
+        """
+        if not hasattr(self, "vocabulary_"):
+            raise NotFittedError("this TextVectorizer is not fitted; call fit first")
+        column = self._column
+        indptr, indices = array("q", [0]), array("i")
+        for text in _checked(texts):
+            indices.extend([column[t] for t in self._terms(text) if t in column])
+            indptr.append(len(indices))
+        return self._weigh(_count(indptr, indices, len(column)))
+
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
+        """The vocabulary as an object array."""
+        return np.array(self.vocabulary_, dtype=object)
+
+    def get_state(self) -> dict[str, Any]:
+        """Parameters, vocabulary and idf: strings, numbers and one array."""
+        return {
+            "min_df": self.min_df,
+            "split_identifiers": self.split_identifiers,
+            "word_ngrams": self.word_ngrams,
+            "char_ngrams": None if self.char_ngrams is None else list(self.char_ngrams),
+            "vocabulary": self.vocabulary_,
+            "idf": self.idf_,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> TextVectorizer:
+        """The inverse of `get_state`.
+
+        Raises
+        ------
+        ValueError
+            If the vocabulary and the idf array do not fit together.
+        """
+        chars = state["char_ngrams"]
+        self = cls(
+            min_df=state["min_df"],
+            split_identifiers=state["split_identifiers"],
+            word_ngrams=state["word_ngrams"],
+            char_ngrams=None if chars is None else (int(chars[0]), int(chars[1])),
+        )
+        self._check_parameters()
+        self._set(list(state["vocabulary"]), np.ascontiguousarray(state["idf"], np.float32))
+        return self
+
+    def _set(self, vocabulary: list[str], idf: np.ndarray) -> None:
+        self._column = {term: j for j, term in enumerate(vocabulary)}
+        if len(self._column) != len(vocabulary) or idf.shape != (len(vocabulary),):
+            raise ValueError(
+                f"vocabulary must hold distinct terms, as many as idf has values, got {len(self._column)} "
+                f"distinct of {len(vocabulary)} for idf of shape {idf.shape}"
+            )
+        self.vocabulary_ = vocabulary
+        self.idf_ = idf
+
+    def _learn(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """Set the fitted attributes; returns the term counts of the texts."""
+        self._check_parameters()
+        column: dict[str, int] = {}
+        indptr, indices = array("q", [0]), array("i")
+        for text in _checked(texts):
+            indices.extend([column.setdefault(t, len(column)) for t in self._terms(text)])
+            indptr.append(len(indices))
+        counts = _count(indptr, indices, len(column))
+        df = np.bincount(counts.indices, minlength=len(column))
+        vocabulary = sorted(term for term, j in column.items() if df[j] >= self.min_df)
+        if not vocabulary:
+            raise ValueError(
+                f"texts must share words: none is in min_df={self.min_df} of the {counts.shape[0]} texts"
+            )
+        kept = np.array([column[term] for term in vocabulary])
+        idf = np.log((1 + counts.shape[0]) / (1 + df[kept])) + 1
+        self._set(vocabulary, idf.astype(np.float32))
+        counts = sp.csr_matrix(counts[:, kept])
+        counts.sort_indices()
+        return counts
+
+    def _weigh(self, counts: sp.csr_matrix) -> sp.csr_matrix:
+        """Counts to unit rows; sums in double, entry by entry in column order."""
+        weights = (1 + np.log(counts.data)) * self.idf_[counts.indices]
+        row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        norm = np.sqrt(np.bincount(row, weights=weights * weights, minlength=counts.shape[0]))
+        counts.data = (weights / norm[row]).astype(np.float32)
+        return counts
+
+    def _terms(self, text: str) -> Iterator[str]:
+        """The terms of a text, repeated as often as they occur."""
+        written = _WORD.findall(text)
+        words = [word.lower() for word in written]
+        yield from words
+        if self.split_identifiers:
+            for word, lowered in zip(written, words):
+                if lowered != word or not word.isalpha():  # otherwise there is nothing to split
+                    parts = _PART.findall(word) if word.isascii() else word.split("_")
+                    if parts != [word]:
+                        yield from (part.lower() for part in parts if len(part) > 1)
+        for n in range(2, self.word_ngrams + 1):
+            yield from (" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
+        if self.char_ngrams is not None:
+            # No word begins with the sign, so that these terms stay apart.
+            for word in words:
+                marked = f" {word} "
+                for n in range(self.char_ngrams[0], self.char_ngrams[1] + 1):
+                    yield from (f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1))
+
+    def _check_parameters(self) -> None:
+        for name in ("min_df", "word_ngrams"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise TypeError(f"{name} must be a positive integer, got {value!r}")
+            if value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        chars = self.char_ngrams
+        if chars is not None and not (
+            isinstance(chars, tuple | list) and len(chars) == 2 and 1 <= chars[0] <= chars[1]
+        ):
+            raise ValueError(
+                f"char_ngrams must be None or (shortest, longest), 1 <= shortest <= longest, got {chars!r}"
+            )
+
+
+def _checked(texts: Iterable[str]) -> Iterator[str]:
+    if isinstance(texts, str | bytes):
+        raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{position}] must be a string, got {type(text).__name__}")
+        yield text
+
+
+def _count(indptr: array[int], indices: array[int], width: int) -> sp.csr_matrix:
+    """Canonical CSR of how often each term occurs in each text."""
+    ids = np.array(indices, np.int32)
+    shape = (len(indptr) - 1, width)
+    counts = sp.csr_matrix((np.ones(len(ids)), ids, np.array(indptr, np.int64)), shape=shape)
+    counts.sum_duplicates()
+    return counts
