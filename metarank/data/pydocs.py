@@ -1,0 +1,321 @@
+"""`pydocs`: which functions does the documentation of a function point to?
+
+The data set that needs no download. A document is the docstring of a public
+callable of an installed package, without its *See Also* section; its labels are
+the functions that section names. The relation has a long tail and is often
+one-way, so that labels are naturally missing.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import inspect
+import pkgutil
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
+
+PACKAGES = ("numpy", "scipy", "sklearn", "lightgbm")
+# Tests, vendored copies, and modules whose import switches something on.
+_SKIPPED = {"tests", "test", "conftest", "externals", "experimental"}
+_ABBREVIATIONS = {"np": "numpy", "sp": "scipy", "scikit-learn": "sklearn", "lgb": "lightgbm"}
+
+_ROLE = re.compile(r"(?::[\w+.-]+)*:?`+~?([^`<]*?)(?:\s*<([^>`]*)>)?`+_*")
+# Remarks on versions go with their text, formulas likewise; of other directives only the first line.
+_ASIDE = re.compile(r"^( *)\.\. (?:deprecated|version\w+|math|plot)::.*\n?(?:\1 +.*\n?| *\n)*", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^\s*\.\. [\w-]+::.*$", re.MULTILINE)
+_NAME_LIST = re.compile(r"[\w.~\-]+(?:\(\))?(?:\s*(?:,|\band\b)\s*[\w.~\-]+(?:\(\))?)*\s*,?")
+_UNDERLINE = re.compile(r"\s*[-=~]{3,}\s*")
+_SIGNATURE = re.compile(r"[\w.]+\(.*\)(?:\s*->.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class _Document:
+    name: str  # qualified: numpy.linalg.norm
+    summary: str  # first paragraph
+    text: str
+    see_also: tuple[str, ...]  # qualified names, ascending, never its own
+
+
+class SeeAlsoGraph(NamedTuple):
+    """The relation "a names b in its See Also section", before any split.
+
+    Attributes
+    ----------
+    names : list of str
+        Qualified names of all documents, ascending.
+    links : float32 CSR (n, n)
+        1 where row a names column b.
+    """
+
+    names: list[str]
+    links: sp.csr_matrix
+
+    @property
+    def unreturned(self) -> sp.csr_matrix:
+        """float32 CSR (n, n): 1 where a names b and b, though it has a See Also section, does not name a."""
+        answers = sp.diags_array((np.diff(self.links.indptr) > 0).astype(np.float32))
+        one_way = sp.csr_matrix((self.links - self.links.multiply(self.links.T)) @ answers)
+        one_way.eliminate_zeros()
+        one_way.sort_indices()
+        return one_way
+
+
+def load_pydocs(split: str | None = None, seed: int = 0) -> Dataset:
+    """The documents with a See Also section, and the functions named there as labels.
+
+    Parameters
+    ----------
+    split : {None, "train", "test"}
+        All rows, or one side of an 80/20 split by a hash of (seed, qualified name).
+    seed : int
+
+    Returns
+    -------
+    Dataset
+        `texts`: name, summary, description and parameter names. `label_names`: qualified
+        names of *all* labels, whatever the split, ascending, so that a test row may hold a
+        label without a training row. `label_texts`: name and one-line summary of the named
+        function. X is left to the model's vectoriser. A document is never its own label.
+
+    Raises
+    ------
+    ValueError
+        If `split` is not one of the three.
+
+    Notes
+    -----
+    Depends on the installed versions of numpy, scipy, scikit-learn and lightgbm only.
+
+    Examples
+    --------
+    >>> train, test = load_pydocs("train"), load_pydocs("test")
+    >>> train.label_names == test.label_names
+    True
+    """
+    from metarank.data.dataset import Dataset
+
+    if split not in (None, "train", "test"):
+        raise ValueError(f"split must be None, 'train' or 'test', got {split!r}")
+    documents = {d.name: d for d in _corpus()}
+    labels = sorted({name for d in documents.values() for name in d.see_also})
+    column = {name: j for j, name in enumerate(labels)}
+    rows = [d for d in documents.values() if d.see_also and split in (None, _side(d.name, seed))]
+    indices = [column[name] for d in rows for name in d.see_also]
+    indptr = np.cumsum([0] + [len(d.see_also) for d in rows])
+    Y = sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(labels)))
+    return Dataset(
+        X=None,
+        Y=Y,
+        texts=[d.text for d in rows],
+        label_names=labels,
+        label_texts=[f"{name}: {documents[name].summary}" for name in labels],
+        name="pydocs" if split is None else f"pydocs-{split}",
+    )
+
+
+def see_also_graph() -> SeeAlsoGraph:
+    """Who names whom among all documents, for estimating how often a label is missing.
+
+    Examples
+    --------
+    >>> graph = see_also_graph()
+    >>> graph.links.shape == (len(graph.names),) * 2
+    True
+    """
+    documents = _corpus()
+    number = {d.name: i for i, d in enumerate(documents)}
+    indices = [number[name] for d in documents for name in d.see_also]
+    indptr = np.cumsum([0] + [len(d.see_also) for d in documents])
+    n = len(documents)
+    return SeeAlsoGraph(
+        list(number), sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
+    )
+
+
+def _side(name: str, seed: int) -> str:
+    digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
+    return "test" if int.from_bytes(digest, "little") % 5 == 0 else "train"
+
+
+@functools.lru_cache(maxsize=1)
+def _corpus() -> tuple[_Document, ...]:
+    """Every public callable with a docstring, by qualified name; copied docstrings count once."""
+    aliases, docstrings = _public_callables()
+    documents: dict[str, tuple[str, str, list[str]]] = {}
+    original: dict[tuple[str, ...], str] = {}
+    for name in sorted(docstrings, key=lambda name: (name.count("."), name)):
+        sections = _sections(docstrings[name])
+        see_also = sections.get("see also", [])
+        first = original.setdefault((*sections[""], *see_also), name)
+        if first != name:  # methods of subclasses and wrappers carry the text of another
+            aliases[name] = first
+            continue
+        paragraphs = _paragraphs(sections[""])
+        documents[name] = (paragraphs[0] if paragraphs else "", _text(name, paragraphs, sections), see_also)
+    resolve = _Resolver(aliases, documents)
+    return tuple(
+        _Document(name, summary, text, tuple(sorted(resolve(see_also, name) - {name})))
+        for name, (summary, text, see_also) in sorted(documents.items())
+    )
+
+
+# --- the callables ---
+
+
+def _public_callables() -> tuple[dict[str, str], dict[str, str]]:
+    """Aliases (every public path -> qualified name) and docstrings by qualified name.
+
+    An object's qualified name is its shortest public path, in its own package where it has one.
+    """
+    paths: dict[int, list[str]] = {}
+    objects: dict[int, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # deprecated modules say so when imported
+        for package in PACKAGES:
+            for module in _public_modules(package):
+                for name, member in _members(module):
+                    paths.setdefault(id(member), []).append(f"{module.__name__}.{name}")
+                    objects[id(member)] = member
+    aliases: dict[str, str] = {}
+    docstrings: dict[str, str] = {}
+    for key, member in objects.items():
+        own = min(paths[key], key=functools.partial(_preference, getattr(member, "__name__", "")))
+        aliases |= dict.fromkeys(paths[key], own)
+        _add_docstring(docstrings, own, member)
+        if inspect.isclass(member):
+            for name, method in vars(member).items():
+                method = getattr(method, "__func__", method)
+                if not name.startswith("_") and inspect.isroutine(method):
+                    aliases |= {f"{path}.{name}": f"{own}.{name}" for path in paths[key]}
+                    _add_docstring(docstrings, f"{own}.{name}", method)
+    return aliases, docstrings
+
+
+def _preference(own_name: str, path: str) -> tuple[int, int, bool, str]:
+    parts = path.split(".")
+    return PACKAGES.index(parts[0]), len(parts), parts[-1] != own_name, path
+
+
+def _add_docstring(docstrings: dict[str, str], name: str, member: Any) -> None:
+    text = getattr(member, "__doc__", None)
+    inherited = not inspect.isclass(member) and text == type(member).__doc__
+    if isinstance(text, str) and text.strip() and not inherited:
+        docstrings[name] = inspect.cleandoc(text)
+
+
+def _public_modules(name: str) -> Iterator[ModuleType]:
+    """The module of that name and its public submodules; those that do not import are passed over."""
+    try:
+        module = importlib.import_module(name)
+    except Exception:  # an optional dependency is missing, or the module belongs to another platform
+        return
+    yield module
+    for child in sorted(m.name for m in pkgutil.iter_modules(getattr(module, "__path__", ()))):
+        if not child.startswith("_") and child not in _SKIPPED:
+            yield from _public_modules(f"{name}.{child}")
+
+
+def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """The public callables a module exports: those it lists, or else those defined in it."""
+    listed = vars(module).get("__all__")  # vars, not getattr and dir: those load deprecated names
+    for name, member in list(vars(module).items()):
+        if name.startswith("_") or not callable(member):
+            continue
+        home = getattr(member, "__module__", None) or ""
+        if name in listed if listed is not None else f"{home}.".startswith(f"{module.__name__}."):
+            yield name, member
+
+
+# --- the docstrings ---
+
+
+def _sections(doc: str) -> dict[str, list[str]]:
+    """Lines by lower-cased numpydoc heading; what stands before the first heading under ""."""
+    lines = doc.splitlines()
+    sections: dict[str, list[str]] = {"": []}
+    current = sections[""]
+    for i, line in enumerate(lines):
+        if i and _UNDERLINE.fullmatch(line) and lines[i - 1].strip():
+            heading = current.pop().strip().lower().rstrip(":")
+            current = sections.setdefault(heading, [])
+        else:
+            current.append(line)
+    return sections
+
+
+def _paragraphs(lines: list[str]) -> list[str]:
+    """Paragraphs on one line each, without markup and without the signatures of compiled functions."""
+    text = _DIRECTIVE.sub("", _plain(_ASIDE.sub("\n", "\n".join(lines))))
+    paragraphs = [" ".join(p.split()) for p in re.split(r"\n\s*\n", text)]
+    return [p for i, p in enumerate(paragraphs) if p and not (i == 0 and _SIGNATURE.fullmatch(p))]
+
+
+def _plain(text: str) -> str:
+    """Roles, links and back-quotes replaced by what they show."""
+    return _ROLE.sub(lambda m: m[1] or m[2] or "", text)
+
+
+def _text(name: str, paragraphs: list[str], sections: dict[str, list[str]]) -> str:
+    parameters = [
+        line.split(" :")[0].strip(" *")
+        for line in sections.get("parameters", [])
+        if line[:1].strip() and not line.startswith("..")
+    ]
+    return "\n".join([name, *paragraphs, ", ".join(parameters)]).strip()
+
+
+class _Resolver:
+    """From the lines of a See Also section to qualified names."""
+
+    def __init__(self, aliases: dict[str, str], documents: dict[str, Any]) -> None:
+        self.aliases = aliases
+        self.documents = documents
+        self.by_last_part: dict[str, set[str]] = {}
+        for name in documents:
+            self.by_last_part.setdefault(f"{name.split('.')[0]} {name.split('.')[-1]}", set()).add(name)
+
+    def __call__(self, lines: list[str], at: str) -> set[str]:
+        """Names that are documents; the others are dropped."""
+        found = {self.resolve(written, at) for written in _names_in(lines)}
+        return {name for name in found if name is not None}
+
+    def resolve(self, written: str, at: str) -> str | None:
+        """What `written` means at the object `at`: nearest scope, then full path, then a unique name."""
+        root, _, rest = written.partition(".")
+        if root in _ABBREVIATIONS and rest:
+            written = f"{_ABBREVIATIONS[root]}.{rest}"
+        scope = at.split(".")
+        for depth in range(len(scope) - 1, -1, -1):
+            name = ".".join([*scope[:depth], written])
+            while name in self.aliases and self.aliases[name] != name:
+                name = self.aliases[name]
+            if name in self.documents:
+                return name
+        same = self.by_last_part.get(f"{scope[0]} {written}", set())
+        return next(iter(same)) if len(same) == 1 else None
+
+
+def _names_in(lines: list[str]) -> Iterator[str]:
+    """The names a See Also section lists, as written: `a : text`, `a, b, c`, and roles in free text."""
+    listed = False
+    for line in lines:
+        if line[:1].isspace() and listed:
+            continue  # the description of the name above
+        head = re.split(r"\s:|:\s|:$", _plain(line).strip().lstrip("-*").strip(), maxsplit=1)[0].strip()
+        if head and _NAME_LIST.fullmatch(head):
+            listed = True
+            yield from (name.strip(" ~.()") for name in re.split(r",|\band\b", head))
+        else:
+            yield from (m[1].strip(" ~.()") for m in _ROLE.finditer(line))
