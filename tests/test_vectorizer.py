@@ -57,7 +57,7 @@ def test_agrees_with_scikit_learn():
     ],
 )
 def test_identifiers_count_whole_and_in_parts(word, terms):
-    assert list(TextVectorizer()._terms(word)) == terms
+    assert list(TextVectorizer().terms(word)) == terms
 
 
 def test_character_ngrams_stay_apart_from_words():

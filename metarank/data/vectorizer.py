@@ -83,7 +83,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_matrix:
         """`fit`, then the rows of the same texts, reading them once."""
-        return self._weigh(self._learn(texts))
+        return ltc(self._learn(texts), self.idf_)
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
         """float32 CSR (n, d), canonical, rows of unit length or empty.
@@ -95,12 +95,27 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "vocabulary_"):
             raise NotFittedError("this TextVectorizer is not fitted; call fit first")
-        column = self._column
-        indptr, indices = array("q", [0]), array("i")
-        for text in _checked(texts):
-            indices.extend([column[t] for t in self._terms(text) if t in column])
-            indptr.append(len(indices))
-        return self._weigh(_count(indptr, indices, len(column)))
+        return ltc(count_terms(map(self.terms, _checked(texts)), self._column), self.idf_)
+
+    def terms(self, text: str) -> Iterator[str]:
+        """The terms of one text, known or not, each as often as it occurs."""
+        written = _WORD.findall(text)
+        words = [word.lower() for word in written]
+        yield from words
+        if self.split_identifiers:
+            for word, lowered in zip(written, words):
+                if lowered != word or not word.isalpha():  # otherwise there is nothing to split
+                    parts = _PART.findall(word) if word.isascii() else word.split("_")
+                    if parts != [word]:
+                        yield from (part.lower() for part in parts if len(part) > 1)
+        for n in range(2, self.word_ngrams + 1):
+            yield from (" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
+        if self.char_ngrams is not None:
+            # No word begins with the sign, so that these terms stay apart.
+            for word in words:
+                marked = f" {word} "
+                for n in range(self.char_ngrams[0], self.char_ngrams[1] + 1):
+                    yield from (f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1))
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The vocabulary as an object array."""
@@ -153,9 +168,9 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         column: dict[str, int] = {}
         indptr, indices = array("q", [0]), array("i")
         for text in _checked(texts):
-            indices.extend([column.setdefault(t, len(column)) for t in self._terms(text)])
+            indices.extend([column.setdefault(t, len(column)) for t in self.terms(text)])
             indptr.append(len(indices))
-        counts = _count(indptr, indices, len(column))
+        counts = _counts(indptr, indices, len(column))
         df = np.bincount(counts.indices, minlength=len(column))
         vocabulary = sorted(term for term, j in column.items() if df[j] >= self.min_df)
         if not vocabulary:
@@ -163,39 +178,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
                 f"texts must share words: none is in min_df={self.min_df} of the {counts.shape[0]} texts"
             )
         kept = np.array([column[term] for term in vocabulary])
-        idf = np.log((1 + counts.shape[0]) / (1 + df[kept])) + 1
-        self._set(vocabulary, idf.astype(np.float32))
-        counts = sp.csr_matrix(counts[:, kept])
+        self._set(vocabulary, smooth_idf(df[kept], counts.shape[0]))
+        counts = counts[:, kept]
         counts.sort_indices()
         return counts
-
-    def _weigh(self, counts: sp.csr_matrix) -> sp.csr_matrix:
-        """Counts to unit rows; sums in double, entry by entry in column order."""
-        weights = (1 + np.log(counts.data)) * self.idf_[counts.indices]
-        row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-        norm = np.sqrt(np.bincount(row, weights=weights * weights, minlength=counts.shape[0]))
-        counts.data = (weights / norm[row]).astype(np.float32)
-        return counts
-
-    def _terms(self, text: str) -> Iterator[str]:
-        """The terms of a text, repeated as often as they occur."""
-        written = _WORD.findall(text)
-        words = [word.lower() for word in written]
-        yield from words
-        if self.split_identifiers:
-            for word, lowered in zip(written, words):
-                if lowered != word or not word.isalpha():  # otherwise there is nothing to split
-                    parts = _PART.findall(word) if word.isascii() else word.split("_")
-                    if parts != [word]:
-                        yield from (part.lower() for part in parts if len(part) > 1)
-        for n in range(2, self.word_ngrams + 1):
-            yield from (" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
-        if self.char_ngrams is not None:
-            # No word begins with the sign, so that these terms stay apart.
-            for word in words:
-                marked = f" {word} "
-                for n in range(self.char_ngrams[0], self.char_ngrams[1] + 1):
-                    yield from (f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1))
 
     def _check_parameters(self) -> None:
         for name in ("min_df", "word_ngrams"):
@@ -222,8 +208,30 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def _count(indptr: array[int], indices: array[int], width: int) -> sp.csr_matrix:
-    """Canonical CSR of how often each term occurs in each text."""
+def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int]) -> sp.csr_matrix:
+    """float64 CSR (n, len(column)), canonical: how often each known term occurs in each document."""
+    indptr, indices = array("q", [0]), array("i")
+    for terms in documents:
+        indices.extend([column[term] for term in terms if term in column])
+        indptr.append(len(indices))
+    return _counts(indptr, indices, len(column))
+
+
+def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:
+    """float32 CSR of ``(1 + ln count) * idf``, rows of unit length; sums in double, in column order."""
+    weights = (1 + np.log(counts.data)) * idf[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    norm = np.sqrt(np.bincount(row, weights=weights * weights, minlength=counts.shape[0]))
+    counts.data = (weights / norm[row]).astype(np.float32)
+    return counts
+
+
+def smooth_idf(df: np.ndarray, n: int) -> np.ndarray:
+    """``ln((1 + n) / (1 + df)) + 1`` as float32."""
+    return (np.log((1 + n) / (1 + df)) + 1).astype(np.float32)
+
+
+def _counts(indptr: array[int], indices: array[int], width: int) -> sp.csr_matrix:
     ids = np.array(indices, np.int32)
     shape = (len(indptr) - 1, width)
     counts = sp.csr_matrix((np.ones(len(ids)), ids, np.array(indptr, np.int64)), shape=shape)
