@@ -59,5 +59,7 @@ inline void require(bool ok, const std::string& message) {
 void bind_hashing(nb::module_& m);
 void bind_gbdt_predict(nb::module_& m);
 void bind_text_parse(nb::module_& m);
+void bind_pair_scores(nb::module_& m);
+void bind_rank_gradients(nb::module_& m);
 
 }  // namespace metarank

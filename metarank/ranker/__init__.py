@@ -1,0 +1,63 @@
+"""Learners that order the pairs of a list: linear, boosted, blended, or chosen by cross-validation."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from metarank.ranker.auto import AutoRanker
+from metarank.ranker.base import Ranker
+from metarank.ranker.blend import BlendRanker
+from metarank.ranker.boosted import BoostedRanker
+from metarank.ranker.listnet import ListNet
+from metarank.ranker.lists import RankingData, cross_fit_scores
+from metarank.ranker.logistic import LogisticRanker
+from metarank.ranker.ranksvm import RankSVM
+from metarank.ranker.svmmap import SVMMAP
+
+RANKERS = {
+    "auto": AutoRanker,
+    "lambdarank": partial(BoostedRanker, objective="lambdarank"),
+    "xendcg": partial(BoostedRanker, objective="rank_xendcg"),
+    "binary": partial(BoostedRanker, objective="binary"),
+    "logistic": LogisticRanker,
+    "listnet": ListNet,
+    "ranksvm": RankSVM,
+    "svmmap": SVMMAP,
+    "blend": BlendRanker,
+}
+
+
+def make_ranker(name: str, **params: Any) -> Ranker:
+    """The ranker of a name: "auto", "lambdarank", "xendcg", "binary", "logistic", "listnet", "ranksvm", ...
+
+    Examples
+    --------
+    >>> make_ranker("lambdarank", n_rounds=100)
+    BoostedRanker(n_rounds=100)
+
+    Raises
+    ------
+    ValueError
+        If there is no such name.
+    """
+    if name not in RANKERS:
+        raise ValueError(f"ranker must be one of {list(RANKERS)}, got {name!r}")
+    ranker: Ranker = RANKERS[name](**params)  # type: ignore[operator]
+    return ranker
+
+
+__all__ = [
+    "RANKERS",
+    "SVMMAP",
+    "AutoRanker",
+    "BlendRanker",
+    "BoostedRanker",
+    "ListNet",
+    "LogisticRanker",
+    "RankSVM",
+    "Ranker",
+    "RankingData",
+    "cross_fit_scores",
+    "make_ranker",
+]

@@ -1,0 +1,141 @@
+"""`Ranker`: the protocol of every learner that orders the pairs of a list."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from metarank._threads import resolve_n_jobs
+from metarank.features.table import FeatureTable
+from metarank.ranker.lists import RankingData
+
+Self = TypeVar("Self", bound="Ranker")
+
+
+class Ranker(BaseEstimator):
+    """Learns from a `FeatureTable` and the gains of its pairs to score the pairs of a new one.
+
+    The pairs of one row of the table's candidates form a list. A subclass stores its
+    parameters in ``__init__`` (keyword only) and implements the methods that start with
+    an underscore; this class validates at the door.
+    """
+
+    _kinds: ClassVar[dict[str, type[Ranker]]] = {}
+
+    # What `make_ranker` calls it.
+    name: Any
+    names_: list[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Ranker._kinds[cls.__name__] = cls
+
+    def fit(
+        self: Self,
+        table: FeatureTable,
+        gains: np.ndarray,
+        *,
+        sample_weight: np.ndarray | None = None,
+        fold: np.ndarray | None = None,
+        seed: int = 0,
+        n_jobs: int | None = 1,
+    ) -> Self:
+        """Learn to order the pairs of each list by gain.
+
+        Parameters
+        ----------
+        table : FeatureTable
+            m pairs in n lists, all values finite.
+        gains : array (m,)
+            Relevance of each pair, finite and >= 0; relevant means > 0.
+        sample_weight : array (n,), optional
+            Weight of each list, finite and >= 0, not all zero.
+        fold : int array (n,), optional
+            Fold of each list, for what is chosen by cross-validation; five folds by hash if absent.
+        seed : int
+            Whatever is drawn at random is a function of it.
+        n_jobs : int, optional
+            Threads; the result is the same bytes for any number.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument breaks the rules above, or there is nothing to learn an order from.
+        """
+        data = RankingData.checked(table, gains, sample_weight, fold, seed)
+        return self.fit_lists(data, resolve_n_jobs(n_jobs))
+
+    def fit_lists(self: Self, data: RankingData, n_jobs: int = 1) -> Self:
+        """`fit` on lists that are checked already."""
+        self._fit(data, n_jobs)
+        self.names_ = list(data.table.names)
+        return self
+
+    def score(self, table: FeatureTable, *, n_jobs: int | None = 1) -> np.ndarray:
+        """float64 (m,): the higher, the earlier. The score of a pair depends on its own values only.
+
+        Raises
+        ------
+        ValueError
+            If the ranker is not fitted, or the columns are not those seen in fit.
+        """
+        return self._score(self._check_values(table), resolve_n_jobs(n_jobs))
+
+    def contributions(self, table: FeatureTable) -> np.ndarray:
+        """float64 (m, F + 1): each feature's share of the score and, last, the expected score.
+
+        A row sums to the pair's score, up to rounding.
+        """
+        return self._contributions(self._check_values(table))
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs: plain values, lists, dicts and NumPy arrays."""
+        return {
+            "kind": type(self).__name__,
+            "params": self._saved_params(),
+            "names": list(self.names_),
+            "fitted": self._get_fitted(),
+        }
+
+    @staticmethod
+    def from_state(state: dict[str, Any]) -> Ranker:
+        """The ranker described by `get_state`, of whichever class."""
+        if state["kind"] not in Ranker._kinds:
+            raise ValueError(f"kind must be one of {sorted(Ranker._kinds)}, got {state['kind']!r}")
+        ranker = Ranker._kinds[state["kind"]](**state["params"])
+        ranker.names_ = list(state["names"])
+        ranker._set_fitted(state["fitted"])
+        return ranker
+
+    def tuned(self: Self, data: RankingData, n_jobs: int) -> Self:
+        """An unfitted copy with the parameters that are chosen by cross-validation settled on these data."""
+        copy: Self = clone(self)
+        return copy
+
+    def _check_values(self, table: FeatureTable) -> np.ndarray:
+        if not hasattr(self, "names_"):
+            raise ValueError(f"{type(self).__name__} must be fitted before it scores")
+        if list(table.names) != self.names_:
+            raise ValueError(f"table.names must be those seen in fit, {self.names_}, got {list(table.names)}")
+        return np.ascontiguousarray(table.values, np.float32)
+
+    def _saved_params(self) -> dict[str, Any]:
+        return self.get_params(deep=False)
+
+    @abstractmethod
+    def _fit(self, data: RankingData, n_jobs: int) -> None: ...
+
+    @abstractmethod
+    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray: ...
+
+    @abstractmethod
+    def _contributions(self, values: np.ndarray) -> np.ndarray: ...
+
+    @abstractmethod
+    def _get_fitted(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _set_fitted(self, fitted: dict[str, Any]) -> None: ...

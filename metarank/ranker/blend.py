@@ -1,0 +1,99 @@
+"""`BlendRanker`: several rankers on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank.ranker.base import Ranker
+from metarank.ranker.lists import RankingData, spread_within_lists
+
+
+class BlendRanker(Ranker):
+    """The weighted mean of the scores of several rankers, each divided by its spread within lists.
+
+    Parameters
+    ----------
+    members : sequence of Ranker
+        Unfitted; `fit` leaves them so.
+    weights : sequence of float, optional
+        One a member, > 0; equal by default. Only their ratios matter.
+    scales : sequence of float, optional
+        What each member's scores are divided by, > 0. By default the root mean squared
+        deviation of its training scores from the mean of their list; spreads of held-out
+        scores, where known, are better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metarank.candidates import Candidates
+    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.ranker import ListNet, RankSVM
+    >>> table = FeatureTable(np.float32([[1], [3], [2], [0]]), ["nearness"], Candidates.all_labels(2, 2))
+    >>> blend = BlendRanker(members=[ListNet(l2=0.1), RankSVM(l2=0.1)]).fit(table, np.array([0, 1, 1, 0]))
+    >>> blend.score(table)[:2].round(2)
+    array([-0.5,  1.5])
+    """
+
+    name = "blend"
+
+    members_: list[Ranker]
+    factors_: np.ndarray
+
+    def __init__(
+        self,
+        *,
+        members: Sequence[Ranker],
+        weights: Sequence[float] | None = None,
+        scales: Sequence[float] | None = None,
+    ) -> None:
+        self.members = members
+        self.weights = weights
+        self.scales = scales
+
+    def tuned(self, data: RankingData, n_jobs: int) -> BlendRanker:
+        """A copy with every member tuned."""
+        members = [member.tuned(data, n_jobs) for member in self.members]
+        return BlendRanker(members=members, weights=self.weights, scales=self.scales)
+
+    def _fit(self, data: RankingData, n_jobs: int) -> None:
+        if not len(self.members):
+            raise ValueError("members must hold at least one ranker, got none")
+        weights = self._positive("weights", self.weights)
+        scales = None if self.scales is None else self._positive("scales", self.scales)
+        self.members_ = [clone(member).fit_lists(data, n_jobs) for member in self.members]
+        if scales is None:
+            fitted = (member.score(data.table, n_jobs=n_jobs) for member in self.members_)
+            scales = np.array([spread_within_lists(scores, data.indptr) for scores in fitted])
+        self.factors_ = weights / weights.sum() / scales
+
+    def _positive(self, name: str, values: Sequence[float] | None) -> np.ndarray:
+        out = np.ones(len(self.members)) if values is None else np.asarray(values, np.float64)
+        if out.shape != (len(self.members),) or not ((out > 0) & np.isfinite(out)).all():
+            raise ValueError(f"{name} must be {len(self.members)} positive numbers, got {values!r}")
+        return out
+
+    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
+        total = np.zeros(len(values))
+        for factor, member in zip(self.factors_, self.members_):
+            total += factor * member._score(values, n_jobs)
+        return total
+
+    def _contributions(self, values: np.ndarray) -> np.ndarray:
+        total = np.zeros((len(values), values.shape[1] + 1))
+        for factor, member in zip(self.factors_, self.members_):
+            total += factor * member._contributions(values)
+        return total
+
+    def _saved_params(self) -> dict[str, Any]:
+        return {"members": []}
+
+    def _get_fitted(self) -> dict[str, Any]:
+        return {"members": [member.get_state() for member in self.members_], "factors": self.factors_}
+
+    def _set_fitted(self, fitted: dict[str, Any]) -> None:
+        self.members_ = [Ranker.from_state(state) for state in fitted["members"]]
+        self.members, self.factors_ = self.members_, fitted["factors"]

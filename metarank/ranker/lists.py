@@ -1,0 +1,171 @@
+"""`RankingData`: the lists a ranker learns from, checked once; cross-fitted scores; quality of an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank import _core
+from metarank._threads import single_threaded_blas
+from metarank.candidates import Candidates
+from metarank.crossfit import over_folds
+from metarank.features.table import FeatureTable
+
+if TYPE_CHECKING:
+    from metarank.ranker.base import Ranker
+
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class RankingData:
+    """A table with the gains of its m pairs and, for its n lists, weights and folds.
+
+    Parameters
+    ----------
+    table : FeatureTable
+    gains : float32 array (m,)
+    weight : float64 array (n,)
+    fold : int32 array (n,)
+    seed : int
+    """
+
+    table: FeatureTable
+    gains: np.ndarray
+    weight: np.ndarray
+    fold: np.ndarray
+    seed: int
+
+    @classmethod
+    def checked(
+        cls,
+        table: FeatureTable,
+        gains: np.ndarray,
+        sample_weight: np.ndarray | None,
+        fold: np.ndarray | None,
+        seed: int,
+    ) -> RankingData:
+        """Validate what `Ranker.fit` takes; see there."""
+        n, m = table.candidates.n_rows, table.candidates.n_pairs
+        gains = np.ascontiguousarray(gains, np.float32)
+        if gains.shape != (m,):
+            raise ValueError(f"gains must have shape {(m,)}, one a pair, got {gains.shape}")
+        if not np.isfinite(gains).all() or (gains < 0).any():
+            bad = gains[~(np.isfinite(gains) & (gains >= 0))][0]
+            raise ValueError(f"gains must be finite and >= 0, got {bad}")
+        finite = np.isfinite(table.values).all(axis=0)
+        if not finite.all():
+            raise ValueError(
+                f"table.values must be finite, but {table.names[int(np.argmin(finite))]!r} is not"
+            )
+        if m == 0 or not table.names:
+            raise ValueError(f"table must hold a pair and a column at least, got shape {table.values.shape}")
+        weight = np.ones(n) if sample_weight is None else np.ascontiguousarray(sample_weight, np.float64)
+        if weight.shape != (n,):
+            raise ValueError(f"sample_weight must have shape {(n,)}, one a list, got {weight.shape}")
+        if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+            raise ValueError("sample_weight must be finite and >= 0, and not all zero")
+        if isinstance(seed, bool) or not isinstance(seed, Integral):
+            raise TypeError(f"seed must be an integer, got {seed!r}")
+        if seed < 0:
+            raise ValueError(f"seed must be >= 0, got {seed}")
+        if fold is None:
+            fold = _core.fold_of_rows(n, DEFAULT_FOLDS, int(seed))
+        fold = np.asarray(fold)
+        if fold.shape != (n,) or fold.dtype.kind not in "iu":
+            raise ValueError(f"fold must be an integer array of shape {(n,)}, got {fold.dtype} {fold.shape}")
+        return cls(table, gains, weight, fold.astype(np.int32), int(seed))
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self.table.indptr
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 (n,): pairs of each list."""
+        return np.diff(self.indptr)
+
+    @property
+    def informative(self) -> np.ndarray:
+        """bool (n,): lists that hold two different gains and count for something."""
+        out = np.zeros(len(self.weight), bool)
+        filled = np.flatnonzero(self.sizes > 0)
+        starts = self.indptr[filled]
+        out[filled] = np.maximum.reduceat(self.gains, starts) > np.minimum.reduceat(self.gains, starts)
+        return out & (self.weight > 0)
+
+    def lists(self, index: np.ndarray) -> RankingData:
+        """Some lists (ids or a mask), in the given order."""
+        index = np.arange(len(self.weight))[index]
+        pairs = self.pairs_of(index)
+        table = FeatureTable(self.table.values[pairs], self.table.names, self.table.candidates.rows(index))
+        return RankingData(table, self.gains[pairs], self.weight[index], self.fold[index], self.seed)
+
+    def pairs_of(self, index: np.ndarray) -> np.ndarray:
+        """Positions of the pairs of some lists (ids)."""
+        counts = self.sizes[index]
+        before = np.concatenate([[0], np.cumsum(counts)])
+        return np.repeat(self.indptr[:-1][index] - before[:-1], counts) + np.arange(before[-1])
+
+    def pairs(self, kept: np.ndarray) -> RankingData:
+        """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
+        old = self.table.candidates
+        candidates = Candidates(np.searchsorted(kept, self.indptr), old.labels[kept], old.n_labels)
+        table = FeatureTable(self.table.values[kept], self.table.names, candidates)
+        return RankingData(table, self.gains[kept], self.weight, self.fold, self.seed)
+
+    def sample(self, max_pairs: int) -> RankingData:
+        """Whole lists drawn by hash up to `max_pairs` pairs, at least one list; itself if it is no larger."""
+        if self.table.candidates.n_pairs <= max_pairs:
+            return self
+        order = np.argsort(hash_numbers(len(self.weight), self.seed), kind="stable")
+        n_kept = max(1, int(np.searchsorted(np.cumsum(self.sizes[order]), max_pairs, side="right")))
+        return self.lists(np.sort(order[:n_kept]))
+
+
+def hash_numbers(n: int, seed: int) -> np.ndarray:
+    """int32 (n,): a pseudo-random number for each index, a function of (seed, index)."""
+    return _core.fold_of_rows(n, 2**31 - 1, seed)
+
+
+def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.ndarray:
+    """Scores of all training pairs, each from a ranker fitted without the pair's fold.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Stays unfitted; what it chooses by cross-validation is chosen once, on all folds.
+    data : RankingData
+        With at least two folds.
+
+    Returns
+    -------
+    float64 array (m,)
+    """
+    folds = np.unique(data.fold)
+    if len(folds) < 2:
+        raise ValueError(f"fold must hold at least two different folds, got {len(folds)}")
+
+    with single_threaded_blas():
+        settled = ranker.tuned(data, n_jobs)
+
+        def one_fold(f: int, threads: int) -> np.ndarray:
+            learned = clone(settled).fit_lists(data.lists(data.fold != f), threads)
+            return learned.score(data.lists(data.fold == f).table, n_jobs=threads)
+
+        scores = np.empty(data.table.candidates.n_pairs)
+        for f, held_out in zip(folds, over_folds(one_fold, folds, n_jobs)):
+            scores[data.pairs_of(np.flatnonzero(data.fold == f))] = held_out
+    return scores
+
+
+def spread_within_lists(scores: np.ndarray, indptr: np.ndarray) -> float:
+    """Root mean squared distance of the scores from the mean of their list; 1.0 where that is 0."""
+    sizes = np.diff(indptr)
+    row = np.repeat(np.arange(len(sizes)), sizes)
+    mean = np.bincount(row, weights=scores, minlength=len(sizes)) / np.maximum(sizes, 1)
+    return float(np.sqrt(np.mean((scores - mean[row]) ** 2))) or 1.0

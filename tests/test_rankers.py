@@ -1,0 +1,583 @@
+"""Rankers: gradients and inference against slow twins, optima, laws, and what each must learn."""
+
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime, minimize
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.features.table import FeatureTable
+from metarank.ranker import (
+    SVMMAP,
+    AutoRanker,
+    BlendRanker,
+    BoostedRanker,
+    ListNet,
+    LogisticRanker,
+    Ranker,
+    RankingData,
+    RankSVM,
+    cross_fit_scores,
+    make_ranker,
+)
+from metarank.ranker.auto import list_quality, simplest_of_the_best
+from metarank.ranker.boosted import shorten_lists
+from metarank.ranker.lists import spread_within_lists
+
+LINEAR = ["logistic", "listnet", "ranksvm", "svmmap"]
+BOOSTED = ["lambdarank", "xendcg", "binary"]
+FAST = {name: {"l2": 0.1} for name in LINEAR} | {name: {"n_rounds": 15} for name in BOOSTED}
+
+
+def make_lists(n=60, n_features=5, n_labels=9, seed=0, graded=False, uneven=True):
+    """Lists whose gains follow a hidden linear score, noisily."""
+    rng = np.random.default_rng(seed)
+    if uneven:
+        keep = rng.random((n, n_labels)) < 0.8
+        keep[1] = False  # an empty list
+        indptr = np.concatenate([[0], np.cumsum(keep.sum(1))])
+        pairs = Candidates(indptr, np.nonzero(keep)[1].astype(np.int32), n_labels)
+    else:
+        pairs = Candidates.all_labels(n, n_labels)
+    values = rng.normal(size=(pairs.n_pairs, n_features)).astype(np.float32)
+    values[:, 0] = values[:, 0] * 30 + 100
+    hidden = ((values - values.mean(0)) / values.std(0)) @ np.linspace(1.5, -1.0, n_features)
+    gains = (hidden + rng.normal(size=len(values)) > 1).astype(np.float32)
+    if graded:
+        gains *= rng.integers(1, 4, len(gains))
+    return FeatureTable(values, [f"f{j}" for j in range(n_features)], pairs), gains
+
+
+def data_of(table, gains, fold=None, weight=None):
+    return RankingData.checked(table, gains, weight, fold, 0)
+
+
+def same_bytes(a, b):
+    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+# --- losses and gradients ----------------------------------------------------
+
+
+def slow_logistic(s, y):
+    return np.sum(np.logaddexp(0, s) - y * s)
+
+
+def slow_listnet(s, g):
+    g = g.astype(np.float64)
+    return -np.sum(g / g.sum() * (s - np.log(np.exp(s).sum()))) if g.sum() > 0 else 0.0
+
+
+def slow_ranksvm(s, g):
+    hinge = [max(0.0, 1 - (s[i] - s[j])) ** 2 for i in range(len(s)) for j in range(len(s)) if g[i] > g[j]]
+    return np.mean(hinge) if hinge else 0.0
+
+
+def slow_svmmap(s, g):
+    """Over every ranking: 1 - AP + s.(psi - psi*), by the definitions of the paper."""
+    relevant = g > 0
+    pairs = [(i, j) for i in np.flatnonzero(relevant) for j in np.flatnonzero(~relevant)]
+    if not pairs:
+        return 0.0
+    worst = 0.0
+    for order in permutations(range(len(s))):
+        rank = np.argsort(order)
+        hits = np.cumsum(relevant[list(order)])
+        precision = hits / np.arange(1, len(s) + 1)
+        loss = 1 - precision[relevant[list(order)]].mean()
+        worst = max(worst, loss + sum(-2 * (s[i] - s[j]) for i, j in pairs if rank[i] > rank[j]) / len(pairs))
+    return worst
+
+
+LOSSES = {
+    "logistic_loss": slow_logistic,
+    "listnet_loss": slow_listnet,
+    "ranksvm_loss": slow_ranksvm,
+    "svmmap_loss": slow_svmmap,
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("seed", range(4))
+def test_loss_and_gradient_agree_with_slow_twin(name, seed):
+    rng = np.random.default_rng(seed)
+    sizes = [6, 0, 1, 5, 6, 4]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    scores = rng.normal(scale=1.5, size=indptr[-1])
+    gains = rng.integers(0, 2 if name == "logistic_loss" else 4, indptr[-1]).astype(np.float32)
+    gains[indptr[4] : indptr[5]] = seed % 2  # one list without, or with only, relevant pairs
+    weights = rng.random(len(sizes))
+
+    def slow(s):
+        lists = pairwise(indptr)
+        return sum(w * LOSSES[name](s[a:b], gains[a:b]) for w, (a, b) in zip(weights, lists) if b > a)
+
+    loss, gradient = getattr(_core, name)(scores, gains, indptr, weights, 1)
+    assert loss == pytest.approx(slow(scores), rel=1e-10, abs=1e-12)
+    np.testing.assert_allclose(gradient, approx_fprime(scores, slow, 1e-7), atol=2e-6)
+    loss4, gradient4 = getattr(_core, name)(scores, gains, indptr, weights, 4)
+    assert loss4 == loss
+    assert same_bytes(gradient4, gradient)
+
+
+def test_ranksvm_loss_of_a_long_graded_list_with_tied_scores():
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=300).round(1) + 1e4
+    gains = rng.integers(0, 6, 300).astype(np.float32)
+    better = gains[:, None] > gains
+    slack = np.where(better, np.maximum(0, 1 - (scores[:, None] - scores)), 0)
+    loss, gradient = _core.ranksvm_loss(scores, gains, np.array([0, 300]), np.ones(1), 1)
+    assert loss == pytest.approx((slack**2).sum() / better.sum(), rel=1e-9)
+    np.testing.assert_allclose(
+        gradient, 2 * (slack.sum(0) - slack.sum(1)) / better.sum(), rtol=1e-7, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["logistic_loss", "list_quality"])
+def test_kernels_refuse_what_would_be_read_out_of_bounds(name):
+    def call(scores, gains, indptr):
+        indptr = np.array(indptr)
+        weights = () if name == "list_quality" else (np.ones(max(0, len(indptr) - 1)),)
+        return getattr(_core, name)(np.array(scores, float), np.array(gains, np.float32), indptr, *weights, 1)
+
+    for indptr in ([0, 3], [0, 2, 1, 2], [-1, 2], [0, 5, 2], np.zeros(0, np.int64)):
+        with pytest.raises(ValueError, match="indptr"):
+            call([1, 2], [0, 1], indptr)
+    with pytest.raises(ValueError, match="gains"):
+        call([1, 2], [1], [0, 2])
+    with pytest.raises(ValueError, match="finite"):
+        call([1, np.nan], [0, 1], [0, 2])
+    with pytest.raises(ValueError, match="mean"):
+        _core.linear_scores(np.ones((2, 3), np.float32), np.ones(2), np.ones(3), 0.0, 1)
+
+
+def test_linear_kernels_agree_with_numpy_and_do_not_depend_on_the_batch():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(5000, 37)).astype(np.float32)
+    mean, w, g = rng.normal(size=37), rng.normal(size=37), rng.normal(size=5000)
+    scores = _core.linear_scores(values, mean, w, 0.5, 1)
+    np.testing.assert_allclose(scores, (values - mean) @ w + 0.5, atol=1e-9)
+    assert same_bytes(_core.linear_scores(values, mean, w, 0.5, 4), scores)
+    assert same_bytes(_core.linear_scores(values[17:18], mean, w, 0.5, 1), scores[17:18])
+    gradient = _core.linear_gradient(values, mean, g, 1)
+    np.testing.assert_allclose(gradient, g @ (values - mean), atol=1e-8)
+    assert same_bytes(_core.linear_gradient(values, mean, g, 4), gradient)
+
+
+def test_list_quality_agrees_with_scikit_learn():
+    rng = np.random.default_rng(1)
+    Y = (rng.random((40, 8)) < 0.3).astype(np.float32)
+    S = rng.normal(size=(40, 8)).round(1)
+    S[:20] = rng.normal(size=(20, 8))
+    table = FeatureTable(S.reshape(-1, 1).astype(np.float32), ["s"], Candidates.all_labels(40, 8))
+    ap, ndcg, rank_loss = _core.list_quality(S.ravel(), Y.ravel(), table.indptr, 1).T
+    for i in range(40):
+        if not Y[i].any():
+            assert np.isnan([ap[i], ndcg[i], rank_loss[i]]).all()
+            continue
+        assert ap[i] == pytest.approx(label_ranking_average_precision_score(Y[i : i + 1], S[i : i + 1]))
+        if i < 20:
+            assert ndcg[i] == pytest.approx(ndcg_score(Y[i : i + 1], S[i : i + 1]))
+        d = S[i][Y[i] > 0][:, None] - S[i][Y[i] == 0]
+        assert rank_loss[i] == pytest.approx(np.mean((d < 0) + 0.5 * (d == 0)))
+
+
+# --- optima ------------------------------------------------------------------
+
+
+def standardised(table):
+    values = table.values.astype(np.float64)
+    return (values - values.mean(0)) / values.std(0)
+
+
+@pytest.mark.parametrize("name", ["listnet", "ranksvm", "logistic"])
+@pytest.mark.parametrize("graded", [False, True])
+def test_smooth_linear_rankers_reach_their_optimum(name, graded):
+    table, gains = make_lists(graded=graded)
+    table.values[:, 4] = table.values[:, 3] + 1e-3 * table.values[:, 4]  # nearly the same column twice
+    l2 = 0.003
+    ranker = make_ranker(name, l2=l2).fit(table, gains)
+    z, indptr = standardised(table), table.indptr
+    target = gains / gains.max() if name == "logistic" else gains
+    informative = [np.ptp(gains[a:b]) > 0 if b > a else False for a, b in pairwise(indptr)]
+    weight = (
+        np.full(60, 1 / len(gains)) if name == "logistic" else np.array(informative) / np.sum(informative)
+    )
+    slow = LOSSES[f"{name}_loss"]
+
+    def objective(v):
+        s = z @ v[:-1] + v[-1]
+        loss = sum(w * slow(s[a:b], target[a:b]) for w, a, b in zip(weight, indptr, indptr[1:]) if w)
+        return loss + 0.5 * l2 * v[:-1] @ v[:-1]
+
+    w = ranker.weights_ * table.values.astype(np.float64).std(0)
+    found = np.append(w, ranker.intercept_)
+    assert np.abs(approx_fprime(found, objective, 1e-6)).max() < 1e-5
+
+
+def test_logistic_agrees_with_scikit_learn():
+    table, gains = make_lists()
+    l2 = 0.01
+    ours = LogisticRanker(l2=l2).fit(table, gains).score(table)
+    theirs = LogisticRegression(C=1 / (l2 * len(gains)), tol=1e-9, max_iter=1000).fit(
+        standardised(table), gains
+    )
+    np.testing.assert_allclose(ours, theirs.decision_function(standardised(table)), atol=1e-4)
+
+
+def test_ranksvm_agrees_with_a_generic_solver():
+    table, gains = make_lists(n=12)
+    z, indptr, l2 = standardised(table), table.indptr, 0.05
+    lists = [(a, b) for a, b in pairwise(indptr) if b > a and np.ptp(gains[a:b]) > 0]
+
+    def objective(w):
+        return np.mean([slow_ranksvm(z[a:b] @ w, gains[a:b]) for a, b in lists]) + 0.5 * l2 * w @ w
+
+    ranker = RankSVM(l2=l2).fit(table, gains)
+    generic = minimize(objective, np.zeros(5), method="Powell", options={"xtol": 1e-8, "ftol": 1e-12})
+    w = ranker.weights_ * table.values.astype(np.float64).std(0)
+    assert objective(w) <= generic.fun + 1e-8
+
+
+def test_svmmap_is_optimal_within_its_gap():
+    table, gains = make_lists(n=10, n_labels=6)
+    z, indptr, l2 = standardised(table), table.indptr, 0.1
+    lists = [(a, b) for a, b in pairwise(indptr) if b > a and np.ptp(gains[a:b]) > 0]
+
+    def objective(w):
+        loss = [
+            _core.svmmap_loss(z[a:b] @ w, gains[a:b], np.array([0, b - a]), np.ones(1), 1)[0]
+            for a, b in lists
+        ]
+        return np.mean(loss) + 0.5 * l2 * w @ w
+
+    ranker = SVMMAP(l2=l2).fit(table, gains)
+    w = ranker.weights_ * table.values.astype(np.float64).std(0)
+    generic = minimize(objective, w, method="Powell", options={"xtol": 1e-6, "ftol": 1e-10})
+    assert objective(w) <= generic.fun + 2e-3
+
+
+def test_penalty_auto_is_the_one_of_least_held_out_loss():
+    table, gains = make_lists(n=80)
+    fold = np.arange(80) % 4
+    ranker = LogisticRanker().fit(table, gains, fold=fold)
+    data = data_of(table, gains, fold)
+    losses = {
+        l2: slow_logistic(cross_fit_scores(LogisticRanker(l2=l2), data), gains) for l2 in LogisticRanker._grid
+    }
+    assert ranker.l2_ == min(losses, key=losses.get)
+
+
+# --- what they learn ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", LINEAR + BOOSTED)
+def test_learns_an_obvious_order(name):
+    table, gains = make_lists(n=150, uneven=False)
+    noise = table.values.copy()
+    noise[:, 2] = gains * 2 + np.random.default_rng(0).random(len(gains))
+    table = FeatureTable(noise, table.names, table.candidates)
+    scores = make_ranker(name, **FAST[name]).fit(table, gains).score(table)
+    assert label_ranking_average_precision_score(gains.reshape(150, 9), scores.reshape(150, 9)) > 0.97
+
+
+@pytest.mark.parametrize("name", ["listnet", "ranksvm", "logistic", *BOOSTED])
+def test_graded_gains_change_the_order(name):
+    n = 200
+    pairs = Candidates.all_labels(n, 3)
+    table = FeatureTable(np.tile(np.eye(3, dtype=np.float32), (n, 1)), ["a", "b", "c"], pairs)
+    for gains in ([3.0, 1.0, 0.0], [1.0, 3.0, 0.0]):
+        scores = make_ranker(name, **FAST[name]).fit(table, np.tile(gains, n)).score(table)[:3]
+        assert np.array_equal(np.argsort(-scores), np.argsort(-np.array(gains)))
+
+
+def test_label_gain_holds_the_distinct_gains_with_zero_first():
+    table, _ = make_lists(n=100, uneven=False)
+    gains = np.random.default_rng(0).choice(np.float32([0.25, 7.5, 1.5]), len(table.values))
+    model = BoostedRanker(n_rounds=2).fit(table, gains).model_text_
+    assert "[label_gain: 0,0.25,1.5,7.5]" in model
+
+
+def test_long_lists_keep_relevant_pairs_and_a_fixed_sample():
+    rng = np.random.default_rng(0)
+    sizes = np.array([12, 0, 400, 3])
+    pairs = Candidates(
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([np.arange(s) for s in sizes]).astype(np.int32),
+        400,
+    )
+    table = FeatureTable(rng.random((415, 2)).astype(np.float32), ["a", "b"], pairs)
+    gains = (rng.random(415) < 0.1).astype(np.float32)
+    data = data_of(table, gains)
+    short = shorten_lists(data, 100)
+    assert short.sizes.tolist() == [12, 0, 100, 3]
+    assert short.gains.sum() == gains.sum()
+    assert np.array_equal(short.table.values[:12], table.values[:12])
+    assert same_bytes(short.table.labels, shorten_lists(data, 100).table.labels)
+    assert shorten_lists(data, 400) is data
+    assert shorten_lists(data, 5).sizes.tolist() == [5, 0, 5, 3]
+
+
+def test_lists_longer_than_lightgbm_takes_are_learned_from():
+    n = 10_500
+    values = np.random.default_rng(0).random((n + 5, 2)).astype(np.float32)
+    pairs = Candidates(np.array([0, n, n + 5]), np.append(np.arange(n), np.arange(5)).astype(np.int32), n)
+    table = FeatureTable(values, ["a", "b"], pairs)
+    gains = (values[:, 0] > 0.95).astype(np.float32)
+    ranker = BoostedRanker(n_rounds=3).fit(table, gains)
+    assert ranker.score(table)[gains > 0].mean() > ranker.score(table)[gains == 0].mean()
+
+
+def test_early_stopping_uses_fewer_rounds():
+    table, _ = make_lists(n=200)
+    gains = (np.random.default_rng(5).random(len(table.values)) < 0.3).astype(np.float32)  # nothing to learn
+    for name in BOOSTED:
+        ranker = make_ranker(name, n_rounds=200, early_stopping=3).fit(table, gains)
+        assert ranker.arrays_.n_trees < 100
+
+
+# --- laws --------------------------------------------------------------------
+
+
+def all_rankers():
+    for name in LINEAR + BOOSTED:
+        yield name, make_ranker(name, **FAST[name])
+    yield "blend", BlendRanker(members=[ListNet(l2=0.1), BoostedRanker(n_rounds=5)], weights=[1, 3])
+    yield "auto", AutoRanker(candidates=[LogisticRanker(), BoostedRanker(n_rounds=5)])
+
+
+@pytest.mark.parametrize(
+    ("name", "ranker"), list(all_rankers()), ids=lambda v: v if isinstance(v, str) else ""
+)
+def test_laws(name, ranker):
+    table, gains = make_lists(graded=True, n=80)
+    before = table.values.copy(), gains.copy()
+    fitted = clone(ranker).fit(table, gains, seed=3)
+    scores = fitted.score(table)
+    assert scores.shape == gains.shape
+    assert np.isfinite(scores).all()
+    assert same_bytes(before[0], table.values)
+    assert same_bytes(before[1], gains)
+
+    # Threads do not show, in fitting or scoring.
+    threaded = clone(ranker).fit(table, gains, seed=3, n_jobs=4)
+    assert same_bytes(threaded.score(table, n_jobs=4), scores)
+
+    # Scores go with their rows, whatever the batch.
+    data = data_of(table, gains)
+    order = np.random.default_rng(0).permutation(80)
+    assert same_bytes(fitted.score(data.lists(order).table), scores[data.pairs_of(order)])
+    assert same_bytes(fitted.score(data.lists(order[:1]).table), scores[data.pairs_of(order[:1])])
+
+    # Contributions add up.
+    shares = fitted.contributions(table)
+    assert shares.shape == (len(scores), 6)
+    np.testing.assert_allclose(shares.sum(1), scores, atol=1e-6)
+
+    # State: plain values, and the same bytes after.
+    state = fitted.get_state()
+    assert_plain(state)
+    again = Ranker.from_state(state)
+    assert same_bytes(again.score(table), scores)
+    assert_plain(again.get_state())
+    np.testing.assert_allclose(again.contributions(table), shares)
+
+
+def assert_plain(value):
+    if isinstance(value, dict):
+        assert all(isinstance(key, str) for key in value)
+        value = list(value.values())
+    if isinstance(value, list):
+        for v in value:
+            assert_plain(v)
+    else:
+        assert value is None or isinstance(value, (int, float, str, bool, np.ndarray)), type(value)
+
+
+@pytest.mark.parametrize("name", [*LINEAR, "lambdarank", "binary"])
+def test_weight_zero_removes_a_list(name):
+    table, gains = make_lists(n=60)
+    weight = np.ones(60)
+    weight[::3] = 0
+    kept = data_of(table, gains).lists(weight > 0)
+    with_zero = make_ranker(name, **FAST[name]).fit(table, gains, sample_weight=weight)
+    if name in BOOSTED:
+        without = make_ranker(name, **FAST[name]).fit(kept.table, kept.gains)
+        assert same_bytes(with_zero.score(table), without.score(table))
+    else:  # the columns are still standardised on all pairs
+        flipped = gains.copy()
+        flipped[np.isin(table.candidates.row_of_pair, np.flatnonzero(weight == 0))] = 0
+        again = make_ranker(name, **FAST[name]).fit(table, flipped, sample_weight=weight)
+        np.testing.assert_allclose(again.score(table), with_zero.score(table), atol=1e-9)
+
+
+def test_cross_fit_scores_come_from_fits_without_the_fold():
+    table, gains = make_lists(n=60)
+    fold = np.arange(60) % 3
+    data = data_of(table, gains, fold)
+    scores = cross_fit_scores(ListNet(l2=0.1), data)
+    train, test = data.lists(fold != 1), data.lists(fold == 1)
+    expected = ListNet(l2=0.1).fit(train.table, train.gains).score(test.table)
+    assert same_bytes(scores[data.pairs_of(np.flatnonzero(fold == 1))], expected)
+    assert same_bytes(cross_fit_scores(ListNet(l2=0.1), data, 3), scores)
+    with pytest.raises(ValueError, match="fold"):
+        cross_fit_scores(ListNet(l2=0.1), data_of(table, gains, np.zeros(60, int)))
+
+
+# --- auto and blend ----------------------------------------------------------
+
+
+def test_auto_prefers_the_linear_ranker_where_the_truth_is_linear():
+    table, gains = make_lists(n=150)
+    ranker = AutoRanker(candidates=[LogisticRanker(), BoostedRanker(n_rounds=20)]).fit(table, gains)
+    assert ranker.choice_ == "logistic"
+    assert set(ranker.quality_) == {"logistic", "lambdarank", "blend"}
+
+
+def test_auto_prefers_trees_where_the_truth_is_not_monotone():
+    rng = np.random.default_rng(0)
+    pairs = Candidates.all_labels(200, 6)
+    values = rng.uniform(-1, 1, (1200, 2)).astype(np.float32)
+    table = FeatureTable(values, ["a", "b"], pairs)
+    gains = (np.abs(values[:, 0]) < 0.3).astype(np.float32)
+    ranker = AutoRanker(candidates=[LogisticRanker(), BoostedRanker(objective="binary")], blend=False)
+    ranker.fit(table, gains)
+    assert ranker.choice_ == "binary"
+    data = data_of(table, gains)
+    assert same_bytes(ranker.out_of_fold_scores_, cross_fit_scores(BoostedRanker(objective="binary"), data))
+
+
+def test_auto_chooses_on_a_sample_and_cross_fits_all():
+    table, gains = make_lists(n=120)
+    ranker = AutoRanker(candidates=[LogisticRanker(l2=0.1), ListNet(l2=0.1)], max_pairs=300).fit(table, gains)
+    assert ranker.out_of_fold_scores_.shape == gains.shape
+    chosen = {"logistic": LogisticRanker, "listnet": ListNet}[ranker.choice_](l2=0.1)
+    assert same_bytes(ranker.out_of_fold_scores_, cross_fit_scores(chosen, data_of(table, gains)))
+
+
+def test_auto_leaves_trees_out_where_there_are_few_lists():
+    table, gains = make_lists(n=30)
+    assert set(AutoRanker().fit(table, gains).quality_) == {"logistic", "listnet"}
+
+
+def test_the_simpler_wins_within_the_tolerance():
+    rng = np.random.default_rng(0)
+    worse = rng.random(100)
+    noise = rng.normal(size=100)
+    near = worse + noise - noise.mean() + 0.01
+    assert simplest_of_the_best({"worse": worse, "near": near}, 0.25) == "worse"
+    assert simplest_of_the_best({"worse": worse, "near": near}, 0.0) == "near"
+    assert simplest_of_the_best({"worse": worse, "better": worse + 1}, 0.25) == "better"
+
+
+def test_quality_weights_lists():
+    table, gains = make_lists(n=40)
+    scores = np.random.default_rng(0).normal(size=len(gains))
+    weight = np.random.default_rng(1).integers(0, 3, 40).astype(float)
+    ap, ndcg, loss = _core.list_quality(scores, gains, table.indptr, 1).T
+    each = (ap + ndcg + 1 - loss) / 3
+    counted = ~np.isnan(each)
+    expected = np.average(each[counted], weights=weight[counted])
+    assert list_quality(scores, data_of(table, gains, weight=weight), 1).mean() == pytest.approx(expected)
+
+
+def test_blend_is_the_weighted_mean_on_one_scale():
+    table, gains = make_lists()
+    a, b = ListNet(l2=0.1), BoostedRanker(n_rounds=5)
+    blend = BlendRanker(members=[a, b], weights=[1, 3]).fit(table, gains).score(table)
+    parts = [clone(r).fit(table, gains).score(table) for r in (a, b)]
+    spread = [spread_within_lists(s, table.indptr) for s in parts]
+    np.testing.assert_allclose(blend, 0.25 * parts[0] / spread[0] + 0.75 * parts[1] / spread[1])
+    assert spread_within_lists(np.zeros(len(gains)), table.indptr) == 1.0
+
+
+# --- bad input and edge cases -----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"gains": np.zeros(3)}, "gains must have shape"),
+        ({"gains": "negative"}, "gains must be finite and >= 0"),
+        ({"gains": "nan"}, "gains must be finite and >= 0"),
+        ({"values": np.nan}, "finite, but 'f2'"),
+        ({"values": np.inf}, "finite, but 'f2'"),
+        ({"sample_weight": np.ones(3)}, "sample_weight must have shape"),
+        ({"sample_weight": -np.ones(60)}, "sample_weight"),
+        ({"sample_weight": np.zeros(60)}, "sample_weight"),
+        ({"fold": np.zeros(60)}, "fold must be an integer array"),
+        ({"fold": np.zeros(3, int)}, "fold must be an integer array"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_input_is_named(change, match):
+    table, gains = make_lists()
+    if "values" in change:
+        table.values[7, 2] = change.pop("values")
+    if isinstance(change.get("gains"), str):
+        bad = {"negative": -1, "nan": np.nan}[change["gains"]]
+        change["gains"] = np.where(np.arange(len(gains)) == 4, bad, gains)
+    arguments = {"gains": gains} | change
+    with pytest.raises(ValueError, match=match):
+        ListNet(l2=0.1).fit(table, arguments.pop("gains"), **arguments)
+
+
+def test_bad_parameters_are_named():
+    table, gains = make_lists()
+    for ranker, match in [
+        (ListNet(l2=0), "l2"),
+        (ListNet(l2="best"), "l2"),
+        (BoostedRanker(objective="rank"), "objective"),
+        (BoostedRanker(n_rounds=0), "n_rounds"),
+        (BlendRanker(members=[]), "members"),
+        (BlendRanker(members=[ListNet()], weights=[0]), "weights"),
+        (AutoRanker(candidates=[ListNet(), ListNet()]), "candidates"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            ranker.fit(table, gains)
+    with pytest.raises(ValueError, match="ranker must be one of"):
+        make_ranker("best")
+    with pytest.raises(ValueError, match="fitted"):
+        ListNet().score(table)
+    with pytest.raises(ValueError, match="names"):
+        ListNet(l2=0.1).fit(table, gains).score(FeatureTable(table.values, list("abcde"), table.candidates))
+    with pytest.raises(TypeError, match="seed"):
+        ListNet(l2=0.1).fit(table, gains, seed=0.5)
+
+
+@pytest.mark.parametrize("name", [*LINEAR, "auto"])
+def test_without_an_order_to_learn_linear_scores_are_constant(name):
+    table, gains = make_lists()
+    scores = make_ranker(name).fit(table, np.ones_like(gains)).score(table)
+    np.testing.assert_allclose(scores, scores[0], rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_without_an_order_to_learn_trees_refuse(name):
+    table, gains = make_lists()
+    with pytest.raises(ValueError, match="gains must differ"):
+        make_ranker(name).fit(table, np.zeros_like(gains))
+
+
+def test_constant_and_huge_columns_do_no_harm():
+    table, gains = make_lists()
+    values = np.column_stack([table.values, np.full(len(gains), 3.1), table.values[:, 0] * 1e30]).astype(
+        np.float32
+    )
+    wide = FeatureTable(values, [*table.names, "constant", "huge"], table.candidates)
+    for name in LINEAR:
+        ranker = make_ranker(name, l2=0.01).fit(wide, gains)
+        assert np.isfinite(ranker.score(wide)).all()
+        assert ranker.weights_[5] == 0
+
+
+def test_batches_without_pairs_are_scored():
+    table, gains = make_lists()
+    empty = data_of(table, gains).lists(np.array([1])).table
+    for name in ["listnet", "lambdarank"]:
+        assert make_ranker(name, **FAST[name]).fit(table, gains).score(empty).shape == (0,)
