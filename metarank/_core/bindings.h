@@ -61,5 +61,9 @@ void bind_gbdt_predict(nb::module_& m);
 void bind_text_parse(nb::module_& m);
 void bind_pair_scores(nb::module_& m);
 void bind_rank_gradients(nb::module_& m);
+void bind_linear_train(nb::module_& m);
+void bind_linear_predict(nb::module_& m);
+void bind_kernel_machine(nb::module_& m);
+void bind_forest_predict(nb::module_& m);
 
 }  // namespace metarank

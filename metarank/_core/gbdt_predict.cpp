@@ -10,7 +10,7 @@ class BoostedTrees {
   BoostedTrees(const In1<std::int32_t>& feature, const In1<double>& threshold, const In2<std::int32_t>& children,
                const In1<std::uint8_t>& missing, const In1<std::int32_t>& root, const In1<double>& leaf_value,
                const In1<std::int32_t>& output, std::int64_t n_features, std::int64_t n_outputs)
-      : nodes_(checked_nodes(feature, threshold, children, missing, root, n_features,
+      : nodes_(checked_nodes(feature, threshold, children, &missing, root, n_features,
                              static_cast<std::int64_t>(leaf_value.shape(0)))),
         root_(root.data(), root.data() + root.shape(0)),
         leaf_value_(leaf_value.data(), leaf_value.data() + leaf_value.shape(0)),

@@ -22,19 +22,20 @@ struct TreeNode {
 };
 
 // Nodes checked once, so that a walk can neither leave the arrays nor run in a circle: a child
-// that is a node has a larger number than its parent.
+// that is a node has a larger number than its parent. Without `missing`, no value is ever missing.
 inline std::vector<TreeNode> checked_nodes(const In1<std::int32_t>& feature, const In1<double>& threshold,
-                                           const In2<std::int32_t>& children, const In1<std::uint8_t>& missing,
+                                           const In2<std::int32_t>& children, const In1<std::uint8_t>* missing,
                                            const In1<std::int32_t>& root, std::int64_t n_features,
                                            std::int64_t n_leaves) {
   const auto n = static_cast<std::int64_t>(feature.shape(0));
-  require(static_cast<std::int64_t>(threshold.shape(0)) == n && static_cast<std::int64_t>(missing.shape(0)) == n &&
+  require(static_cast<std::int64_t>(threshold.shape(0)) == n && (missing == nullptr || static_cast<std::int64_t>(missing->shape(0)) == n) &&
               static_cast<std::int64_t>(children.shape(0)) == n && children.shape(1) == 2,
           "feature, threshold, children and missing must describe the same nodes");
   std::vector<TreeNode> nodes(static_cast<std::size_t>(n));
   for (std::int64_t i = 0; i < n; ++i) {
     TreeNode& node = nodes[static_cast<std::size_t>(i)];
-    node = {threshold(i), feature(i), {children(i, 0), children(i, 1)}, missing(i)};
+    node = {threshold(i), feature(i), {children(i, 0), children(i, 1)},
+            missing == nullptr ? 0U : (*missing)(i)};
     require(node.feature >= 0 && node.feature < n_features,
             "feature of node " + std::to_string(i) + " must lie in [0, " + std::to_string(n_features) + ")");
     for (const std::int32_t child : node.child)

@@ -1,0 +1,85 @@
+// Label probabilities of a forest: the mean over the trees of the leaf's shares of relevant rows.
+//
+// A leaf holds few of the labels, so leaves are stored sparsely. Sums run in tree order, in double.
+#include "gbdt_predict.h"
+#include "pairs.h"
+
+namespace metarank {
+
+namespace {
+
+class Forest {
+ public:
+  Forest(const In1<std::int32_t>& feature, const In1<double>& threshold, const In2<std::int32_t>& children,
+         const In1<std::int32_t>& root, const In1<std::int64_t>& leaf_indptr, const In1<std::int32_t>& leaf_label,
+         const In1<float>& leaf_share, std::int64_t n_features, std::int64_t n_labels)
+      : root_(root.data(), root.data() + root.shape(0)),
+        leaf_indptr_(leaf_indptr.data(), leaf_indptr.data() + leaf_indptr.shape(0)),
+        leaf_label_(leaf_label.data(), leaf_label.data() + leaf_label.shape(0)),
+        leaf_share_(leaf_share.data(), leaf_share.data() + leaf_share.shape(0)),
+        n_features_(n_features),
+        n_labels_(n_labels) {
+    require(leaf_share_.size() == leaf_label_.size() && !leaf_indptr_.empty(), "leaves must be a CSR matrix");
+    require(!root_.empty(), "a forest must have a tree");
+    const auto n_leaves = static_cast<std::int64_t>(leaf_indptr_.size()) - 1;
+    require_pairs(leaf_indptr, leaf_label, n_leaves, n_labels);
+    nodes_ = checked_nodes(feature, threshold, children, nullptr, root, n_features, n_leaves);
+  }
+
+  Array1<float> score(const In2<float>& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
+                      int n_threads) const {
+    const auto n = static_cast<std::int64_t>(X.shape(0));
+    require(static_cast<std::int64_t>(X.shape(1)) == n_features_,
+            "X must have " + std::to_string(n_features_) + " columns, got " + std::to_string(X.shape(1)));
+    require_pairs(indptr, labels, n, n_labels_);
+    std::vector<float> out(labels.shape(0));
+    {
+      nb::gil_scoped_release release;
+      parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+        std::vector<double> sum(static_cast<std::size_t>((end - begin) * n_labels_), 0.0);
+        add_trees(X.data() + begin * n_features_, end - begin, sum.data());
+        const auto n_trees = static_cast<double>(root_.size());
+        for (std::int64_t i = begin; i < end; ++i)
+          for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p)
+            out[static_cast<std::size_t>(p)] = static_cast<float>(
+                sum[static_cast<std::size_t>((i - begin) * n_labels_ + labels.data()[p])] / n_trees);
+      });
+    }
+    return to_numpy(std::move(out));
+  }
+
+ private:
+  // Trees outermost: a tree is read once a block of rows and stays in cache.
+  void add_trees(const float* X, std::int64_t rows, double* sum) const {
+    for (const std::int32_t root : root_)
+      for (std::int64_t i = 0; i < rows; ++i) {
+        const auto leaf = static_cast<std::size_t>(leaf_of<false>(nodes_.data(), root, X + i * n_features_));
+        for (auto p = static_cast<std::size_t>(leaf_indptr_[leaf]); p < static_cast<std::size_t>(leaf_indptr_[leaf + 1]);
+             ++p)
+          sum[i * n_labels_ + leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
+      }
+  }
+
+  std::vector<TreeNode> nodes_;
+  std::vector<std::int32_t> root_;
+  std::vector<std::int64_t> leaf_indptr_;
+  std::vector<std::int32_t> leaf_label_;
+  std::vector<float> leaf_share_;
+  std::int64_t n_features_, n_labels_;
+};
+
+}  // namespace
+
+void bind_forest_predict(nb::module_& m) {
+  nb::class_<Forest>(m, "Forest")
+      .def(nb::init<const In1<std::int32_t>&, const In1<double>&, const In2<std::int32_t>&, const In1<std::int32_t>&,
+                    const In1<std::int64_t>&, const In1<std::int32_t>&, const In1<float>&, std::int64_t,
+                    std::int64_t>(),
+           nb::arg("feature").noconvert(), nb::arg("threshold").noconvert(), nb::arg("children").noconvert(),
+           nb::arg("root").noconvert(), nb::arg("leaf_indptr").noconvert(), nb::arg("leaf_label").noconvert(),
+           nb::arg("leaf_share").noconvert(), nb::arg("n_features"), nb::arg("n_labels"))
+      .def("score", &Forest::score, nb::arg("X").noconvert(), nb::arg("indptr").noconvert(),
+           nb::arg("labels").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace metarank

@@ -1,0 +1,128 @@
+// Kernel machines: the Gaussian kernel between two sets of rows, and scores of all labels from one kernel row.
+#include <algorithm>
+#include <bit>
+
+#include "bindings.h"
+#include "pairs.h"
+#include "simd.h"
+
+namespace metarank {
+
+namespace {
+
+// exp(-t) for t >= 0 to 2 units in the last place (Cephes' expf), without a branch, so that loops
+// over it vectorise. Below 1e-37 the result stays there.
+inline __attribute__((always_inline)) float exp_minus(float t) {
+  const float x = -std::min(t, 85.0f);
+  const auto n = static_cast<std::int32_t>(x * 1.44269504f - 0.5f);
+  const float k = static_cast<float>(n);
+  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+  float p = 1.9875691500e-4f;
+  p = p * r + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = (p * r) * r + r + 1.0f;
+  return p * std::bit_cast<float>((n + 127) << 23);
+}
+
+constexpr std::int64_t kRows = 16;  // rows a block
+constexpr std::int64_t kTile = 32;  // rows of B that stay in the nearest cache
+
+// K[i, j] = exp(-gamma ||a_i - b_j||^2) for a block of rows of A; each value depends on its two rows only.
+METARANK_DISPATCH void gaussian_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
+                                      std::int64_t d, float gamma, float* K) {
+  for (std::int64_t tile = 0; tile < m; tile += kTile)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j)
+        K[i * m + j] = squared_l2(A + i * d, B + j * d, d);
+  for (std::int64_t i = 0; i < rows * m; ++i) K[i] = exp_minus(gamma * K[i]);
+}
+
+METARANK_DISPATCH void squared_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
+                                     std::int64_t d, float* D) {
+  for (std::int64_t tile = 0; tile < m; tile += kTile)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j)
+        D[i * m + j] = squared_l2(A + i * d, B + j * d, d);
+}
+
+METARANK_DISPATCH void dual_scores(const float* kernel_row, std::int64_t m, const float* dual, const float* bias,
+                                   const std::int32_t* labels, std::int64_t n_pairs, float* out) {
+  for (std::int64_t p = 0; p < n_pairs; ++p)
+    out[p] = bias[labels[p]] + dot(kernel_row, dual + static_cast<std::int64_t>(labels[p]) * m, m);
+}
+
+void require_same_width(std::size_t a, std::size_t b) {
+  require(a == b, "both sets of rows must have the same number of columns, got " + std::to_string(a) + " and " +
+                      std::to_string(b));
+}
+
+Array2<float> squared_distances(const In2<float>& A, const In2<float>& B, int n_threads) {
+  require_same_width(A.shape(1), B.shape(1));
+  const auto m = static_cast<std::int64_t>(B.shape(0)), d = static_cast<std::int64_t>(A.shape(1));
+  std::vector<float> D(A.shape(0) * B.shape(0));
+  {
+    nb::gil_scoped_release release;
+    parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
+                 [&](std::int64_t begin, std::int64_t end, int) {
+                   squared_block(A.data() + begin * d, end - begin, B.data(), m, d, D.data() + begin * m);
+                 });
+  }
+  return to_numpy(std::move(D), A.shape(0), B.shape(0));
+}
+
+Array2<float> gaussian_kernel(const In2<float>& A, const In2<float>& B, float gamma, int n_threads) {
+  require_same_width(A.shape(1), B.shape(1));
+  const auto m = static_cast<std::int64_t>(B.shape(0)), d = static_cast<std::int64_t>(A.shape(1));
+  std::vector<float> K(A.shape(0) * B.shape(0));
+  {
+    nb::gil_scoped_release release;
+    parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
+                 [&](std::int64_t begin, std::int64_t end, int) {
+                   gaussian_block(A.data() + begin * d, end - begin, B.data(), m, d, gamma, K.data() + begin * m);
+                 });
+  }
+  return to_numpy(std::move(K), A.shape(0), B.shape(0));
+}
+
+// bias[l] + sum_j exp(-gamma ||x_i - support_j||^2) dual[l, j] for each pair (i, l).
+Array1<float> gaussian_machine(const In2<float>& X, const In2<float>& support, const In2<float>& dual,
+                               const In1<float>& bias, float gamma, const In1<std::int64_t>& indptr,
+                               const In1<std::int32_t>& labels, int n_threads) {
+  require_same_width(X.shape(1), support.shape(1));
+  require(dual.shape(1) == support.shape(0) && bias.shape(0) == dual.shape(0),
+          "dual must have shape (number of labels, number of support rows) and bias one entry a label");
+  const auto n = static_cast<std::int64_t>(X.shape(0)), m = static_cast<std::int64_t>(support.shape(0)),
+             d = static_cast<std::int64_t>(X.shape(1));
+  require_pairs(indptr, labels, n, static_cast<std::int64_t>(dual.shape(0)));
+  std::vector<float> out(labels.shape(0));
+  {
+    nb::gil_scoped_release release;
+    parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
+      std::vector<float> K(static_cast<std::size_t>((end - begin) * m));
+      gaussian_block(X.data() + begin * d, end - begin, support.data(), m, d, gamma, K.data());
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
+        dual_scores(K.data() + (i - begin) * m, m, dual.data(), bias.data(), labels.data() + first, last - first,
+                    out.data() + first);
+      }
+    });
+  }
+  return to_numpy(std::move(out));
+}
+
+}  // namespace
+
+void bind_kernel_machine(nb::module_& m) {
+  m.def("squared_distances", &squared_distances, nb::arg("A").noconvert(), nb::arg("B").noconvert(),
+        nb::arg("n_threads"));
+  m.def("gaussian_kernel", &gaussian_kernel, nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("gamma"),
+        nb::arg("n_threads"));
+  m.def("gaussian_machine", &gaussian_machine, nb::arg("X").noconvert(), nb::arg("support").noconvert(),
+        nb::arg("dual").noconvert(), nb::arg("bias").noconvert(), nb::arg("gamma"), nb::arg("indptr").noconvert(),
+        nb::arg("labels").noconvert(), nb::arg("n_threads"));
+}
+
+}  // namespace metarank

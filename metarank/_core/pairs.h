@@ -1,0 +1,41 @@
+// The pairs (row, label) to be scored, at the door: safe to follow without further checks.
+#pragma once
+
+#include "bindings.h"
+
+namespace metarank {
+
+inline void require_pairs(const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, std::int64_t n_rows,
+                          std::int64_t n_labels) {
+  require(static_cast<std::int64_t>(indptr.shape(0)) == n_rows + 1,
+          "indptr must have one entry more than X has rows, got " + std::to_string(indptr.shape(0)) + " for " +
+              std::to_string(n_rows) + " rows");
+  require(indptr(0) == 0 && indptr(static_cast<std::size_t>(n_rows)) == static_cast<std::int64_t>(labels.shape(0)),
+          "indptr must start at 0 and end at the number of pairs");
+  for (std::size_t i = 0; i < static_cast<std::size_t>(n_rows); ++i)
+    require(indptr(i) <= indptr(i + 1), "indptr must not decrease");
+  for (std::size_t p = 0; p < labels.shape(0); ++p)
+    require(labels(p) >= 0 && labels(p) < n_labels, "labels must lie in [0, " + std::to_string(n_labels) + ")");
+}
+
+// A CSR matrix read row by row; columns checked once.
+struct SparseRows {
+  const std::int64_t* indptr;
+  const std::int32_t* indices;
+  const float* data;
+};
+
+inline SparseRows require_csr(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
+                              const In1<float>& data, std::int64_t n_features) {
+  require(indptr.shape(0) >= 1 && indices.shape(0) == data.shape(0), "X must be a CSR matrix");
+  const std::size_t n = indptr.shape(0) - 1;
+  require(indptr(0) == 0 && indptr(n) == static_cast<std::int64_t>(indices.shape(0)),
+          "X.indptr must start at 0 and end at the number of stored values");
+  for (std::size_t i = 0; i < n; ++i) require(indptr(i) <= indptr(i + 1), "X.indptr must not decrease");
+  for (std::size_t p = 0; p < indices.shape(0); ++p)
+    require(indices(p) >= 0 && indices(p) < n_features,
+            "X.indices must lie in [0, " + std::to_string(n_features) + ")");
+  return {indptr.data(), indices.data(), data.data()};
+}
+
+}  // namespace metarank

@@ -1,0 +1,57 @@
+"""What the base classifiers share: features and pairs in the forms the compiled core reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.scorers.base import Features
+
+# Sparse rows made dense at a time.
+_BLOCK_ROWS = 256
+
+
+def csr_parts(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(indptr int64, indices int32, data float32) of a CSR matrix."""
+    return (
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
+    )
+
+
+def dense(X: Features) -> np.ndarray:
+    """X as a C-contiguous float32 array."""
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
+
+
+def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(X, indptr, labels) in one piece where X is dense, in blocks of dense rows where it is sparse."""
+    check_rows(X, candidates)
+    step = _BLOCK_ROWS if sp.issparse(X) else max(1, candidates.n_rows)
+    for start in range(0, candidates.n_rows, step):
+        part = candidates if step >= candidates.n_rows else candidates.rows(slice(start, start + step))
+        yield dense(X[start : start + step]), part.indptr, part.labels
+
+
+def check_rows(X: Features, candidates: Candidates) -> None:
+    """Rows of X are rows of the candidates, or ValueError."""
+    if X.shape[0] != candidates.n_rows:
+        raise ValueError(f"X must have {candidates.n_rows} rows, as candidates has, got {X.shape[0]}")
+
+
+def linear_scores(
+    X: Features, W: np.ndarray, bias: np.ndarray, candidates: Candidates, n_jobs: int
+) -> np.ndarray:
+    """``bias[l] + x . W[:, l]`` for each pair, float32 (m,); W is float32 (d, L)."""
+    check_rows(X, candidates)
+    if sp.issparse(X):
+        parts = csr_parts(X)
+        return _core.linear_scores_sparse(
+            *parts, X.shape[1], W, bias, candidates.indptr, candidates.labels, n_jobs
+        )
+    return _core.linear_scores_dense(dense(X), W, bias, candidates.indptr, candidates.labels, n_jobs)
