@@ -33,4 +33,6 @@ NB_MODULE(_core, m) {
   metarank::bind_linear_predict(m);
   metarank::bind_kernel_machine(m);
   metarank::bind_forest_predict(m);
+  metarank::bind_metrics(m);
+  metarank::bind_topk(m);
 }

@@ -1,0 +1,57 @@
+"""Metrics of ranked labels, of decided label sets, and what may be concluded from them."""
+
+from metarank.metrics.evaluation import evaluate, per_row
+from metarank.metrics.names import Metric, known_names
+from metarank.metrics.propensity_scored import distinct_at_k, psndcg_at_k, psp_at_k
+from metarank.metrics.ranking import (
+    average_discounted_gain,
+    coverage,
+    mean_average_precision,
+    ndcg,
+    one_error,
+    precision_at_k,
+    ranking_loss,
+    recall_at_k,
+    reciprocal_rank,
+    reciprocal_rank_all,
+)
+from metarank.metrics.roc import auc, auc_per_label, micro_auc
+from metarank.metrics.sets import (
+    example_f1,
+    f1_per_label,
+    hamming_loss,
+    label_coverage,
+    macro_f1,
+    micro_f1,
+    subset_accuracy,
+)
+
+__all__ = [
+    "Metric",
+    "auc",
+    "auc_per_label",
+    "average_discounted_gain",
+    "coverage",
+    "distinct_at_k",
+    "evaluate",
+    "example_f1",
+    "f1_per_label",
+    "hamming_loss",
+    "known_names",
+    "label_coverage",
+    "macro_f1",
+    "mean_average_precision",
+    "micro_auc",
+    "micro_f1",
+    "ndcg",
+    "one_error",
+    "per_row",
+    "precision_at_k",
+    "psndcg_at_k",
+    "psp_at_k",
+    "ranking_loss",
+    "recall_at_k",
+    "reciprocal_rank",
+    "reciprocal_rank_all",
+    "subset_accuracy",
+]

@@ -1,0 +1,54 @@
+// The order of a row's entries, and the k that come first.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace metarank {
+
+// One row of scores: all labels (`labels` null, an entry's position is its label) or some of them.
+// A score of -inf means "not listed".
+template <typename T>
+struct ScoreRow {
+  const std::int32_t* labels;
+  const T* scores;
+  std::int64_t n;
+
+  std::int32_t label(std::int64_t j) const { return labels ? labels[j] : static_cast<std::int32_t>(j); }
+  bool listed(std::int64_t j) const { return scores[j] != -std::numeric_limits<T>::infinity(); }
+  // Descending score; ties keep the order of the row, which is ascending labels for sparse and dense scores.
+  bool before(std::int64_t a, std::int64_t b) const {
+    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+  }
+};
+
+// A NaN has no place in an order.
+template <typename T>
+bool any_nan(const T* scores, std::int64_t n) {
+  bool found = false;
+  for (std::int64_t j = 0; j < n; ++j) found |= scores[j] != scores[j];
+  return found;
+}
+
+// Positions of the (at most) k first listed entries, best first. `heap` is the result; its memory is reused.
+template <typename T>
+void top_k(const ScoreRow<T>& row, std::int64_t k, std::vector<std::int64_t>& heap) {
+  const auto before = [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); };
+  heap.clear();
+  for (std::int64_t j = 0; j < row.n; ++j) {
+    if (!row.listed(j)) continue;
+    if (static_cast<std::int64_t>(heap.size()) < k) {
+      heap.push_back(j);
+      std::push_heap(heap.begin(), heap.end(), before);
+    } else if (before(j, heap.front())) {  // the front of the heap is the last of the kept
+      std::pop_heap(heap.begin(), heap.end(), before);
+      heap.back() = j;
+      std::push_heap(heap.begin(), heap.end(), before);
+    }
+  }
+  std::sort_heap(heap.begin(), heap.end(), before);
+}
+
+}  // namespace metarank

@@ -1,0 +1,99 @@
+"""`evaluate`: many metrics of one prediction; `per_row`: one metric of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from metarank.metrics.inputs import Inputs
+from metarank.metrics.names import Metric
+
+
+def evaluate(
+    Y_true: Any,
+    scores: Any,
+    names: Iterable[str | Metric],
+    *,
+    inv_propensity: Any = None,
+    Y_pred: Any = None,
+    n_jobs: int | None = None,
+) -> dict[str, float]:
+    """Values of the named metrics, by name.
+
+    Parameters
+    ----------
+    Y_true : (n, L) array or sparse matrix
+        Relevances >= 0; relevant means > 0.
+    scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
+        What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the
+        sparse matrix, or with score -inf) stand tied below all that are: the same information gives
+        the same values in every container. None if all metrics are of sets.
+    names : iterable of str or Metric
+        As in `known_names`: "P@5", "nDCG", "PSP@5", "micro-F1", ...
+    inv_propensity : float array (L,), optional
+        For the propensity-scored metrics; from `metarank.propensity.inv_propensity` of the training labels.
+    Y_pred : (n, L) array or sparse matrix of 0 and 1, optional
+        What metrics of label sets judge.
+    n_jobs : int, optional
+        Threads; None for all cores. The values do not depend on it.
+
+    Returns
+    -------
+    dict of str to float
+        Fractions in [0, 1], Coverage in label positions; NaN where no row counts.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, an argument a metric needs is missing, a shape is wrong or a score is NaN.
+
+    Examples
+    --------
+    >>> Y, scores = [[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]]
+    >>> evaluate(Y, scores, ["P@1", "R@2", "RankLoss"])
+    {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
+    """
+    metrics = parse_names(names)
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, n_jobs=n_jobs)
+    return {str(metric): metric.value(inputs) for metric in metrics}
+
+
+def per_row(
+    Y_true: Any,
+    scores: Any,
+    name: str | Metric,
+    *,
+    inv_propensity: Any = None,
+    Y_pred: Any = None,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
+
+    NaN marks the rows the metric leaves out. PSP@k and PSnDCG@k, ratios of sums, give each row's
+    attained gain over the mean of the best possible gains.
+
+    Raises
+    ------
+    ValueError
+        For a metric that is no mean over rows (micro-F1, macro-F1, AUC, micro-AUC, C@k, LabelCoverage),
+        and as in `evaluate`.
+
+    Examples
+    --------
+    >>> per_row([[1, 0, 1], [0, 0, 0]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], "nDCG@1")
+    array([ 1., nan])
+    """
+    metric = Metric.parse(name)
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, n_jobs=n_jobs)
+    statistics = metric.statistics(inputs)
+    if statistics is None or statistics.per_row is None:
+        raise ValueError(f"metric {str(metric)!r} is not a mean over rows")
+    return statistics.per_row
+
+
+def parse_names(names: Iterable[str | Metric]) -> list[Metric]:
+    if isinstance(names, (str, Metric)):
+        raise TypeError(f"names must be a list of metrics, got {names!r}")
+    return [Metric.parse(name) for name in names]

@@ -1,0 +1,228 @@
+"""What every metric is computed from, brought into one form and derived once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
+
+
+class Inputs:
+    """Relevances with scores, decided sets and inverse propensities, all but the first optional.
+
+    Its arrays with one entry a *relevant pair*, in the order of the CSR matrix `Y`, are what the
+    ranking metrics are sums over:
+
+    - `row`, `gain`: the row of the pair and its relevance;
+    - `rank`: place of the label by descending score, from 1, ties to the smaller label id (in a
+      `Ranking`: its place); inf if it is not listed;
+    - `last`: number of labels with a score at least as great;
+    - `above`, `not_below`: number of irrelevant labels with a greater score, with one at least as great.
+
+    Labels that are not listed (not stored by a sparse matrix, not in the `Ranking`, or with score
+    -inf) are tied with each other below all that are.
+    """
+
+    def __init__(
+        self,
+        Y_true: Any,
+        scores: Any = None,
+        *,
+        Y_pred: Any = None,
+        inv_propensity: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.Y = as_relevance(Y_true)
+        self.n_jobs = resolve_n_jobs(n_jobs)
+        self._ranking = scores if isinstance(scores, Ranking) else None
+        self._rows = None if scores is None else score_rows(scores)
+        self._sets = None if Y_pred is None else as_sets(Y_pred, self.shape)
+        self._inv_propensity = None if inv_propensity is None else as_weights(inv_propensity, self.shape[1])
+        if self._rows is not None:
+            shape = (n_rows_of(self._rows), n_labels_of(self._rows))
+            if shape != self.shape:
+                raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.Y.shape[0]), int(self.Y.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.Y.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.Y.shape[1])
+
+    @property
+    def scores(self) -> np.ndarray | Listed:
+        if self._rows is None:
+            raise ValueError(
+                "scores must be given: a Ranking, Candidates, or an (n, L) array or sparse matrix"
+            )
+        return self._rows
+
+    @property
+    def sets(self) -> sp.csr_matrix:
+        """The decisions, CSR (n, L) of ones."""
+        if self._sets is None:
+            raise ValueError("Y_pred must be given for a metric of label sets: an (n, L) matrix of 0 and 1")
+        return self._sets
+
+    @property
+    def inv_propensity(self) -> np.ndarray:
+        if self._inv_propensity is None:
+            raise ValueError(
+                "inv_propensity must be given for a propensity-scored metric: "
+                "metarank.propensity.inv_propensity(Y_train)"
+            )
+        return self._inv_propensity
+
+    def top_k(self, k: int) -> np.ndarray:
+        """int32 (n, <= k): the labels at the first k ranks, padded with -1."""
+        if self._ranking is not None:
+            return self._ranking.labels[:, :k]
+        rows = self.scores
+        if isinstance(rows, np.ndarray):
+            return _core.top_k_dense(rows, k, self.n_jobs)[0]
+        return _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, self.n_jobs)[0]
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        return np.repeat(np.arange(self.n_rows), self.n_relevant)
+
+    @cached_property
+    def n_relevant(self) -> np.ndarray:
+        """int64 (n,): number of relevant labels of each row."""
+        return np.diff(self.Y.indptr).astype(np.int64)
+
+    @property
+    def gain(self) -> np.ndarray:
+        return self.Y.data
+
+    @cached_property
+    def propensity_gain(self) -> np.ndarray:
+        """Relevance times inverse propensity of each relevant pair."""
+        return self.gain * self.inv_propensity[self.Y.indices]
+
+    @cached_property
+    def best_gain(self) -> np.ndarray:
+        """The gains of each row in descending order: those of a perfect ranking."""
+        return self._descending(self.gain)
+
+    @cached_property
+    def best_propensity_gain(self) -> np.ndarray:
+        return self._descending(self.propensity_gain)
+
+    @cached_property
+    def best_rank(self) -> np.ndarray:
+        """1, 2, ... within each row: the ranks of the relevant labels in a perfect ranking."""
+        return np.arange(1.0, len(self.row) + 1) - self.Y.indptr[self.row]
+
+    def _descending(self, gain: np.ndarray) -> np.ndarray:
+        return gain[np.lexsort((-gain, self.row))]
+
+    @property
+    def rank(self) -> np.ndarray:
+        return self._standing[0]
+
+    @property
+    def last(self) -> np.ndarray:
+        return self._standing[1]
+
+    @property
+    def above(self) -> np.ndarray:
+        return self._standing[2]
+
+    @property
+    def not_below(self) -> np.ndarray:
+        return self._standing[3]
+
+    @cached_property
+    def _standing(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return standing(self.Y, self.scores, self.n_jobs)
+
+    def row_sum(self, values: np.ndarray) -> np.ndarray:
+        """float64 (n,): sums of values of relevant pairs, in ascending order of label."""
+        return np.bincount(self.row, values, minlength=self.n_rows)
+
+    def row_max(self, values: np.ndarray) -> np.ndarray:
+        """float64 (n,): greatest value of a relevant pair of each row, NaN where there is none."""
+        out = np.full(self.n_rows, np.nan)
+        filled = self.n_relevant > 0
+        if filled.any():
+            out[filled] = np.maximum.reduceat(values, self.Y.indptr[:-1][filled])
+        return out
+
+    def rows(self, index: np.ndarray) -> Inputs:
+        """The inputs of some rows, repetitions allowed."""
+        out = object.__new__(Inputs)
+        out.Y = self.Y[index]
+        out.n_jobs = self.n_jobs
+        out._ranking = None if self._ranking is None else self._ranking.rows(index)
+        out._sets = None if self._sets is None else self._sets[index]
+        out._inv_propensity = self._inv_propensity
+        rows = self._rows
+        if isinstance(rows, Listed):
+            counts = np.diff(rows.indptr)[index]
+            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            entries = np.repeat(rows.indptr[:-1][index] - indptr[:-1], counts) + np.arange(indptr[-1])
+            out._rows = Listed(indptr, rows.labels[entries], rows.scores[entries], rows.n_labels)
+        else:
+            out._rows = None if rows is None else rows[index]
+        return out
+
+
+def standing(
+    Y: sp.csr_matrix, rows: np.ndarray | Listed, n_jobs: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(rank, last, above, not_below) of each relevant pair; see `Inputs`."""
+    indptr, labels = Y.indptr.astype(np.int64), Y.indices.astype(np.int32, copy=False)
+    if isinstance(rows, np.ndarray):
+        return _core.standing_dense(indptr, labels, rows, n_jobs)
+    return _core.standing_listed(indptr, labels, *rows, n_jobs)
+
+
+def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
+    """Relevances as a canonical float64 CSR (n, L) of positive values; the argument is left as it is."""
+    if not sp.issparse(Y):
+        Y = np.asarray(Y)
+        if Y.ndim != 2 or Y.dtype.kind not in "fiub":
+            raise ValueError(
+                f"{name} must be an (n, L) matrix of numbers, got shape {Y.shape}, dtype {Y.dtype}"
+            )
+    if Y.shape[1] == 0:
+        raise ValueError(f"{name} must have at least one label, got shape {Y.shape}")
+    csr = sp.csr_matrix(Y, dtype=np.float64, copy=True)
+    csr.sum_duplicates()
+    csr.eliminate_zeros()
+    if not np.all(np.isfinite(csr.data)) or np.any(csr.data < 0):
+        worst = csr.data[~(np.isfinite(csr.data) & (csr.data >= 0))][0]
+        raise ValueError(f"{name} must hold finite relevances >= 0, got {worst}")
+    return csr
+
+
+def as_sets(Y_pred: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+    """Decisions as a canonical CSR (n, L) of ones."""
+    sets = as_relevance(Y_pred, "Y_pred")
+    if sets.shape != shape:
+        raise ValueError(f"Y_pred must have the shape of Y_true, {shape}, got {sets.shape}")
+    if np.any(sets.data != 1):
+        raise ValueError(f"Y_pred must hold decisions 0 and 1, got {sets.data[sets.data != 1][0]}")
+    return sets
+
+
+def as_weights(inv_propensity: Any, n_labels: int) -> np.ndarray:
+    w = np.asarray(inv_propensity, dtype=np.float64)
+    if w.shape != (n_labels,):
+        raise ValueError(f"inv_propensity must have shape ({n_labels},), got {w.shape}")
+    if not np.all(np.isfinite(w)) or np.any(w <= 0):
+        raise ValueError("inv_propensity must be finite and positive")
+    return w

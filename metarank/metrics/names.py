@@ -1,0 +1,169 @@
+"""Names of metrics: "nDCG@5" parses and prints back the same."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from metarank.metrics import propensity_scored, ranking, roc, sets
+from metarank.metrics.inputs import Inputs
+from metarank.metrics.statistics import Statistics
+
+Needs = Literal["ranking", "scores", "sets"]
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a name means; `k` is asked of its metrics never, always or at will."""
+
+    k: Literal["none", "required", "optional"]
+    needs: Needs
+    statistics: Callable[[Inputs, Any], Statistics] | None = None
+    value: Callable[[Inputs], float] | None = None  # for a metric that is no function of sums over rows
+    greater_is_better: bool = True
+    unit: str = "fraction"
+
+
+DEFINITIONS: Final[dict[str, Definition]] = {
+    "P": Definition("required", "ranking", ranking.precision_rows),
+    "R": Definition("required", "ranking", ranking.recall_rows),
+    "nDCG": Definition("optional", "ranking", ranking.ndcg_rows),
+    "MAP": Definition("none", "scores", ranking.average_precision_rows),
+    "RankLoss": Definition("none", "scores", ranking.ranking_loss_rows, greater_is_better=False),
+    "One-error": Definition("none", "ranking", ranking.one_error_rows, greater_is_better=False),
+    "Coverage": Definition(
+        "none", "scores", ranking.coverage_rows, greater_is_better=False, unit="positions"
+    ),
+    "MRR": Definition("optional", "ranking", ranking.reciprocal_rank_rows),
+    "MRR-all": Definition("none", "scores", ranking.reciprocal_rank_all_rows),
+    "ADG": Definition("none", "scores", ranking.average_discounted_gain_rows),
+    "AUC": Definition("none", "scores", value=roc.macro_auc),
+    "micro-AUC": Definition("none", "scores", value=roc.pooled_auc),
+    "PSP": Definition("required", "ranking", propensity_scored.psp_rows),
+    "PSnDCG": Definition("required", "ranking", propensity_scored.psndcg_rows),
+    "PSP-point": Definition("required", "ranking", propensity_scored.psp_point_rows),
+    "PSnDCG-point": Definition("required", "ranking", propensity_scored.psndcg_point_rows),
+    "C": Definition("required", "ranking", propensity_scored.distinct_rows),
+    "micro-F1": Definition("none", "sets", sets.micro_f1_rows),
+    "macro-F1": Definition("none", "sets", sets.macro_f1_rows),
+    "example-F1": Definition("none", "sets", sets.example_f1_rows),
+    "Hamming": Definition("none", "sets", sets.hamming_rows, greater_is_better=False),
+    "subset-accuracy": Definition("none", "sets", sets.subset_accuracy_rows),
+    "LabelCoverage": Definition("none", "sets", sets.label_coverage_rows),
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric by name, with its cut-off where it has one.
+
+    Attributes
+    ----------
+    name : str
+        Without the cut-off: "nDCG".
+    k : int or None
+    greater_is_better : bool
+    needs : "ranking", "scores" or "sets"
+        What it judges: the first k labels, the whole list, or decided sets. ("nDCG" and "MRR" without
+        a cut-off need "scores".)
+    unit : "fraction" or "positions"
+
+    Examples
+    --------
+    >>> m = Metric.parse("nDCG@5")
+    >>> m.name, m.k, m.needs, str(m)
+    ('nDCG', 5, 'ranking', 'nDCG@5')
+    >>> Metric.parse("RankLoss").greater_is_better
+    False
+    >>> Metric.parse("ndcg@5")
+    Traceback (most recent call last):
+    ValueError: unknown metric 'ndcg@5'; did you mean 'nDCG@5'? Known: P@k, R@k, nDCG, nDCG@k, MAP, ...
+    """
+
+    name: str
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        definition = DEFINITIONS.get(self.name)
+        if definition is None:
+            raise ValueError(unknown(str(self)))
+        if self.k is None and definition.k == "required":
+            raise ValueError(f"metric {self.name!r} needs a cut-off, as in '{self.name}@5'")
+        if self.k is not None and definition.k == "none":
+            raise ValueError(f"metric {self.name!r} takes no cut-off, got '{self}'")
+        if self.k is not None and self.k < 1:
+            raise ValueError(f"the cut-off of a metric must be positive, got '{self}'")
+
+    @classmethod
+    def parse(cls, name: str | Metric) -> Metric:
+        """The metric of a name, or the metric itself.
+
+        Raises
+        ------
+        ValueError
+            If the name is unknown, or its cut-off missing, superfluous or not a positive integer.
+        """
+        if isinstance(name, Metric):
+            return name
+        if not isinstance(name, str):
+            raise TypeError(f"a metric is named by a string, got {name!r}")
+        parts = re.fullmatch(r"([A-Za-z][A-Za-z0-9-]*)(?:@(0|[1-9][0-9]{0,8}))?", name)
+        if parts is None:
+            raise ValueError(unknown(name))
+        try:
+            return cls(parts[1], None if parts[2] is None else int(parts[2]))
+        except ValueError as error:
+            raise error from None
+
+    def __str__(self) -> str:
+        return self.name if self.k is None else f"{self.name}@{self.k}"
+
+    @property
+    def definition(self) -> Definition:
+        return DEFINITIONS[self.name]
+
+    @property
+    def greater_is_better(self) -> bool:
+        return self.definition.greater_is_better
+
+    @property
+    def needs(self) -> Needs:
+        full_list = self.definition.k == "optional" and self.k is None
+        return "scores" if full_list else self.definition.needs
+
+    @property
+    def unit(self) -> str:
+        return self.definition.unit
+
+    def statistics(self, inputs: Inputs) -> Statistics | None:
+        """The metric as a function of sums over rows, None if it is none."""
+        return None if self.definition.statistics is None else self.definition.statistics(inputs, self.k)
+
+    def value(self, inputs: Inputs) -> float:
+        if self.definition.value is not None:
+            return self.definition.value(inputs)
+        assert self.definition.statistics is not None
+        return self.definition.statistics(inputs, self.k).value
+
+
+def known_names() -> list[str]:
+    """All names, "@k" where there is a cut-off.
+
+    Examples
+    --------
+    >>> known_names()[:4]
+    ['P@k', 'R@k', 'nDCG', 'nDCG@k']
+    """
+    forms = {"none": ("",), "required": ("@k",), "optional": ("", "@k")}
+    return [name + form for name, definition in DEFINITIONS.items() for form in forms[definition.k]]
+
+
+def unknown(name: str) -> str:
+    base, at, k = name.partition("@")
+    folded = {n.lower(): n for n in DEFINITIONS}
+    close = difflib.get_close_matches(base.lower(), folded, n=1, cutoff=0.5)
+    hint = f"; did you mean '{folded[close[0]]}{at}{k}'?" if close else "."
+    return f"unknown metric {name!r}{hint} Known: {', '.join(known_names())}"

@@ -1,0 +1,76 @@
+"""Propensities of labels: how likely is it that a relevant label was observed at all?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import scipy.sparse as sp
+
+PRESETS: Final[dict[str, tuple[float, float]]] = {
+    "default": (0.55, 1.5),
+    "wikipedia": (0.5, 0.4),
+    "amazon": (0.6, 2.6),
+}
+"""(a, b) of Jain et al. (2016), to be unpacked: ``inv_propensity(Y, *PRESETS["amazon"])``."""
+
+
+def inv_propensity(
+    Y: np.ndarray | sp.spmatrix | sp.sparray, a: float = 0.55, b: float = 1.5, *, n_points: int | None = None
+) -> np.ndarray:
+    """Inverse propensity ``w_l = 1 / p_l`` of every label.
+
+    Jain et al. (2016), eq. 1, with the natural logarithm::
+
+        p_l = 1 / (1 + C exp(-a log(N_l + b))),  C = (log N - 1) (b + 1)^a
+
+    so that ``w_l = 1 + C (N_l + b)^-a``. N is the number of training points and N_l
+    the number of those where label l is relevant: pass *training* labels, never test labels.
+
+    Parameters
+    ----------
+    Y : (n, L) array or sparse matrix of relevances, relevant where > 0; or, if `n_points` is given,
+        (L,) the number of points of each label
+    a, b : float
+        Shape of the curve; see `PRESETS`.
+    n_points : int, optional
+        N, when `Y` holds counts.
+
+    Returns
+    -------
+    float64 array (L,), every value > 1; the rarer the label, the greater.
+
+    Raises
+    ------
+    ValueError
+        If log N <= 1 (N <= 2), where the formula gives no propensity; if a or b is not positive;
+        if a count is negative or above N.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> inv_propensity(np.array([100, 10, 1]), n_points=1000).round(2)
+    array([1.77, 3.55, 6.91])
+    """
+    for name, value in (("a", a), ("b", b)):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive number, got {value!r}")
+    counts, n = _label_counts(Y) if n_points is None else (np.asarray(Y), n_points)
+    if counts.ndim != 1 or (len(counts) and (counts.min() < 0 or counts.max() > n)):
+        raise ValueError(
+            f"Y must hold one count in [0, n_points = {n}] for each label when n_points is given"
+        )
+    if n <= math.e:
+        raise ValueError(f"propensities need log N > 1, that is at least 3 points, got N = {n}")
+    c = (math.log(n) - 1.0) * (b + 1.0) ** a
+    return 1.0 + c * (counts.astype(np.float64) + b) ** -a
+
+
+def _label_counts(Y: Any) -> tuple[np.ndarray, int]:
+    if not sp.issparse(Y):
+        Y = np.asarray(Y)
+    if Y.ndim != 2:
+        raise ValueError(f"Y must be (n, L), or counts (L,) with n_points, got shape {Y.shape}")
+    relevant = sp.csr_matrix(Y > 0)
+    return np.bincount(relevant.indices, minlength=relevant.shape[1]), int(relevant.shape[0])

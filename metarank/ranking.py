@@ -1,0 +1,231 @@
+"""`Ranking`: the k best labels of each instance, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.candidates import Candidates
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Labels by instance, best first, with their scores.
+
+    Parameters
+    ----------
+    labels : int32 array (n, k)
+        Distinct label ids in [0, n_labels), best first; a row with fewer than k labels is padded
+        with -1 at its end.
+    scores : float32 array (n, k)
+        Not increasing along a row, > -inf for a label; the padding is set to -inf.
+    n_labels : int
+        Size L of the label set.
+    label_names : sequence of str, optional
+        The L names.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe such lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> r = Ranking.from_scores(np.array([[0.1, 0.9, 0.1], [3.0, 1.0, 2.0]]), k=2)
+    >>> r.labels
+    array([[1, 0],
+           [0, 2]], dtype=int32)
+    >>> [[label for label, score in row] for row in r]
+    [[1, 0], [0, 2]]
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray
+    n_labels: int
+    label_names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        ids = np.asarray(self.labels)
+        if ids.ndim != 2 or not (np.issubdtype(ids.dtype, np.integer) or ids.size == 0):
+            raise ValueError(f"ranking.labels must be (n, k) ids, got shape {ids.shape}, dtype {ids.dtype}")
+        if ids.size and (ids.min() < -1 or ids.max() >= self.n_labels):
+            raise ValueError(
+                f"ranking.labels must lie in [0, {self.n_labels}), or be -1 for padding, "
+                f"got {ids.min()} to {ids.max()}"
+            )
+        labels = np.ascontiguousarray(ids, dtype=np.int32)
+        padding = labels < 0
+        scores = np.asarray(self.scores, dtype=np.float32)
+        if scores.shape != labels.shape:
+            raise ValueError(f"ranking.scores must have shape {labels.shape}, got {scores.shape}")
+        scores = np.ascontiguousarray(np.where(padding, np.float32(-np.inf), scores))
+        if np.any(padding[:, :-1] & ~padding[:, 1:]):
+            raise ValueError("ranking.labels must be padded with -1 at the end of a row only")
+        if np.any(np.isnan(scores)) or np.any(np.isneginf(scores) & ~padding):
+            raise ValueError("ranking.scores must not be NaN or -inf where there is a label")
+        if np.any(scores[:, :-1] < scores[:, 1:]):
+            raise ValueError("ranking.scores must not increase along a row")
+        ordered = np.sort(labels, axis=1)
+        if np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0)):
+            raise ValueError("ranking.labels must be distinct within a row")
+        if self.label_names is not None and len(self.label_names) != self.n_labels:
+            raise ValueError(f"label_names must hold {self.n_labels} names, got {len(self.label_names)}")
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "scores", scores)
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        k: int,
+        *,
+        values: np.ndarray | None = None,
+        label_names: Sequence[str] | None = None,
+        n_jobs: int | None = None,
+    ) -> Ranking:
+        """The k labels with the greatest scores of each row; ties go to the smaller label id.
+
+        Parameters
+        ----------
+        scores : (n, L) array, (n, L) sparse matrix, `Candidates` or `Ranking`
+            A label that a sparse matrix does not store, or whose score is -inf, is never listed.
+        k : int
+            Length of the lists, at least 1; above L the lists are padded.
+        values : float array (m,), optional
+            Scores of the m pairs, when `scores` is a `Candidates`; its final score by default.
+        label_names : sequence of str, optional
+        n_jobs : int, optional
+            Threads; None for all cores.
+
+        Raises
+        ------
+        ValueError
+            If a score is NaN, k < 1, or a shape is wrong.
+        """
+        if k < 1:
+            raise ValueError(f"k must be positive, got {k}")
+        rows = score_rows(scores, values)
+        threads = resolve_n_jobs(n_jobs)
+        if isinstance(rows, np.ndarray):
+            labels, best = _core.top_k_dense(rows, k, threads)
+        else:
+            labels, best = _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, threads)
+        return cls(labels, best, n_labels_of(rows), label_names)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.labels.shape[0])
+
+    @property
+    def k(self) -> int:
+        return int(self.labels.shape[1])
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __iter__(self) -> Iterator[list[tuple[int, float]]]:
+        """Row by row, the (label id, score) pairs without the padding."""
+        for labels, scores in zip(self.labels, self.scores):
+            listed = labels >= 0
+            yield list(zip(labels[listed].tolist(), scores[listed].tolist()))
+
+    def top(self, k: int) -> Ranking:
+        """The first k columns; all of them if there are fewer."""
+        if k < 1:
+            raise ValueError(f"k must be positive, got {k}")
+        return Ranking(self.labels[:, :k], self.scores[:, :k], self.n_labels, self.label_names)
+
+    def rows(self, index: np.ndarray | slice) -> Ranking:
+        """The lists of some rows, in the given order."""
+        return Ranking(self.labels[index], self.scores[index], self.n_labels, self.label_names)
+
+    def to_csr(self) -> sp.csr_matrix:
+        """float32 CSR (n, L) of the scores; a listed label is stored even if its score is 0."""
+        rows = score_rows(self)
+        assert isinstance(rows, Listed)
+        out = sp.csr_matrix((rows.scores, rows.labels, rows.indptr), shape=(self.n_rows, self.n_labels))
+        out.sort_indices()
+        return out
+
+    def to_frame(self) -> Any:
+        """One record a listed label: row, rank (from 1), label, label_name (where names are known), score.
+
+        Returns
+        -------
+        pandas.DataFrame, or a dict of the columns as arrays where pandas is not installed.
+        """
+        row, column = np.nonzero(self.labels >= 0)
+        label = self.labels[row, column]
+        columns: dict[str, Any] = {"row": row, "rank": column + 1, "label": label}
+        if self.label_names is not None:
+            columns["label_name"] = np.asarray(self.label_names, dtype=object)[label]
+        columns["score"] = self.scores[row, column]
+        try:
+            import pandas as pd
+        except ImportError:
+            return columns
+        return pd.DataFrame(columns)
+
+
+class Listed(NamedTuple):
+    """Scores of some labels of each row: row i owns the entries ``indptr[i]:indptr[i + 1]``."""
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    scores: np.ndarray
+    n_labels: int
+
+
+def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Listed:
+    """Scores in any container as a C-contiguous (n, L) array or as `Listed`, float32 or float64.
+
+    The entries of a row are in ascending order of label, or, for a `Ranking`, in its own order.
+    """
+    if values is not None and not isinstance(scores, Candidates):
+        raise ValueError(f"values go with Candidates only, got scores of type {type(scores).__name__}")
+    if isinstance(scores, Ranking):
+        listed = scores.labels >= 0
+        indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))]).astype(np.int64)
+        return Listed(indptr, scores.labels[listed], scores.scores[listed], scores.n_labels)
+    if isinstance(scores, Candidates):
+        if values is None:
+            if not scores.scores:
+                raise ValueError("these candidates carry no scores; pass values")
+            values = next(iter(scores.scores.values()))
+        values = _as_float(values, "values")
+        if values.shape != scores.labels.shape:
+            raise ValueError(f"values must have shape {scores.labels.shape}, got {values.shape}")
+        return Listed(scores.indptr, scores.labels, values, scores.n_labels)
+    if sp.issparse(scores):
+        csr = sp.csr_matrix(scores)
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        indptr, labels = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
+        return Listed(indptr, labels, _as_float(csr.data, "scores"), csr.shape[1])
+    dense = _as_float(scores, "scores")
+    if dense.ndim != 2:
+        raise ValueError(f"scores must be (n, L), got shape {dense.shape}")
+    return dense
+
+
+def n_rows_of(rows: np.ndarray | Listed) -> int:
+    return int(rows.shape[0]) if isinstance(rows, np.ndarray) else len(rows.indptr) - 1
+
+
+def n_labels_of(rows: np.ndarray | Listed) -> int:
+    return int(rows.shape[1]) if isinstance(rows, np.ndarray) else int(rows.n_labels)
+
+
+def _as_float(values: Any, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be numbers, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, np.float32 if array.dtype in (np.float16, np.float32) else np.float64)

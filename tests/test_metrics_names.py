@@ -1,0 +1,52 @@
+"""Names of metrics."""
+
+import pytest
+
+from metarank import metrics
+from metarank.metrics import Metric
+
+
+@pytest.mark.parametrize("name", [n.replace("@k", "@10") for n in metrics.known_names()])
+def test_names_print_back(name):
+    metric = Metric.parse(name)
+    assert str(metric) == name
+    assert Metric.parse(str(metric)) == metric
+    assert Metric.parse(metric) is metric
+    assert metric.needs in ("ranking", "scores", "sets")
+    assert metric.unit == ("positions" if name == "Coverage" else "fraction")
+
+
+def test_attributes():
+    losses = {n for n in metrics.known_names() if "@" not in n and not Metric.parse(n).greater_is_better}
+    assert losses == {"RankLoss", "One-error", "Coverage", "Hamming"}
+    assert Metric.parse("nDCG").needs == "scores"
+    assert Metric.parse("nDCG@5").needs == "ranking"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ndcg@5", "did you mean 'nDCG@5'"),
+        ("RankingLoss", "did you mean 'RankLoss'"),
+        ("zzzzz", "unknown metric 'zzzzz'. Known: P@k"),
+        ("", "unknown metric"),
+        ("P@", "unknown metric"),
+        ("P@05", "unknown metric"),
+        ("P@-1", "unknown metric"),
+        ("P@1.5", "unknown metric"),
+        ("P @1", "unknown metric"),
+        ("P", "needs a cut-off, as in 'P@5'"),
+        ("P@0", "must be positive"),
+        ("MAP@5", "takes no cut-off"),
+    ],
+)
+def test_bad_names(name, message):
+    with pytest.raises(ValueError, match=message):
+        Metric.parse(name)
+
+
+def test_bad_types():
+    with pytest.raises(TypeError, match="named by a string"):
+        Metric.parse(5)
+    with pytest.raises(TypeError, match="list of metrics"):
+        metrics.evaluate([[1]], [[1.0]], "MAP")

@@ -1,0 +1,54 @@
+"""Inverse propensities."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank.propensity import PRESETS, inv_propensity
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_agrees_with_the_paper(preset):
+    a, b = PRESETS[preset]
+    counts, n = np.array([0, 1, 7, 50]), 50
+    c = (math.log(n) - 1) * (b + 1) ** a
+    p = [1 / (1 + c * math.exp(-a * math.log(count + b))) for count in counts]
+    np.testing.assert_allclose(inv_propensity(counts, a, b, n_points=n), 1 / np.array(p), rtol=1e-14)
+
+
+def test_containers_and_grades_agree():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((20, 6)) < 0.4) * rng.integers(1, 5, (20, 6))
+    expected = inv_propensity((Y > 0).sum(axis=0), n_points=20)
+    assert expected.dtype == np.float64
+    for container in (Y, Y.tolist(), sp.csr_matrix(Y), sp.csc_array(Y.astype(np.float32))):
+        np.testing.assert_array_equal(inv_propensity(container), expected)
+    explicit_zero = sp.csr_matrix((np.array([0.0, 1.0]), [0, 1], [0, 2, 2, 2]), shape=(3, 2))
+    np.testing.assert_array_equal(inv_propensity(explicit_zero), inv_propensity(np.array([0, 1]), n_points=3))
+
+
+def test_rarer_labels_weigh_more():
+    w = inv_propensity(np.arange(100), n_points=100)
+    assert np.all(np.diff(w) < 0)
+    assert np.all(w > 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"Y": np.ones((2, 3))}, "log N > 1"),
+        ({"Y": np.zeros((0, 3))}, "log N > 1"),
+        ({"Y": np.ones((9, 3)), "a": 0.0}, "a must be"),
+        ({"Y": np.ones((9, 3)), "b": -1.0}, "b must be"),
+        ({"Y": np.ones((9, 3)), "b": np.nan}, "b must be"),
+        ({"Y": np.ones(3)}, r"\(n, L\)"),
+        ({"Y": np.ones((9, 3)), "n_points": 9}, "one count"),
+        ({"Y": np.array([10]), "n_points": 9}, "one count"),
+        ({"Y": np.array([-1]), "n_points": 9}, "one count"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        inv_propensity(**arguments)

@@ -1,0 +1,123 @@
+"""`Ranking`: the k best labels of each row."""
+
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank.candidates import Candidates
+from metarank.ranking import Ranking
+
+
+def slow_top_k(scores, k):
+    labels = np.full((len(scores), k), -1, np.int32)
+    for i, s in enumerate(scores):
+        listed = [j for j in np.lexsort((np.arange(len(s)), -s)) if s[j] > -np.inf][:k]
+        labels[i, : len(listed)] = listed
+    return labels
+
+
+@pytest.mark.parametrize("k", [1, 3, 9, 15])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("unlisted", [0.0, 0.6])
+def test_from_scores_agrees_with_a_slow_twin(k, dtype, unlisted):
+    rng = np.random.default_rng(k)
+    scores = rng.integers(-3, 4, (600, 9)).astype(dtype)
+    scores[rng.random(scores.shape) < unlisted] = -np.inf
+    expected = slow_top_k(scores, k)
+    row, label = np.nonzero(scores > -np.inf)
+    csr = sp.csr_matrix((scores[row, label], (row, label)), shape=scores.shape)
+    for container in (scores, csr, Candidates.from_csr(csr)):
+        for n_jobs in (1, 4):
+            got = Ranking.from_scores(container, k, n_jobs=n_jobs)
+            np.testing.assert_array_equal(got.labels, expected)
+            listed = expected >= 0
+            taken = np.take_along_axis(scores, np.maximum(expected, 0).astype(np.int64), axis=1)
+            np.testing.assert_array_equal(got.scores, np.where(listed, taken, -np.inf))
+
+
+def test_from_candidates_with_values():
+    c = Candidates(np.array([0, 2, 3]), np.array([1, 4, 0]), 5, {"a": np.array([1.0, 2.0, 3.0])})
+    assert Ranking.from_scores(c, 2).labels.tolist() == [[4, 1], [0, -1]]
+    assert Ranking.from_scores(c, 2, values=np.array([5.0, 2.0, 3.0])).labels.tolist() == [[1, 4], [0, -1]]
+    with pytest.raises(ValueError, match="values must have shape"):
+        Ranking.from_scores(c, 2, values=np.ones(2))
+    with pytest.raises(ValueError, match="Candidates only"):
+        Ranking.from_scores(np.ones((1, 2)), 2, values=np.ones(2))
+    with pytest.raises(ValueError, match="carry no scores"):
+        Ranking.from_scores(Candidates.all_labels(1, 2), 2)
+
+
+def test_a_listed_label_survives_the_narrowing_of_its_score():
+    r = Ranking.from_scores(np.array([[-1e300, 1e300]]), 2)
+    assert r.labels.tolist() == [[1, 0]]
+    assert np.isfinite(r.scores[0, 1])
+
+
+def test_views_and_exports():
+    names = ["a", "b", "c"]
+    r = Ranking.from_scores(np.array([[0.0, 2.0, 1.0], [5.0, -np.inf, 4.0]]), 3, label_names=names)
+    assert (len(r), r.n_rows, r.k, r.n_labels) == (2, 2, 3, 3)
+    assert list(r) == [[(1, 2.0), (2, 1.0), (0, 0.0)], [(0, 5.0), (2, 4.0)]]
+    assert r.top(1).labels.tolist() == [[1], [0]]
+    assert r.top(9).k == 3
+    assert r.rows([1, 0, 1]).labels[:, 0].tolist() == [0, 1, 0]
+    assert r.rows(slice(1)).label_names is names
+    csr = r.to_csr()
+    assert csr.nnz == 5  # the score 0 is stored
+    assert csr.toarray().tolist() == [[0, 2, 1], [5, 0, 4]]
+    np.testing.assert_array_equal(Ranking.from_scores(csr, 3).labels, r.labels)
+    frame = r.to_frame()
+    assert list(frame.columns) == ["row", "rank", "label", "label_name", "score"]
+    assert frame.iloc[4].tolist() == [1, 2, 2, "c", 4.0]
+    assert "label_name" not in Ranking(r.labels, r.scores, 3).to_frame()
+
+
+def test_to_frame_without_pandas(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    columns = Ranking.from_scores(np.array([[1.0, 2.0]]), 1).to_frame()
+    assert {name: column.tolist() for name, column in columns.items()} == {
+        "row": [0],
+        "rank": [1],
+        "label": [1],
+        "score": [2.0],
+    }
+
+
+def test_no_rows():
+    r = Ranking.from_scores(np.zeros((0, 4)), 2)
+    assert (len(r), r.k, list(r), r.to_csr().shape) == (0, 2, [], (0, 4))
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "message"),
+    [
+        ([[3]], [[1.0]], "lie in"),
+        ([[-2]], [[1.0]], "lie in"),
+        ([[0.5]], [[1.0]], "ids"),
+        ([0, 1], [1.0, 0.0], "ids"),
+        ([[0, 1]], [[1.0]], "shape"),
+        ([[-1, 0]], [[1.0, 0.0]], "at the end"),
+        ([[0, 1]], [[1.0, 2.0]], "not increase"),
+        ([[0, 1]], [[1.0, np.nan]], "NaN"),
+        ([[0, 1]], [[1.0, -np.inf]], "-inf"),
+        ([[0, 1, 0]], [[3.0, 2.0, 1.0]], "distinct"),
+    ],
+)
+def test_bad_arrays(labels, scores, message):
+    with pytest.raises(ValueError, match=message):
+        Ranking(np.array(labels), np.array(scores), 3)
+
+
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="label_names must hold 3"):
+        Ranking(np.array([[0]]), np.array([[1.0]]), 3, ["a"])
+    with pytest.raises(ValueError, match="k must be positive"):
+        Ranking.from_scores(np.ones((1, 2)), 0)
+    with pytest.raises(ValueError, match="NaN"):
+        Ranking.from_scores(np.array([[np.nan]]), 1)
+    with pytest.raises(ValueError, match="NaN"):
+        Ranking.from_scores(sp.csr_matrix(np.array([[np.nan]])), 1)
+    with pytest.raises(TypeError, match="numbers"):
+        Ranking.from_scores(np.array([["a"]]), 1)
