@@ -95,7 +95,8 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "vocabulary_"):
             raise NotFittedError("this TextVectorizer is not fitted; call fit first")
-        return ltc(count_terms(map(self.terms, _checked(texts)), self._column), self.idf_)
+        counts = count_terms(map(self.terms, _checked(texts)), self._column, len(self._column))
+        return ltc(counts, self.idf_)
 
     def terms(self, text: str) -> Iterator[str]:
         """The terms of one text, known or not, each as often as it occurs."""
@@ -208,13 +209,13 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int]) -> sp.csr_matrix:
-    """float64 CSR (n, len(column)), canonical: how often each known term occurs in each document."""
+def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], width: int) -> sp.csr_matrix:
+    """float64 CSR (n, width), canonical: how often each term that has a column occurs in each document."""
     indptr, indices = array("q", [0]), array("i")
     for terms in documents:
         indices.extend([column[term] for term in terms if term in column])
         indptr.append(len(indices))
-    return _counts(indptr, indices, len(column))
+    return _counts(indptr, indices, width)
 
 
 def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:

@@ -1,0 +1,196 @@
+"""`NameScorer`: how well do a document's words fit the label's name?
+
+Label names cost no training and serve labels without a single training row;
+on label sets with a long tail they are the strongest evidence there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
+from metarank.scorers.base import Features, LabelScorer
+from metarank.view import View
+
+COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
+
+
+class NameScorer(LabelScorer):
+    """Evidence from the labels' names, `View.label_text`; no row's labels are used.
+
+    Columns, for document x and the label's text t in one feature space:
+
+    * ``name_cosine``: x.t / (|x| |t|), 0 where either is empty;
+    * ``name_share``: share of the distinct words of t that occur in x;
+    * ``name_weighted_share``: the same share by weight, sum of |t_j| over the words in x / sum of |t_j|;
+    * ``name_words``: number of distinct known words of t.
+
+    All are 0 for a label without a known word.
+
+    Examples
+    --------
+    >>> from metarank.view import TrainingSet
+    >>> v = TextVectorizer().fit(["red wine glass", "green tea cup"])
+    >>> text = label_text_matrix(["wine", "green tea"], vectorizer=v)
+    >>> X = v.transform(["a cup of tea"])
+    >>> data = TrainingSet(X, sp.csr_matrix((1, 2), dtype=np.float32), np.zeros(1, np.int32), label_text=text)
+    >>> scorer = NameScorer().fit(data.view())
+    >>> scorer.score(X, Candidates.all_labels(1, 2))["name_share"]
+    array([0. , 0.5], dtype=float32)
+    >>> scorer.shortlist(X, k=5).labels
+    array([1], dtype=int32)
+    """
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> NameScorer:
+        """Index the labels' texts, once for all Views of a fit. Returns self.
+
+        Raises
+        ------
+        ValueError
+            If the View has no label text.
+        """
+        text = view.label_text
+        if text is None:
+            raise ValueError("NameScorer needs the text of the labels: pass label_names, got label_text=None")
+        if text.shape != (view.n_labels, view.n_features):
+            raise ValueError(
+                f"label_text must have shape {(view.n_labels, view.n_features)}, got {text.shape}"
+            )
+        self.label_text_, self._index = view.shared("label-text", lambda X: _indexed(text))
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``."""
+        rows = self._rows(X)
+        if candidates.n_labels != self.label_text_.shape[0]:
+            raise ValueError(
+                f"candidates must be of {self.label_text_.shape[0]} labels, got {candidates.n_labels}"
+            )
+        return dict(zip(COLUMNS, self._index.evidence(*rows, candidates.indptr, candidates.labels, n_jobs)))
+
+    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
+        """The k labels of highest cosine for each row, exactly, with that cosine as score ``names``.
+
+        Ties go to the smaller label id; labels of cosine 0 or less are left out, so that a row may have
+        fewer than k, or none.
+
+        Raises
+        ------
+        ValueError
+            If k is not a positive integer, or X has another number of features.
+        """
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k must be a positive integer, got {k!r}")
+        k = min(int(k), max(1, self.label_text_.shape[0]))
+        indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
+        return Candidates(indptr, labels, self.label_text_.shape[0], {"names": cosine})
+
+    def get_state(self) -> dict[str, Any]:
+        return {"label_text": self.label_text_}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> NameScorer:
+        out = cls()
+        out.label_text_, out._index = _indexed(state["label_text"])
+        return out
+
+    def _rows(self, X: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n_features = self.label_text_.shape[1]
+        if X.ndim != 2 or X.shape[1] != n_features:
+            raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
+        return _arrays(_canonical(X))
+
+
+def label_text_matrix(
+    label_names: Sequence[str],
+    label_texts: Sequence[str] | None = None,
+    *,
+    vectorizer: TextVectorizer | None = None,
+    feature_names: Sequence[str] | None = None,
+    idf: np.ndarray | None = None,
+) -> sp.csr_matrix:
+    """The labels' names and texts as rows in the feature space of X.
+
+    Parameters
+    ----------
+    label_names : sequence of str (L)
+    label_texts : sequence of str (L) or None
+        Longer descriptions; the name counts as part of the text, unless the text begins with it.
+    vectorizer : TextVectorizer or None
+        The one that made X; the rows are its TF-IDF rows.
+    feature_names : sequence of str (d) or None
+        The words the columns of X stand for, where there is no vectorizer. Compared in lower case; of equal
+        ones the first counts. Names of several words, by spaces, match neighbouring words.
+    idf : float array (d,) or None
+        Weight of each word with `feature_names`; None means 1 (see `smooth_idf`).
+
+    Returns
+    -------
+    csr_matrix (L, d)
+        float32, canonical, rows of unit length; a label without a known word has an empty row.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of `vectorizer` and `feature_names` is given, or lengths do not agree.
+    TypeError
+        If a name or text is not a string.
+
+    Examples
+    --------
+    >>> label_text_matrix(["Web_design", "tea"], feature_names=["the", "web", "design"]).toarray().round(2)
+    array([[0.  , 0.71, 0.71],
+           [0.  , 0.  , 0.  ]], dtype=float32)
+    """
+    if (vectorizer is None) == (feature_names is None):
+        raise ValueError("exactly one of vectorizer and feature_names must be given")
+    texts = list(label_names)
+    if label_texts is not None:
+        if len(label_texts) != len(texts):
+            raise ValueError(f"label_texts must have {len(texts)} entries, got {len(label_texts)}")
+        texts = [
+            text if str(text).casefold().startswith(str(name).casefold()) else f"{name} {text}"
+            for name, text in zip(texts, label_texts)
+        ]
+    if vectorizer is not None:
+        return vectorizer.transform(texts)
+    words = [str(name).lower() for name in feature_names or ()]
+    weights = np.ones(len(words), np.float32) if idf is None else np.asarray(idf, np.float32)
+    if weights.shape != (len(words),):
+        raise ValueError(f"idf must have shape {(len(words),)}, got {weights.shape}")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"label_names[{position}] must be a string, got {type(text).__name__}")
+    column = {word: j for j, word in reversed(list(enumerate(words)))}
+    longest = 1 + max((word.count(" ") for word in words), default=0)
+    reader = TextVectorizer(word_ngrams=min(longest, 3))
+    return ltc(count_terms(map(reader.terms, texts), column, len(words)), weights)
+
+
+def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:
+    text = _canonical(text)
+    return text, _core.LabelText(text.shape[1], *_arrays(text))
+
+
+def _canonical(X: Features) -> sp.csr_matrix:
+    X = sp.csr_matrix(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(indptr int64, indices int32, data float32), contiguous, as the core takes them."""
+    return (
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
+    )
