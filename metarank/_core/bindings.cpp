@@ -17,6 +17,7 @@ bool python_interrupted() {
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of metarank: arrays and numbers in, arrays and numbers out.";
   metarank::interrupt_check().store(&python_interrupted);
+  nb::set_leak_warnings(false);  // objects that live to the end of the process are no fault
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
@@ -36,4 +37,9 @@ NB_MODULE(_core, m) {
   metarank::bind_forest_predict(m);
   metarank::bind_metrics(m);
   metarank::bind_topk(m);
+  metarank::bind_inverted_index(m);
+  metarank::bind_label_neighbors(m);
+  metarank::bind_neighbor_votes(m);
+  metarank::bind_centroid(m);
+  metarank::bind_standardize(m);
 }

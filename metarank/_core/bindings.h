@@ -55,12 +55,18 @@ inline void require(bool ok, const std::string& message) {
   if (!ok) throw std::invalid_argument(message);
 }
 
+// For literals: no string is built unless the check fails, so it may stand in a loop.
+inline void require(bool ok, const char* message) {
+  if (!ok) throw std::invalid_argument(message);
+}
+
 // A CSR row pointer over m entries.
 inline void require_indptr(const In1<std::int64_t>& indptr, std::int64_t m, const std::string& name) {
   const std::int64_t* p = indptr.data();
   const std::size_t n = indptr.shape(0);
   require(n > 0 && p[0] == 0 && p[n - 1] == m, name + " must start at 0 and end at the number of entries");
-  for (std::size_t i = 1; i < n; ++i) require(p[i - 1] <= p[i], name + " must not decrease");
+  for (std::size_t i = 1; i < n; ++i)
+    if (p[i - 1] > p[i]) throw std::invalid_argument(name + " must not decrease");
 }
 
 // One function a kernel family, defined in its own .cpp file.
@@ -76,5 +82,10 @@ void bind_kernel_machine(nb::module_& m);
 void bind_forest_predict(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_topk(nb::module_& m);
+void bind_inverted_index(nb::module_& m);
+void bind_label_neighbors(nb::module_& m);
+void bind_neighbor_votes(nb::module_& m);
+void bind_centroid(nb::module_& m);
+void bind_standardize(nb::module_& m);
 
 }  // namespace metarank

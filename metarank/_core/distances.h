@@ -1,0 +1,84 @@
+// What the neighbour kernels share: metrics, the k smallest keys, bounds.
+//
+// Rows are compared by a key that orders them as the distance does: the squared
+// L2 distance, the L1 distance, the cosine distance. Only the few that are
+// written out are turned into distances.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "simd.h"
+
+namespace metarank {
+
+enum Metric : std::int32_t { kL2 = 0, kL1 = 1, kCosine = 2 };
+constexpr int kMetrics = 3;
+
+// 1 - cos(x, y); 1 where either vector is zero. Identical vectors give 0: sqrt(a * a) = a.
+inline double cosine_distance(double dot, double sq_x, double sq_y) {
+  if (dot == 0.0) return 1.0;
+  const double distance = 1.0 - dot / std::sqrt(sq_x * sq_y);
+  return std::isfinite(distance) ? std::max(0.0, distance) : 1.0;
+}
+
+// The distance that belongs to a key, held to finite floats.
+inline float distance_of(Metric metric, double key) {
+  const double distance = metric == kL2 ? std::sqrt(key) : key;
+  return static_cast<float>(std::min<double>(distance, std::numeric_limits<float>::max()));
+}
+
+// The key of a label without a point: that of a row that shares nothing with x
+// and is as long as the longest training row.
+inline double far_key(Metric metric, double sq_x, double l1_x, double max_sq_norm, double max_l1_norm) {
+  if (metric == kL2) return sq_x + max_sq_norm;
+  if (metric == kL1) return l1_x + max_l1_norm;
+  return 1.0;
+}
+
+// The k smallest of the keys pushed, ascending.
+class Smallest {
+ public:
+  explicit Smallest(int k) : keys_(static_cast<std::size_t>(k)) {}
+  void reset() { size_ = 0; }
+  int size() const { return size_; }
+  bool full() const { return size_ == static_cast<int>(keys_.size()); }
+  double operator[](int j) const { return keys_[static_cast<std::size_t>(j)]; }
+  double worst() const { return keys_[static_cast<std::size_t>(size_ - 1)]; }
+
+  void push(double key) {
+    if (full()) {
+      if (!(key < worst())) return;
+    } else {
+      ++size_;
+    }
+    double* at = keys_.data() + (size_ - 1);
+    for (; at != keys_.data() && at[-1] > key; --at) *at = at[-1];
+    *at = key;
+  }
+
+ private:
+  std::vector<double> keys_;
+  int size_ = 0;
+};
+
+// The keys of some rows of X for a query x, in all metrics asked for, at keys[row * kMetrics + metric].
+// A row whose stamp is already `now` is known and skipped. Returns false if a row number is out of range.
+bool dense_keys(const float* x, const float* X, const float* sq_norm, std::int64_t n, std::int64_t d, float sq_x,
+                const bool* wanted, const std::int32_t* rows, std::int64_t n_rows, std::uint32_t now,
+                std::uint32_t* stamp, float* keys);
+
+inline float sum_of_magnitudes(const float* x, std::int64_t d) {
+  float s[kLanes] = {0};
+  std::int64_t j = 0;
+  for (; j + kLanes <= d; j += kLanes)
+    for (int i = 0; i < kLanes; ++i) s[i] += std::fabs(x[j + i]);
+  for (int i = 0; j < d; ++j, ++i) s[i] += std::fabs(x[j]);
+  return fold_lanes(s);
+}
+
+}  // namespace metarank

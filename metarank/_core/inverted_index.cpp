@@ -1,0 +1,112 @@
+#include "inverted_index.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "bindings.h"
+
+namespace metarank {
+
+double SparseRow::sq_norm() const {
+  double s = 0.0;
+  for (std::int64_t j = 0; j < size; ++j) s += static_cast<double>(value[j]) * value[j];
+  return s;
+}
+
+double SparseRow::l1_norm() const {
+  double s = 0.0;
+  for (std::int64_t j = 0; j < size; ++j) s += std::fabs(static_cast<double>(value[j]));
+  return s;
+}
+
+void check_csr(std::int64_t n_rows, std::int64_t n_features, const std::int64_t* indptr, std::int64_t nnz,
+               const std::int32_t* indices) {
+  require(indptr[0] == 0 && indptr[n_rows] == nnz, "X.indptr must start at 0 and end at the number of entries");
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    require(indptr[i] <= indptr[i + 1] && indptr[i + 1] <= nnz, "X.indptr must not decrease");
+    std::int32_t previous = -1;
+    for (std::int64_t p = indptr[i]; p < indptr[i + 1]; ++p) {
+      require(indices[p] > previous && indices[p] < n_features,
+              "X.indices must be ascending, distinct and below the number of features");
+      previous = indices[p];
+    }
+  }
+}
+
+InvertedIndex::InvertedIndex(std::int64_t n_rows, std::int64_t n_features, const std::int64_t* indptr,
+                             std::int64_t nnz, const std::int32_t* indices, const float* data)
+    : indptr_(static_cast<std::size_t>(n_features) + 1, 0),
+      rows_(static_cast<std::size_t>(nnz)),
+      values_(static_cast<std::size_t>(nnz)),
+      sq_norm_(static_cast<std::size_t>(n_rows)),
+      l1_norm_(static_cast<std::size_t>(n_rows)) {
+  check_csr(n_rows, n_features, indptr, nnz, indices);
+  for (std::int64_t p = 0; p < nnz; ++p) ++indptr_[static_cast<std::size_t>(indices[p]) + 1];
+  for (std::size_t f = 0; f < static_cast<std::size_t>(n_features); ++f) indptr_[f + 1] += indptr_[f];
+  std::vector<std::int64_t> next(indptr_.begin(), indptr_.end() - 1);
+  for (std::int64_t i = 0; i < n_rows; ++i) {
+    for (std::int64_t p = indptr[i]; p < indptr[i + 1]; ++p) {
+      const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(indices[p])]++);
+      rows_[at] = static_cast<std::int32_t>(i);
+      values_[at] = data[p];
+    }
+    const SparseRow row{indices + indptr[i], data + indptr[i], indptr[i + 1] - indptr[i]};
+    const auto r = static_cast<std::size_t>(i);
+    max_sq_norm_ = std::max(max_sq_norm_, sq_norm_[r] = row.sq_norm());
+    max_l1_norm_ = std::max(max_l1_norm_, l1_norm_[r] = row.l1_norm());
+  }
+}
+
+void InvertedIndex::accumulate(const SparseRow& x, Overlap* sums) const {
+  for (std::int64_t j = 0; j < x.size; ++j) {
+    const auto f = static_cast<std::size_t>(x.index[j]);
+    const double v = x.value[j];
+    const double abs_v = std::fabs(v);
+    for (auto p = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]); p < end; ++p) {
+      const double w = values_[p];
+      Overlap& s = sums[rows_[p]];
+      s.dot += v * w;
+      s.l1 += std::fabs(v - w) - abs_v - std::fabs(w);
+    }
+  }
+}
+
+void InvertedIndex::clear(const SparseRow& x, Overlap* sums) const {
+  std::int64_t touched = 0;
+  for (std::int64_t j = 0; j < x.size; ++j) {
+    const auto f = static_cast<std::size_t>(x.index[j]);
+    touched += indptr_[f + 1] - indptr_[f];
+  }
+  if (touched > n_rows() / 4) {  // a sweep costs less than scattered writes
+    std::fill(sums, sums + n_rows(), Overlap{});
+    return;
+  }
+  for (std::int64_t j = 0; j < x.size; ++j) {
+    const auto f = static_cast<std::size_t>(x.index[j]);
+    for (auto p = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]); p < end; ++p)
+      sums[rows_[p]] = Overlap{};
+  }
+}
+
+void bind_inverted_index(nb::module_& m) {
+  nb::class_<InvertedIndex>(m, "InvertedIndex", "Postings by feature of the rows of a canonical CSR matrix.")
+      .def(
+          "__init__",
+          [](InvertedIndex* self, std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+             In1<float> data) {
+            require(indptr.shape(0) >= 1, "X.indptr must not be empty");
+            require(n_features >= 0, "n_features must be non-negative");
+            require(indices.shape(0) == data.shape(0), "X.indices and X.data must have the same length");
+            nb::gil_scoped_release release;
+            new (self) InvertedIndex(static_cast<std::int64_t>(indptr.shape(0)) - 1, n_features, indptr.data(),
+                                     static_cast<std::int64_t>(data.shape(0)), indices.data(), data.data());
+          },
+          nb::arg("n_features"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("data").noconvert())
+      .def_prop_ro("n_rows", &InvertedIndex::n_rows)
+      .def_prop_ro("n_features", &InvertedIndex::n_features)
+      .def_prop_ro("max_sq_norm", &InvertedIndex::max_sq_norm)
+      .def_prop_ro("max_l1_norm", &InvertedIndex::max_l1_norm);
+}
+
+}  // namespace metarank

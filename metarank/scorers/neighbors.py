@@ -1,0 +1,273 @@
+"""Neighbours as evidence: distances to a label's nearest points, and votes of the nearest points.
+
+The first is eq. 1 of Yang & Gopal (2012), "Multilabel classification with
+meta-level features in a learning-to-rank framework".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.candidates import Candidates
+from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.training_rows import (
+    METRICS,
+    DenseRows,
+    LabelRows,
+    check_candidates,
+    shared_rows,
+    training_rows,
+    view_labels,
+)
+from metarank.view import View
+
+# The order statistics and running means of `columns="summary"`, as far as k reaches.
+SUMMARY_ORDERS = (1, 2, 3, 5, 10, 20, 50, 100)
+SUMMARY_MEANS = (3, 5, 10, 20, 50, 100)
+
+# A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
+_TIE = 1e-6
+
+
+class LabelNeighbors(LabelScorer):
+    """Distances from a row to the k nearest training points of a label (Yang & Gopal 2012, eq. 1).
+
+    Parameters
+    ----------
+    k : int, default 10
+        Points of each label that count. A label with fewer has its list padded with the last distance.
+    metrics : sequence of {"l2", "l1", "cosine"}
+        Cosine distance is 1 - cos; 1 where either vector is zero.
+    columns : {"summary", "raw"}
+        "raw": the k distances of each metric, ascending: ``l2_nn1`` ... ``l2_nn<k>``; with the two columns
+        of `Centroids` the paper's 3k + 2. "summary": the order statistics 1, 2, 3, 5, 10, 20, 50, 100 below k
+        and k itself (``l2_nn3``), and means of the first 3, 5, 10, 20, 50, 100 below k and k (``l2_mean5``).
+
+    Notes
+    -----
+    A label without a point in the View is as far away as a row that shares nothing with x and is as long as
+    the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances beyond the largest
+    float32 are held to it, so every value is finite.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.view import TrainingSet
+    >>> X = np.array([[0.0, 3.0], [4.0, 0.0], [1.0, 0.0]], np.float32)
+    >>> Y = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    >>> view = TrainingSet(X, Y, np.zeros(3, np.int32)).view()
+    >>> near = LabelNeighbors(k=2, metrics=("l2",), columns="raw").fit(view)
+    >>> near.score(np.zeros((1, 2), np.float32), Candidates.all_labels(1, 2))
+    {'l2_nn1': array([3., 1.], dtype=float32), 'l2_nn2': array([4., 1.], dtype=float32)}
+    """
+
+    def __init__(
+        self, *, k: int = 10, metrics: Sequence[str] = ("l2", "l1", "cosine"), columns: str = "summary"
+    ) -> None:
+        self.k = k
+        self.metrics = metrics
+        self.columns = columns
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
+        """Remember the View's points of each label. Returns self."""
+        _check_positive("k", self.k)
+        metrics = tuple(self.metrics)
+        if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
+            raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
+        if self.columns not in ("summary", "raw"):
+            raise ValueError(f"columns must be 'summary' or 'raw', got {self.columns!r}")
+        self.rows_ = shared_rows(view)
+        self.labels_ = view_labels(view)
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,) by name, metric by metric, distances before means."""
+        check_candidates(X, candidates, self.labels_.n_labels)
+        orders, means = self._statistics()
+        metrics = tuple(self.metrics)
+        values = self.rows_.label_neighbors(
+            X, candidates, self.labels_, metrics, orders, means, resolve_n_jobs(n_jobs)
+        )
+        names = [
+            f"{metric}_{name}"
+            for metric in metrics
+            for name in [*(f"nn{j}" for j in orders), *(f"mean{j}" for j in means)]
+        ]
+        return dict(zip(names, values))
+
+    def neighbors_of(
+        self, X: Features, label: int, k: int | None = None, *, metric: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The training points of a label nearest to one row.
+
+        Parameters
+        ----------
+        X : one row, (1, d)
+        label : int
+        k : int, optional
+            At most this many; `k` of the scorer by default.
+        metric : str, optional
+            The first of `metrics` by default.
+
+        Returns
+        -------
+        rows : int32 array (at most k,)
+            Rows of the training set, nearest first, ties by row number; empty if the label has no point.
+        distances : float32 array of the same length
+        """
+        k = self.k if k is None else k
+        metric = next(iter(self.metrics)) if metric is None else metric
+        _check_positive("k", k)
+        if X.shape[0] != 1:
+            raise ValueError(f"X must be one row, got {X.shape[0]}")
+        if not 0 <= label < self.labels_.n_labels:
+            raise ValueError(f"label must lie in [0, {self.labels_.n_labels}), got {label}")
+        if metric not in METRICS:
+            raise ValueError(f"metric must be among {sorted(METRICS)}, got {metric!r}")
+        ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
+        return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
+
+    def get_state(self) -> dict[str, Any]:
+        return {**self.get_params(), "metrics": list(self.metrics), **_rows_state(self.rows_.X, self.labels_)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LabelNeighbors:
+        out = cls(k=state["k"], metrics=tuple(state["metrics"]), columns=state["columns"])
+        out.rows_, out.labels_ = training_rows(state["X"]), _label_rows(state)
+        return out
+
+    def _statistics(self) -> tuple[list[int], list[int]]:
+        if self.columns == "raw":
+            return list(range(1, self.k + 1)), []
+        orders = [*(j for j in SUMMARY_ORDERS if j < self.k), self.k]
+        means = [*(j for j in SUMMARY_MEANS if j < self.k), *([self.k] if self.k > 1 else [])]
+        return orders, means
+
+
+class NeighborShortlister(LabelScorer):
+    """Votes of the nearest training points, whatever their labels.
+
+    Parameters
+    ----------
+    ks : sequence of int, default (10, 30)
+        Neighbours that vote; the largest decides the shortlist.
+
+    Notes
+    -----
+    Sparse X: neighbours by cosine similarity, which is also their weight; a row that shares nothing with x
+    is no neighbour. Dense X: neighbours by L2 distance, weight 1 / distance, no distance counted as less than
+    a thousandth of the farthest neighbour's. Ties by row number.
+
+    Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
+    ``vote<k>_weighted``, the share of their weight; 0 for a row without neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.view import TrainingSet
+    >>> X = sp.csr_matrix(np.eye(3, dtype=np.float32))
+    >>> Y = sp.csr_matrix(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32))
+    >>> near = NeighborShortlister(ks=(1,)).fit(TrainingSet(X, Y, np.zeros(3, np.int32)).view())
+    >>> near.shortlist(X[:1], 2).labels  # the neighbour's label, and the most frequent one
+    array([1, 2], dtype=int32)
+    """
+
+    def __init__(self, *, ks: Sequence[int] = (10, 30)) -> None:
+        self.ks = ks
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
+        """Remember the View's rows and their labels. Returns self."""
+        if len(tuple(self.ks)) == 0:
+            raise ValueError("ks must not be empty")
+        for k in self.ks:
+            _check_positive("ks", k)
+        self.rows_ = shared_rows(view)
+        self.labels_ = view_labels(view)
+        self.voters_ = view.rows.astype(np.int32)
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k."""
+        check_candidates(X, candidates, self.labels_.n_labels)
+        n_jobs = resolve_n_jobs(n_jobs)
+        values = _core.neighbor_votes(
+            *self._neighbors(X, n_jobs),
+            *self.labels_.by_row,
+            self.labels_.n_labels,
+            candidates.indptr,
+            candidates.labels,
+            [int(k) for k in self.ks],
+            n_jobs,
+        )
+        return dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
+
+    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
+        """The min(k, L) labels of each row with the largest share of the neighbours' weight.
+
+        Equal votes are ordered by frequency in the View, then by label id; so a row with fewer than k voted
+        labels, or with no neighbour at all, is completed with the most frequent labels. The score
+        ``neighbor_vote`` is the share of the weight plus 1e-6 times the label's share of the View's rows.
+        """
+        _check_positive("k", k)
+        n_jobs = resolve_n_jobs(n_jobs)
+        n_labels = self.labels_.n_labels
+        frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
+        popular = np.lexsort((np.arange(n_labels), -frequency)).astype(np.int32)
+        labels, scores = _core.vote_shortlist(
+            *self._neighbors(X, n_jobs),
+            *self.labels_.by_row,
+            popular,
+            frequency,
+            _TIE,
+            min(k, n_labels),
+            n_jobs,
+        )
+        indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
+        return Candidates(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
+
+    def get_state(self) -> dict[str, Any]:
+        return {
+            "ks": [int(k) for k in self.ks],
+            "voters": self.voters_,
+            **_rows_state(self.rows_.X, self.labels_),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> NeighborShortlister:
+        out = cls(ks=tuple(state["ks"]))
+        out.rows_, out.labels_ = training_rows(state["X"]), _label_rows(state)
+        out.voters_ = state["voters"]
+        return out
+
+    def _neighbors(self, X: Features, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """(rows int32, weights float32), both (n, max(ks)); weight 0 where there is no neighbour."""
+        k = max(self.ks)
+        if isinstance(self.rows_, DenseRows):
+            rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
+            floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
+            weights = floor / np.maximum(distances, floor)
+        else:
+            rows, distances = self.rows_.nearest(X, self.voters_, k, "cosine", n_jobs)
+            weights = np.maximum(1 - distances, 0)
+        return rows, np.where(rows >= 0, weights, 0).astype(np.float32)
+
+
+def _rows_state(X: Features, labels: LabelRows) -> dict[str, Any]:
+    return {"X": X, "label_indptr": labels.indptr, "label_rows": labels.rows}
+
+
+def _label_rows(state: dict[str, Any]) -> LabelRows:
+    return LabelRows(state["label_indptr"], state["label_rows"], state["X"].shape[0])
+
+
+def _check_positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a positive integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be positive, got {value}")

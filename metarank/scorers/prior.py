@@ -1,0 +1,46 @@
+"""`LabelPrior`: how frequent a label is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank.candidates import Candidates
+from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.training_rows import check_candidates
+from metarank.view import View
+
+
+class LabelPrior(LabelScorer):
+    """Log of the label's smoothed share of the View's rows: log((N_l + 1/2) / (N + 1)), column ``prior``.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.view import TrainingSet
+    >>> Y = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 0]], np.float32))
+    >>> X = np.zeros((3, 1), np.float32)
+    >>> prior = LabelPrior().fit(TrainingSet(X, Y, np.zeros(3, np.int32)).view())
+    >>> np.exp(prior.score(X[:1], Candidates.all_labels(1, 2))["prior"]).round(3)
+    array([0.625, 0.125], dtype=float32)
+    """
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
+        """Count. Returns self."""
+        self.log_prior_ = np.log((view.label_counts + 0.5) / (view.n_rows + 1)).astype(np.float32)
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """The float32 column ``prior`` (m,); X plays no part."""
+        check_candidates(X, candidates, len(self.log_prior_))
+        return {"prior": self.log_prior_[candidates.labels]}
+
+    def get_state(self) -> dict[str, Any]:
+        return {"log_prior": self.log_prior_}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LabelPrior:
+        out = cls()
+        out.log_prior_ = state["log_prior"]
+        return out

@@ -1,0 +1,295 @@
+"""`TrainingRows`: exact nearest rows of a training set, dense or sparse, in the compiled core.
+
+Holds features only, no labels, so all Views of a fit share one. Dense rows are
+compared one by one; for many queries against many rows FAISS proposes the
+nearest, the core computes their distances again and makes sure that no row
+left out could change the answer. Sparse rows go through an inverted index.
+Either way the numbers depend on the query and the training rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.scorers.base import Features
+from metarank.view import View
+
+METRICS = {"l2": 0, "l1": 1, "cosine": 2}
+
+# FAISS is asked when both are reached: below, one pass over the rows costs less.
+FAISS_MIN_ROWS = 20_000
+FAISS_MIN_QUERIES = 32
+FAISS_PROPOSALS = 512
+
+
+class LabelRows:
+    """Which rows carry which label: the lists by label and, inverted, by row.
+
+    Parameters
+    ----------
+    indptr, rows : int64 array (L + 1,), int32 array
+        For each label its rows, ascending (`View.rows_by_label`).
+    n_rows : int
+        Rows of the training set, those outside the View included.
+    """
+
+    def __init__(self, indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
+        self.indptr = indptr
+        self.rows = rows
+        self.n_rows = n_rows
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.indptr) - 1
+
+    def of(self, label: int) -> np.ndarray:
+        """The rows of one label."""
+        return self.rows[self.indptr[label] : self.indptr[label + 1]]
+
+    @cached_property
+    def by_row(self) -> tuple[np.ndarray, np.ndarray]:
+        """(indptr int64 (n + 1), labels int32): the labels of each row."""
+        labels = np.repeat(np.arange(self.n_labels, dtype=np.int32), np.diff(self.indptr))
+        indptr = np.zeros(self.n_rows + 1, np.int64)
+        np.cumsum(np.bincount(self.rows, minlength=self.n_rows), out=indptr[1:])
+        return indptr, labels[np.argsort(self.rows, kind="stable")]
+
+
+class DenseRows:
+    """Rows of a float32 matrix (n, d)."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = np.ascontiguousarray(X, np.float32)
+        self.sq_norm, self._l1_norm = _core.row_norms(self.X)
+        self.max_sq_norm = float(self.sq_norm.max(initial=0.0))
+        self.max_l1_norm = float(self._l1_norm.max(initial=0.0))
+        self._faiss: dict[str, Any] = {}
+
+    def queries(self, X: Features) -> np.ndarray:
+        """X as this index takes it; ValueError if it has another number of features."""
+        check_width(X, self.X.shape[1])
+        return as_dense(X)
+
+    def label_neighbors(
+        self,
+        X: Features,
+        candidates: Candidates,
+        labels: LabelRows,
+        metrics: Sequence[str],
+        orders: Sequence[int],
+        means: Sequence[int],
+        n_jobs: int,
+    ) -> np.ndarray:
+        """Columns (C, m): metric by metric the order statistics, then the means, of the distances."""
+        Q = self.queries(X)
+        k = max([*orders, *means])
+        proposed = [self._propose(Q, metric, k, n_jobs) for metric in metrics]
+        # Rows without labels are not read unless FAISS proposed some.
+        by_row = labels.by_row if proposed[0][0].shape[1] else _no_labels(len(self.X))
+        return _core.label_neighbors_dense(
+            self.X,
+            self.sq_norm,
+            self.max_sq_norm,
+            self.max_l1_norm,
+            Q,
+            candidates.indptr,
+            candidates.labels,
+            labels.indptr,
+            labels.rows,
+            *by_row,
+            [METRICS[metric] for metric in metrics],
+            list(orders),
+            list(means),
+            np.stack([ids for ids, _ in proposed]),
+            np.stack([bounds for _, bounds in proposed]),
+            n_jobs,
+        )
+
+    def nearest(
+        self, X: Features, rows: np.ndarray, k: int, metric: str, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(ids int32, distances float32), both (n, k): nearest of `rows`, ties by number, padded by -1."""
+        Q = self.queries(X)
+        ids, bounds = self._propose(Q, metric, k, n_jobs)
+        return _core.nearest_rows_dense(
+            self.X,
+            self.sq_norm,
+            Q,
+            np.ascontiguousarray(rows, np.int32),
+            k,
+            METRICS[metric],
+            ids,
+            bounds,
+            n_jobs,
+        )
+
+    def _propose(self, Q: np.ndarray, metric: str, k: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows FAISS finds nearest (n, M), and for each query a lower bound of the key of all others.
+
+        The bound allows for the rounding of both sides: a sum of d products of
+        floats is off by at most about d units of its terms' magnitudes.
+        """
+        n, d = self.X.shape
+        m = max(FAISS_PROPOSALS, 4 * k)
+        if n < FAISS_MIN_ROWS or len(Q) < FAISS_MIN_QUERIES or m >= n:
+            return np.empty((len(Q), 0), np.int32), np.zeros(len(Q))
+        sq_norm, l1_norm = (norm.astype(np.float64) for norm in _core.row_norms(Q))
+        unit = 4 * (d + 32) * float(np.finfo(np.float32).eps)
+        index = self._faiss_index(metric)
+        with _faiss_threads(n_jobs):
+            far, ids = index.search(_unit_rows(Q, sq_norm) if metric == "cosine" else Q, m)
+        last = far[:, -1].astype(np.float64)
+        if metric == "l2":
+            bounds = last - unit * (sq_norm + self.max_sq_norm)
+        elif metric == "l1":
+            bounds = last - unit * (l1_norm + self.max_l1_norm)
+        else:
+            bounds = 1.0 - last - unit
+        return np.ascontiguousarray(ids, np.int32), bounds
+
+    def _faiss_index(self, metric: str) -> Any:
+        if metric not in self._faiss:
+            import faiss
+
+            measure = {"l2": faiss.METRIC_L2, "l1": faiss.METRIC_L1, "cosine": faiss.METRIC_INNER_PRODUCT}
+            index = faiss.IndexFlat(self.X.shape[1], measure[metric])
+            index.add(_unit_rows(self.X, self.sq_norm) if metric == "cosine" else self.X)
+            self._faiss[metric] = index
+        return self._faiss[metric]
+
+
+class SparseRows:
+    """Rows of a canonical float32 CSR matrix (n, d), in an inverted index; X is never made dense."""
+
+    def __init__(self, X: sp.csr_matrix) -> None:
+        self.X = as_canonical(X)
+        self.index = _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
+        self.max_sq_norm = float(self.index.max_sq_norm)
+
+    def queries(self, X: Features) -> sp.csr_matrix:
+        """X as this index takes it; ValueError if it has another number of features."""
+        check_width(X, self.X.shape[1])
+        return as_canonical(X)
+
+    def label_neighbors(
+        self,
+        X: Features,
+        candidates: Candidates,
+        labels: LabelRows,
+        metrics: Sequence[str],
+        orders: Sequence[int],
+        means: Sequence[int],
+        n_jobs: int,
+    ) -> np.ndarray:
+        """Columns (C, m), as `DenseRows.label_neighbors`."""
+        return _core.label_neighbors_sparse(
+            self.index,
+            *csr_arrays(self.queries(X)),
+            candidates.indptr,
+            candidates.labels,
+            labels.indptr,
+            labels.rows,
+            [METRICS[metric] for metric in metrics],
+            list(orders),
+            list(means),
+            n_jobs,
+        )
+
+    def nearest(
+        self, X: Features, rows: np.ndarray, k: int, metric: str, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(ids int32, distances float32), both (n, k), as `DenseRows.nearest`."""
+        return _core.nearest_rows_sparse(
+            self.index,
+            *csr_arrays(self.queries(X)),
+            np.ascontiguousarray(rows, np.int32),
+            k,
+            METRICS[metric],
+            n_jobs,
+        )
+
+
+TrainingRows = DenseRows | SparseRows
+
+
+def training_rows(X: Features) -> TrainingRows:
+    """The index that suits the container: dense rows for an ndarray, an inverted index for CSR."""
+    return SparseRows(X) if sp.issparse(X) else DenseRows(X)
+
+
+def shared_rows(view: View) -> TrainingRows:
+    """The index of *all* rows of the training set, built once for all Views of a fit."""
+    return view.shared("training-rows", training_rows)
+
+
+def view_labels(view: View) -> LabelRows:
+    """The label lists of a View."""
+    return LabelRows(*view.rows_by_label, n_rows=view.all_X.shape[0])
+
+
+def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(indptr int64, indices int32, data float32), contiguous, as the core takes them."""
+    return (
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
+    )
+
+
+def as_dense(X: Features) -> np.ndarray:
+    """X as a C-contiguous float32 array."""
+    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float32)
+
+
+def as_canonical(X: Features) -> sp.csr_matrix:
+    """X as CSR with sorted, distinct columns."""
+    X = sp.csr_matrix(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_width(X: Features, n_features: int) -> None:
+    """ValueError unless X has as many features as the training rows."""
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(f"X must have {n_features} features, as the training rows have, got shape {X.shape}")
+
+
+def check_candidates(X: Features, candidates: Candidates, n_labels: int) -> None:
+    """ValueError unless the candidates are lists of the model's labels, one for each row of X."""
+    if candidates.n_rows != X.shape[0]:
+        raise ValueError(
+            f"candidates must have one list a row of X, got {candidates.n_rows} for {X.shape[0]} rows"
+        )
+    if candidates.n_labels != n_labels:
+        raise ValueError(f"candidates must be of {n_labels} labels, got {candidates.n_labels}")
+
+
+def _no_labels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32)
+
+
+def _unit_rows(X: np.ndarray, sq_norm: np.ndarray) -> np.ndarray:
+    norm = np.sqrt(np.asarray(sq_norm, np.float64))
+    return np.ascontiguousarray(X / np.where(norm > 0, norm, 1.0)[:, None], np.float32)
+
+
+@contextmanager
+def _faiss_threads(n_jobs: int) -> Iterator[None]:
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(n_jobs)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)

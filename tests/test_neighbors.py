@@ -1,0 +1,372 @@
+"""Distances to a label's nearest points, and votes of the nearest points."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metarank.candidates import Candidates
+from metarank.scorers import training_rows
+from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+from metarank.scorers.training_rows import DenseRows, SparseRows
+from metarank.view import TrainingSet, fold_of_rows
+
+L = 9
+KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])
+
+
+def dense(A):
+    return np.asarray(A.todense() if sp.issparse(A) else A, np.float64)
+
+
+def all_distances(X, Q):
+    """(n_queries, n) by metric, in double."""
+    X, Q = dense(X), dense(Q)
+    difference = Q[:, None, :] - X[None, :, :]
+    lengths = np.linalg.norm(Q, axis=1)[:, None] * np.linalg.norm(X, axis=1)[None, :]
+    return {
+        "l2": np.sqrt((difference**2).sum(axis=2)),
+        "l1": np.abs(difference).sum(axis=2),
+        "cosine": 1 - np.divide(Q @ X.T, lengths, out=np.zeros_like(lengths), where=lengths > 0),
+    }
+
+
+def far_away(X, Q):
+    X, Q = dense(X), dense(Q)
+    return {
+        "l2": np.sqrt((Q**2).sum(axis=1) + (X**2).sum(axis=1).max()),
+        "l1": np.abs(Q).sum(axis=1) + np.abs(X).sum(axis=1).max(),
+        "cosine": np.ones(len(Q)),
+    }
+
+
+def slow_raw(view, Q, candidates, k):
+    """Eq. 1 of the paper, one pair at a time: (3, k, m)."""
+    distances, far = all_distances(view.all_X, Q), far_away(view.all_X, Q)
+    indptr, rows = view.rows_by_label
+    out = np.empty((3, k, candidates.n_pairs))
+    for p, (i, label) in enumerate(zip(candidates.row_of_pair, candidates.labels)):
+        points = rows[indptr[label] : indptr[label + 1]]
+        for a, metric in enumerate(("l2", "l1", "cosine")):
+            nearest = np.sort(distances[metric][i, points])[:k]
+            nearest = nearest if len(nearest) else far[metric][[i]]
+            out[a, :, p] = np.pad(nearest, (0, k - len(nearest)), mode="edge")
+    return out
+
+
+def problem(kind, seed=0, n=70, n_queries=20, d=37):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n + n_queries, d)).astype(np.float32)
+    if kind == "sparse":
+        A[rng.random(A.shape) < 0.8] = 0
+    A[1] = 0
+    Y = (rng.random((n, L)) < 0.15).astype(np.float32)
+    Y[:, 4] = 0  # a label without a point
+    Y[2] = 0  # a point without a label
+    X, Q = A[:n], np.concatenate([A[n:], A[:2]])  # the queries hold two training rows, one of them empty
+    if kind == "sparse":
+        X, Q = sp.csr_matrix(X), sp.csr_matrix(Q)
+    return TrainingSet(X, sp.csr_matrix(Y), fold_of_rows(n, 3, seed)), Q
+
+
+def some_pairs(n_rows, seed=0):
+    mask = sp.csr_matrix(np.random.default_rng(seed).random((n_rows, L)) < 0.5)
+    return Candidates(mask.indptr, mask.indices, L)
+
+
+def stack(columns):
+    return np.stack(list(columns.values()))
+
+
+@pytest.fixture
+def faiss_always(monkeypatch):
+    monkeypatch.setattr(training_rows, "FAISS_MIN_ROWS", 1)
+    monkeypatch.setattr(training_rows, "FAISS_MIN_QUERIES", 1)
+    monkeypatch.setattr(training_rows, "FAISS_PROPOSALS", 16)
+
+
+# --- distances to a label's points ---
+
+
+@KINDS
+@pytest.mark.parametrize("fold", [None, 1])
+def test_raw_columns_agree_with_slow_twin(kind, fold):
+    data, Q = problem(kind)
+    view = data.view() if fold is None else data.without_fold(fold)
+    pairs = some_pairs(Q.shape[0])
+    columns = LabelNeighbors(k=6, columns="raw").fit(view).score(Q, pairs)
+    assert list(columns) == [f"{metric}_nn{j}" for metric in ("l2", "l1", "cosine") for j in range(1, 7)]
+    assert all(column.dtype == np.float32 and column.shape == (pairs.n_pairs,) for column in columns.values())
+    want = slow_raw(view, Q, pairs, 6).reshape(18, -1)
+    np.testing.assert_allclose(stack(columns), want, rtol=1e-5, atol=1e-5)
+
+
+@KINDS
+def test_a_row_is_at_distance_zero_from_itself(kind):
+    data, _ = problem(kind)
+    columns = LabelNeighbors(k=1, columns="raw").fit(data.view()).score(data.X, Candidates.all_labels(70, L))
+    own = data.Y.toarray().ravel() > 0
+    own &= np.repeat(np.diff(data.X.indptr) if kind == "sparse" else np.abs(data.X).sum(1), L) > 0
+    assert all(np.all(column[own] == 0) for column in columns.values())
+
+
+@KINDS
+def test_summary_columns_are_statistics_of_the_raw_ones(kind):
+    data, Q = problem(kind)
+    pairs = Candidates.all_labels(Q.shape[0], L)
+    raw = LabelNeighbors(k=12, columns="raw").fit(data.view()).score(Q, pairs)
+    summary = LabelNeighbors(k=12).fit(data.view()).score(Q, pairs)
+    assert list(summary)[:10] == [
+        *("l2_nn1", "l2_nn2", "l2_nn3", "l2_nn5", "l2_nn10", "l2_nn12"),
+        *("l2_mean3", "l2_mean5", "l2_mean10", "l2_mean12"),
+    ]
+    for name, column in summary.items():
+        metric, statistic = name.split("_")
+        if statistic.startswith("nn"):
+            assert column.tobytes() == raw[name].tobytes()
+        else:
+            first = [raw[f"{metric}_nn{j}"] for j in range(1, int(statistic[4:]) + 1)]
+            np.testing.assert_allclose(column, np.mean(first, axis=0), rtol=1e-6)
+
+
+@KINDS
+@pytest.mark.parametrize("scorer", [LabelNeighbors(k=5), NeighborShortlister(ks=(3, 8))])
+def test_laws(kind, scorer):
+    data, Q = problem(kind)
+    scorer = scorer.fit(data.without_fold(0))
+    pairs = some_pairs(Q.shape[0])
+    whole = stack(scorer.score(Q, pairs))
+    assert stack(scorer.score(Q, pairs, n_jobs=4)).tobytes() == whole.tobytes()
+    again = type(scorer).from_state(scorer.get_state())
+    assert stack(again.score(Q, pairs)).tobytes() == whole.tobytes()
+    single = [stack(scorer.score(Q[i : i + 1], pairs.rows(slice(i, i + 1)))) for i in range(Q.shape[0])]
+    assert np.concatenate(single, axis=1).tobytes() == whole.tobytes()
+    order = np.random.default_rng(1).permutation(Q.shape[0])
+    mixed = np.concatenate([single[i] for i in order], axis=1)
+    assert stack(scorer.score(Q[order], pairs.rows(order))).tobytes() == mixed.tobytes()
+    full = stack(scorer.score(Q, Candidates.all_labels(Q.shape[0], L)))
+    restricted = full[:, pairs.row_of_pair * L + pairs.labels]
+    assert np.ascontiguousarray(restricted).tobytes() == whole.tobytes()
+
+
+@KINDS
+@pytest.mark.parametrize("scorer", [LabelNeighbors(k=5), NeighborShortlister(ks=(3,))])
+def test_labels_outside_the_view_leave_no_trace(kind, scorer):
+    data, _ = problem(kind)
+    Y = data.Y.toarray()
+    Y[data.fold == 1] = 1 - Y[data.fold == 1]
+    other = TrainingSet(data.X, sp.csr_matrix(Y), data.fold)
+    Q, pairs = data.X[data.fold == 1], Candidates.all_labels(int((data.fold == 1).sum()), L)
+    a, b = (stack(scorer.fit(d.without_fold(1)).score(Q, pairs)) for d in (data, other))
+    assert a.tobytes() == b.tobytes()
+
+
+def test_dense_and_sparse_agree():
+    data, Q = problem("sparse")
+    as_dense = TrainingSet(data.X.toarray(), data.Y, data.fold)
+    pairs = some_pairs(Q.shape[0])
+    a = LabelNeighbors(k=4).fit(data.view()).score(Q, pairs)
+    b = LabelNeighbors(k=4).fit(as_dense.view()).score(Q.toarray(), pairs)
+    np.testing.assert_allclose(stack(a), stack(b), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("fold", [None, 1])
+def test_faiss_proposals_change_no_byte(monkeypatch, faiss_always, fold):
+    data, Q = problem("dense", n=300, n_queries=60)
+    view = data.view() if fold is None else data.without_fold(fold)
+    pairs = some_pairs(Q.shape[0])
+    scorers = LabelNeighbors(k=3), NeighborShortlister(ks=(3, 10))
+    with_faiss = [stack(scorer.fit(view).score(Q, pairs)) for scorer in scorers]
+    assert set(view.shared("training-rows", None)._faiss) == {"l2", "l1", "cosine"}
+    monkeypatch.setattr(training_rows, "FAISS_MIN_ROWS", 10**9)
+    without = [stack(scorer.fit(view).score(Q, pairs)) for scorer in scorers]
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(with_faiss, without))
+
+
+def test_faiss_proposals_spare_most_scans(faiss_always):
+    """The bounds are tight enough to certify lists, and loose enough never to be wrong."""
+    rng = np.random.default_rng(0)
+    rows = DenseRows(rng.normal(size=(400, 20)).astype(np.float32))
+    Q = rng.normal(size=(50, 20)).astype(np.float32)
+    distances = all_distances(rows.X, Q)
+    distances["l2"] **= 2
+    for metric, truth in distances.items():
+        ids, bounds = rows._propose(Q, metric, 3, 1)
+        for i in range(len(Q)):
+            assert bounds[i] <= np.delete(truth[i], ids[i]).min()
+            assert bounds[i] >= truth[i, ids[i]].max() - 0.01
+
+
+def test_neighbors_of_names_the_nearest_points():
+    for kind in ("dense", "sparse"):
+        data, Q = problem(kind)
+        view = data.without_fold(0)
+        scorer = LabelNeighbors(k=3).fit(view)
+        indptr, rows = view.rows_by_label
+        for metric, distances in all_distances(data.X, Q).items():
+            for label in range(L):
+                points = rows[indptr[label] : indptr[label + 1]]
+                got, far = scorer.neighbors_of(Q[:1], label, k=4, metric=metric)
+                want = points[np.argsort(distances[0, points], kind="stable")][:4]
+                assert got.tolist() == want.tolist()
+                np.testing.assert_allclose(far, distances[0, want], rtol=1e-5, atol=1e-5)
+
+
+def test_ties_go_to_the_smaller_row():
+    X = np.ones((50, 3), np.float32)
+    for container in (DenseRows(X), SparseRows(sp.csr_matrix(X))):
+        for metric in ("l2", "l1", "cosine"):
+            ids, _ = container.nearest(X[:1], np.arange(7, 50), 4, metric, 1)
+            assert ids.tolist() == [[7, 8, 9, 10]]
+
+
+def test_sparse_input_in_any_form_is_the_same():
+    data, Q = problem("sparse")
+    scorer = LabelNeighbors(k=3).fit(data.view())
+    pairs = Candidates.all_labels(Q.shape[0], L)
+    want = stack(scorer.score(Q, pairs))
+    long = Q.copy()
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    for form in (long, sp.csr_array(Q), Q.toarray()):
+        assert stack(scorer.score(form, pairs)).tobytes() == want.tobytes()
+    one = sp.csr_matrix(Q[:1])
+    reversed_twice = sp.csr_matrix(
+        (np.tile(one.data[::-1] / 2, 2), np.tile(one.indices[::-1], 2), [0, 2 * one.nnz]), shape=one.shape
+    )
+    first = pairs.rows(slice(0, 1))
+    assert stack(scorer.score(reversed_twice, first)).tobytes() == stack(scorer.score(one, first)).tobytes()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
+def test_huge_values_stay_finite(container):
+    X = container(np.full((3, 4), 3e38, np.float32))
+    data = TrainingSet(X, sp.csr_matrix(np.eye(3, 4, dtype=np.float32)), np.zeros(3, np.int32))
+    for Q in (X, -X):
+        columns = LabelNeighbors(k=3).fit(data.view()).score(Q, Candidates.all_labels(3, 4))
+        assert np.isfinite(stack(columns)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 12),
+    d=st.integers(1, 25),
+    k=st.integers(1, 14),
+    density=st.sampled_from([0.0, 0.5, 1.0]),
+)
+def test_any_small_problem(seed, n, d, k, density):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-2, 3, (n, d)).astype(np.float32) * (rng.random((n, d)) < density)
+    Q = rng.integers(-2, 3, (3, d)).astype(np.float32)
+    Y = sp.csr_matrix((rng.random((n, 4)) < 0.4).astype(np.float32))
+    pairs = Candidates.all_labels(3, 4)
+    for container in (np.asarray, sp.csr_matrix):
+        view = TrainingSet(container(X), Y, np.zeros(n, np.int32)).view()
+        got = stack(LabelNeighbors(k=k, columns="raw").fit(view).score(container(Q), pairs))
+        np.testing.assert_allclose(got, slow_raw(view, Q, pairs, k).reshape(3 * k, -1), rtol=1e-5, atol=1e-6)
+
+
+# --- votes ---
+
+
+def slow_votes(view, Q, k):
+    """(share of neighbours, share of weight), each (n_queries, L)."""
+    sparse = sp.issparse(view.all_X)
+    distances = all_distances(view.all_X, Q)["cosine" if sparse else "l2"].astype(np.float32)
+    Y = np.zeros((len(view.mask), L))
+    Y[view.rows] = view.Y.toarray() > 0
+    votes, weighted = np.zeros((2, len(distances), L))
+    for i, row in enumerate(distances):
+        near = view.rows[np.argsort(row[view.rows], kind="stable")][:k]
+        if sparse:
+            near = near[row[near] < 1]
+            weight = 1 - row[near]
+        else:
+            weight = 1 / np.maximum(row[near], row[near].max() / 1000)
+        if len(near):
+            votes[i] = Y[near].mean(axis=0)
+            weighted[i] = weight @ Y[near] / weight.sum()
+    return votes, weighted
+
+
+@KINDS
+@pytest.mark.parametrize("fold", [None, 2])
+def test_votes_agree_with_slow_twin(kind, fold):
+    data, Q = problem(kind)
+    view = data.view() if fold is None else data.without_fold(fold)
+    pairs = some_pairs(Q.shape[0])
+    columns = NeighborShortlister(ks=(20,)).fit(view).score(Q, pairs)
+    assert list(columns) == ["vote20", "vote20_weighted"]
+    for got, want in zip(columns.values(), slow_votes(view, Q, 20)):
+        np.testing.assert_allclose(got, want[pairs.row_of_pair, pairs.labels], rtol=1e-4, atol=1e-5)
+
+
+@KINDS
+@pytest.mark.parametrize("k", [1, 3, 6, 50])
+def test_shortlist_is_the_top_of_the_votes(kind, k):
+    data, Q = problem(kind)
+    view = data.view()
+    scorer = NeighborShortlister(ks=(5,)).fit(view)
+    short = scorer.shortlist(Q, k)
+    assert np.all(np.diff(short.indptr) == min(k, L))
+    vote = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))["vote5_weighted"].reshape(-1, L)
+    want = vote + 1e-6 * view.label_counts / view.n_rows
+    got = short.scores["neighbor_vote"].reshape(Q.shape[0], -1)
+    np.testing.assert_allclose(np.sort(got)[:, ::-1], -np.sort(-want)[:, : min(k, L)], rtol=1e-5, atol=1e-9)
+    again = NeighborShortlister.from_state(scorer.get_state()).shortlist(Q, k, n_jobs=4)
+    assert again.labels.tobytes() == short.labels.tobytes()
+    assert again.scores["neighbor_vote"].tobytes() == short.scores["neighbor_vote"].tobytes()
+
+
+def test_an_empty_row_gets_the_popular_labels():
+    data, _ = problem("sparse")
+    scorer = NeighborShortlister().fit(data.view())
+    empty = sp.csr_matrix((1, 37), dtype=np.float32)
+    popular = np.sort(np.lexsort((np.arange(L), -data.view().label_counts))[:3])
+    assert scorer.shortlist(empty, 3).labels.tolist() == popular.tolist()
+    assert not stack(scorer.score(empty, Candidates.all_labels(1, L))).any()
+
+
+# --- what is refused ---
+
+
+@pytest.mark.parametrize(
+    ("scorer", "error", "message"),
+    [
+        (LabelNeighbors(k=0), ValueError, "k must be positive, got 0"),
+        (LabelNeighbors(k=2.5), TypeError, "k must be a positive integer, got 2.5"),
+        (LabelNeighbors(metrics=("l3",)), ValueError, "metrics must be distinct and among"),
+        (LabelNeighbors(metrics=()), ValueError, "metrics must be distinct and among"),
+        (LabelNeighbors(columns="all"), ValueError, "columns must be 'summary' or 'raw', got 'all'"),
+        (NeighborShortlister(ks=()), ValueError, "ks must not be empty"),
+        (NeighborShortlister(ks=(3, -1)), ValueError, "ks must be positive, got -1"),
+    ],
+)
+def test_bad_parameters(scorer, error, message):
+    with pytest.raises(error, match=message):
+        scorer.fit(problem("dense")[0].view())
+
+
+@KINDS
+@pytest.mark.parametrize("scorer", [LabelNeighbors(), NeighborShortlister()])
+def test_bad_input(kind, scorer):
+    data, Q = problem(kind)
+    scorer = scorer.fit(data.view())
+    with pytest.raises(ValueError, match="X must have 37 features"):
+        scorer.score(Q[:, :5], Candidates.all_labels(Q.shape[0], L))
+    with pytest.raises(ValueError, match="candidates must have one list a row"):
+        scorer.score(Q, Candidates.all_labels(2, L))
+    with pytest.raises(ValueError, match="candidates must be of 9 labels, got 10"):
+        scorer.score(Q, Candidates.all_labels(Q.shape[0], L + 1))
+
+
+def test_bad_explanation_requests():
+    data, Q = problem("dense")
+    scorer = LabelNeighbors().fit(data.view())
+    with pytest.raises(ValueError, match="X must be one row, got 2"):
+        scorer.neighbors_of(Q[:2], 0)
+    with pytest.raises(ValueError, match="label must lie in"):
+        scorer.neighbors_of(Q[:1], L)
+    with pytest.raises(ValueError, match="metric must be among"):
+        scorer.neighbors_of(Q[:1], 0, metric="l3")
