@@ -1,0 +1,258 @@
+"""Multi-label ARFF: Mulan's (an XML list of the labels) and MEKA's (`-C k` in the relation's name)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.dataset import Dataset
+from metarank.data.xc import PathLike, read_bytes
+
+QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]+)\s*(.*)", re.IGNORECASE)
+VALUE = re.compile(rf"\s*({QUOTED}|[^,'\"]*?)\s*(?:,|$)")
+LABEL_COUNT = re.compile(r"-C\s+(-?\d+)")
+NUMERIC = ("numeric", "real", "integer")
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    name: str
+    values: tuple[str, ...] | None  # of a nominal attribute; None: numeric
+    column: int  # of its first value
+
+    @property
+    def is_binary(self) -> bool:
+        """Nominal {0, 1}: kept as a number."""
+        return self.values is not None and set(self.values) <= {"0", "1"}
+
+    @property
+    def width(self) -> int:
+        return 1 if self.values is None or self.is_binary else len(self.values)
+
+    @property
+    def omitted(self) -> str:
+        """What a sparse row means that does not mention the attribute: zero, or the first nominal value."""
+        return "0" if self.values is None else self.values[0]
+
+    def cell(self, text: str) -> tuple[int, float]:
+        """Column and number of a value."""
+        if self.values is None:
+            number = float(text)
+            if not np.isfinite(number):
+                raise ValueError
+            return self.column, number
+        at = self.values.index(text)
+        return (self.column, float(text)) if self.is_binary else (self.column + at, 1.0)
+
+
+def read_arff(path: PathLike, *, labels_xml: PathLike | None = None, name: str | None = None) -> Dataset:
+    """Read a multi-label ARFF file, with dense or sparse (`{index value, ...}`) rows.
+
+    Numeric attributes and nominal {0, 1} ones become a feature each, other nominal attributes one
+    feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be quoted,
+    lines that start with `%` are remarks. What a sparse row leaves out is 0, or the first value of a
+    nominal attribute, as in Weka.
+
+    Parameters
+    ----------
+    path : path of the file; gzip and xz are recognised
+    labels_xml : path or None
+        Mulan's list of the labels. None: `NAME.xml` beside `NAME.arff`, `NAME-train.arff` or
+        `NAME-test.arff`; without one, MEKA's `-C k` in the relation's name says that the first k
+        attributes are the labels (the last -k if k is negative).
+    name : str or None
+        Name of the data set; None takes the file's stem.
+
+    Returns
+    -------
+    Dataset
+        Labels in the order of the attributes.
+
+    Raises
+    ------
+    ValueError
+        The file and line are named: string, date and relational attributes, missing values (`?`),
+        values that are not declared, rows of a wrong length, no list of labels, labels that are not 0/1.
+    """
+    path = Path(path)
+    content = read_bytes(path)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    try:
+        relation, attributes, matrix = _parse(text)
+        labels = _label_attributes(path, relation, attributes, labels_xml)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    is_label = np.zeros(matrix.shape[1], bool)
+    for a in labels:
+        is_label[a.column] = True
+    Y = matrix[:, is_label]
+    if np.any(Y.data != 1):
+        raise ValueError(f"{path}: labels must be 0 or 1, got {Y.data[Y.data != 1][0]:g}")
+    feature_names = [
+        column
+        for a in attributes
+        if a not in labels
+        for column in ([a.name] if a.width == 1 else [f"{a.name}={v}" for v in a.values or ()])
+    ]
+    X = matrix[:, ~is_label]
+    return Dataset(
+        X if X.shape[1] else None,
+        Y,
+        label_names=[a.name for a in labels],
+        feature_names=feature_names,
+        name=path.name.split(".")[0] if name is None else name,
+    )
+
+
+def _parse(text: str) -> tuple[str, list[_Attribute], sp.csr_matrix]:
+    relation, attributes, in_data = "", list[_Attribute](), False
+    n_rows, rows, columns, numbers = 0, list[int](), list[int](), list[float]()
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = raw.strip()
+        if not line or line.startswith("%"):
+            continue
+        try:
+            if in_data:
+                for column, value in _row(line, attributes):
+                    rows.append(n_rows)
+                    columns.append(column)
+                    numbers.append(value)
+                n_rows += 1
+            elif line[:9].lower() == "@relation":
+                relation = line[9:].strip()
+            elif line[:10].lower() == "@attribute":
+                start = attributes[-1].column + attributes[-1].width if attributes else 0
+                attributes.append(_attribute(line, start))
+            elif line.lower() == "@data":
+                in_data = True
+            else:
+                raise ValueError(f"expected @relation, @attribute or @data, got {line[:40]!r}")
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    if not in_data:
+        raise ValueError("there is no @data section")
+    if not attributes:
+        raise ValueError("there are no attributes")
+    width = attributes[-1].column + attributes[-1].width
+    return relation, attributes, sp.csr_matrix((numbers, (rows, columns)), shape=(n_rows, width))
+
+
+def _attribute(line: str, column: int) -> _Attribute:
+    match = ATTRIBUTE.fullmatch(line)
+    if match is None:
+        raise ValueError(f"malformed attribute: {line[:60]!r}")
+    name, kind = _unquoted(match[1]), match[2].strip()
+    if kind.startswith("{"):
+        if not kind.endswith("}"):
+            raise ValueError(f"attribute {name!r}: the list of values has no end")
+        return _Attribute(name, tuple(_values(kind[1:-1])), column)
+    if kind.lower() not in NUMERIC:
+        raise ValueError(f"attribute {name!r} must be numeric or nominal, got {kind or 'no type'!r}")
+    return _Attribute(name, None, column)
+
+
+def _row(line: str, attributes: list[_Attribute]) -> list[tuple[int, float]]:
+    """The non-zero cells of a row."""
+    if line.startswith("{"):
+        if not line.endswith("}"):
+            raise ValueError("the sparse row has no closing brace")
+        values = [a.omitted for a in attributes]
+        seen = set()
+        for entry in _values(line[1:-1], unquote=False) if line[1:-1].strip() else ():
+            index, _, value = entry.partition(" ")
+            if not index.isdecimal() or int(index) >= len(attributes):
+                raise ValueError(f"attribute number must lie in [0, {len(attributes)}), got {index!r}")
+            if index in seen:
+                raise ValueError(f"attribute number {index} occurs twice")
+            seen.add(index)
+            values[int(index)] = _unquoted(value.strip())
+    else:
+        values = _values(line)
+        if len(values) != len(attributes):
+            raise ValueError(f"expected {len(attributes)} values, got {len(values)}")
+    cells = []
+    for a, value in zip(attributes, values):
+        if value == "?":
+            raise ValueError(f"attribute {a.name!r} has a missing value; fill it in before")
+        try:
+            column, number = a.cell(value)
+        except ValueError:
+            allowed = "a finite number" if a.values is None else f"one of {', '.join(a.values)}"
+            raise ValueError(f"attribute {a.name!r} must be {allowed}, got {value!r}") from None
+        if number != 0:
+            cells.append((column, number))
+    return cells
+
+
+def _values(text: str, unquote: bool = True) -> list[str]:
+    """Comma-separated values, quoted or not."""
+    if "'" not in text and '"' not in text:
+        return [v.strip() for v in text.split(",")]
+    if not unquote:  # entries of a sparse row: an index stands before the quote
+        return [v.strip() for v in re.findall(rf"(?:{QUOTED}|[^,'\"])+", text)]
+    out, at = list[str](), 0
+    while at <= len(text):
+        match = VALUE.match(text, at)
+        if match is None:
+            raise ValueError(f"a quote has no end: {text[at : at + 40]!r}")
+        out.append(_unquoted(match[1]))
+        if not match[0].endswith(","):
+            break
+        at = match.end()
+    return out
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] in "'\"" and text[-1] == text[0]:
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _label_attributes(
+    path: Path, relation: str, attributes: list[_Attribute], labels_xml: PathLike | None
+) -> list[_Attribute]:
+    if labels_xml is None:
+        stem = path.name.split(".arff")[0]
+        names = [stem, re.sub(r"[-_](train|test)$", "", stem)]
+        beside = [path.with_name(f"{n}.xml") for n in names]
+        labels_xml = next((p for p in beside if p.is_file()), None)
+    if labels_xml is not None:
+        try:
+            elements = ElementTree.fromstring(read_bytes(labels_xml)).iter()
+        except ElementTree.ParseError as error:
+            raise ValueError(f"{labels_xml} is not XML: {error}") from None
+        wanted = {e.attrib["name"] for e in elements if e.tag.endswith("label") and "name" in e.attrib}
+        labels = [a for a in attributes if a.name in wanted]
+        absent = wanted - {a.name for a in labels}
+        if absent:
+            raise ValueError(f"{labels_xml} names the label {min(absent)!r}, which is no attribute")
+    else:
+        count = LABEL_COUNT.search(relation)
+        if count is None:
+            raise ValueError(
+                f"which attributes are labels? Put {path.name.split('.arff')[0]}.xml beside the file, pass "
+                "labels_xml, or write '-C k' into the relation's name"
+            )
+        k = int(count[1])
+        if abs(k) > len(attributes):
+            raise ValueError(
+                f"the relation's name asks for {abs(k)} labels, got {len(attributes)} attributes"
+            )
+        labels = attributes[:k] if k >= 0 else attributes[k:]
+    if not labels:
+        raise ValueError("there are no labels")
+    for a in labels:
+        if a.width != 1:
+            raise ValueError(
+                f"label {a.name!r} must be numeric or {{0, 1}}, got {{{', '.join(a.values or ())}}}"
+            )
+    return labels
