@@ -34,7 +34,9 @@ needs_benchmarks = pytest.mark.skipif(
 
 
 def test_dataset_takes_rows():
-    ds = Dataset(np.eye(3), [["a"], ["b"], ["a", "b"]], texts=["x", "y", "z"], feature_names="fgh", name="toy")
+    ds = Dataset(
+        np.eye(3), [["a"], ["b"], ["a", "b"]], texts=["x", "y", "z"], feature_names="fgh", name="toy"
+    )
     part = ds.take([2, 0])
     assert part.X.tolist() == [[0, 0, 1], [1, 0, 0]]
     assert part.Y.toarray().tolist() == [[1, 1], [1, 0]]
@@ -103,7 +105,7 @@ MULAN = """% remark
 % remark
 0,red,0,0,0,1
 """
-XML = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="sea"><label name="beach"/></label></labels>'
+XML = '<labels xmlns="http://m/labels"><label name="sea"><label name="beach"/></label></labels>'
 
 
 def test_mulan(tmp_path):
@@ -224,12 +226,14 @@ def test_checksums(tmp_path):
         load_named("scene", data_dir=tmp_path)
     assert load_named("scene", data_dir=tmp_path, verify=False).n_rows == 21
     (path / "train.svm.gz").rename(path / "train.svm.xz")
-    with pytest.raises(ValueError, match="listed in META.json, but not there"):
+    with pytest.raises(ValueError, match=r"listed in META.*, but not there"):
         load_named("scene", data_dir=tmp_path)
 
 
 @needs_benchmarks
-@pytest.mark.parametrize("name", ["birds", "emotions", "vowel", "yeast", "LastFM-ArtistTags", "EURLex-4K-partial"])
+@pytest.mark.parametrize(
+    "name", ["birds", "emotions", "vowel", "yeast", "LastFM-ArtistTags", "EURLex-4K-partial"]
+)
 def test_benchmark_sets(name):
     record = next(r for r in list_datasets(BENCHMARKS) if r.name == name)
     for split, n_rows in (("train", record.n_train), ("test", record.n_test)):
@@ -258,7 +262,9 @@ def test_parser_is_faster_than_scikit_learn():
             seconds.append(time.process_time() - start)
         return min(seconds), result
 
-    theirs, (X, labels) = best(lambda: load_svmlight_file(io.BytesIO(body), multilabel=True, zero_based=True), 1)
+    theirs, (X, labels) = best(
+        lambda: load_svmlight_file(io.BytesIO(body), multilabel=True, zero_based=True), 1
+    )
     ours, (X_ours, Y) = best(lambda: parse_xc(text, n_jobs=1), 5)
     np.testing.assert_array_equal(X.astype(np.float32).toarray(), X_ours.toarray())
     assert [tuple(map(int, y)) for y in labels] == [tuple(np.flatnonzero(y)) for y in Y.toarray()]
@@ -309,7 +315,9 @@ def test_make_extreme_matches_its_statistics():
     # Rare labels lose more than frequent ones.
     counts, kept = (np.bincount(Y.indices, minlength=3_000) for Y in (complete, ds.Y))
     frequent = counts > 200
-    assert kept[frequent].sum() / counts[frequent].sum() > 1.3 * kept[~frequent].sum() / counts[~frequent].sum()
+    assert (
+        kept[frequent].sum() / counts[frequent].sum() > 1.3 * kept[~frequent].sum() / counts[~frequent].sum()
+    )
 
 
 def test_missing_pairs_follow_the_propensities():
@@ -343,7 +351,7 @@ def test_bad_generator_arguments(make, arguments, message):
 
 
 def test_folds_have_equal_size_and_shares():
-    ds = make_extreme(3_000, 50, 300, labels_per_row=3)
+    ds = make_extreme(3_000, 50, 300, nnz_per_row=5)
     fold = stratified_folds(ds.Y, 5, seed=1)
     assert np.bincount(fold).tolist() == [600] * 5
     share = np.stack([np.asarray(ds.Y[fold == f].sum(axis=0)).ravel() for f in range(5)])
@@ -361,7 +369,7 @@ def test_folds_have_equal_size_and_shares():
 
 
 def test_split_is_exact():
-    ds = make_extreme(1_000, 50, 100)
+    ds = make_extreme(1_000, 50, 100, nnz_per_row=5)
     train, test = stratified_split(ds.Y, 0.3, seed=0)
     assert (len(train), len(test)) == (700, 300)
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(1_000))
@@ -372,7 +380,7 @@ def test_split_is_exact():
 def test_splits_without_labels_and_with_names():
     fold = stratified_folds(np.zeros((7, 0)), 3)
     assert sorted(np.bincount(fold).tolist()) == [2, 2, 3]
-    train, test = stratified_split([["a"], ["a"], ["b"], ["b"]], 0.5)
+    _, test = stratified_split([["a"], ["a"], ["b"], ["b"]], 0.5)
     assert len({int(i) // 2 for i in test}) == 2
 
 
@@ -389,7 +397,7 @@ def test_bad_n_folds(n_folds):
 
 
 def test_large_splits_take_seconds():
-    ds = make_extreme(30_000, 50, 3_000, labels_per_row=5)
+    ds = make_extreme(30_000, 50, 3_000, labels_per_row=5, nnz_per_row=5)
     start = time.process_time()
     stratified_folds(ds.Y, 5)
     assert time.process_time() - start < 10

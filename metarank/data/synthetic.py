@@ -101,9 +101,9 @@ def make_extreme(
     """Sparse text-like rows with a long tail of labels, matched to given statistics.
 
     Labels come in topics: a row's first label is drawn by frequency (rank^-exponent), each further one
-    from the same topic or, as often, from all. Each label has eight words of its own; six tenths of a
-    row's words are words of its labels, the others are background, whose frequency falls like 1/rank.
-    Values are inverse document frequencies, rows of unit length.
+    from the same topic or, as often, from all. Each label has words of its own (eight, or half a row's
+    mean number). Six tenths of a row's words are words of its labels; the others are background, whose
+    frequency falls like 1/rank. Values are inverse document frequencies, rows of unit length.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _draw_labels(
 
 def _draw_words(Y: sp.csr_matrix, n_words: int, per_row: float, rng: np.random.Generator) -> sp.csr_matrix:
     n_rows, n_labels = Y.shape
-    own_words = rng.integers(0, n_words, (n_labels, 8))
+    own_words = rng.integers(0, n_words, (n_labels, max(8, round(per_row / 2))))
     background = np.cumsum(1 / (rng.permutation(n_words) + 2.0))
     n_own = np.diff(Y.indptr)
 
@@ -224,13 +224,22 @@ def _draw_distinct(
     The last few of a row that keeps drawing what it has (its labels have too few words) are given up
     after 20 rounds.
     """
-    keys = np.unique(row * n_ids + ids)
+    done, keys, lacking = [], np.sort(row * n_ids + ids), wanted.copy()
+    np.subtract.at(lacking, row, 1)
     for _ in range(20):
-        lacking = wanted - np.bincount(keys // n_ids, minlength=len(wanted))
         rows = np.repeat(np.arange(len(wanted)), lacking)
-        if len(rows) == 0:
-            break
         keys = np.unique(np.concatenate([keys, rows * n_ids + draw(rows)]))
+        lacking = wanted - np.bincount(keys // n_ids, minlength=len(wanted))
+        # Rows that are complete step aside: later rounds concern ever fewer.
+        open_row = lacking > 0
+        complete = ~open_row[keys // n_ids]
+        done.append(keys[complete])
+        keys = keys[~complete]
+        wanted = np.where(open_row, wanted, 0)
+        lacking = np.where(open_row, lacking, 0)
+        if not open_row.any():
+            break
+    keys = np.concatenate([*done, keys])
     return keys // n_ids, keys % n_ids
 
 
