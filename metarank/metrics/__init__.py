@@ -15,6 +15,7 @@ from metarank.metrics.ranking import (
     reciprocal_rank,
     reciprocal_rank_all,
 )
+from metarank.metrics.resampling import Interval, bootstrap
 from metarank.metrics.roc import auc, auc_per_label, micro_auc
 from metarank.metrics.sets import (
     example_f1,
@@ -25,12 +26,21 @@ from metarank.metrics.sets import (
     micro_f1,
     subset_accuracy,
 )
+from metarank.metrics.significance_tests import (
+    sign_test,
+    significance,
+    significance_mark,
+    wilcoxon_macro_f1,
+    wilcoxon_rows,
+)
 
 __all__ = [
+    "Interval",
     "Metric",
     "auc",
     "auc_per_label",
     "average_discounted_gain",
+    "bootstrap",
     "coverage",
     "distinct_at_k",
     "evaluate",
@@ -53,5 +63,10 @@ __all__ = [
     "recall_at_k",
     "reciprocal_rank",
     "reciprocal_rank_all",
+    "sign_test",
+    "significance",
+    "significance_mark",
     "subset_accuracy",
+    "wilcoxon_macro_f1",
+    "wilcoxon_rows",
 ]
