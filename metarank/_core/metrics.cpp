@@ -10,6 +10,7 @@
 // No row is sorted. Its r relevant labels are, and every other label is counted at the place where it
 // would stand among them: O(m log r) for m scores.
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -167,9 +168,25 @@ void bind_type(nb::module_& m) {
         nb::arg("n_labels"), nb::arg("n_threads"));
 }
 
+// The values of each row in descending order.
+Array1<double> descending_rows(In1<std::int64_t> indptr, In1<double> values) {
+  const auto m = static_cast<std::int64_t>(values.shape(0));
+  require_indptr(indptr, m, "indptr");
+  require(!any_nan(values.data(), m), "values must not be NaN");
+  std::vector<double> sorted(values.data(), values.data() + m);
+  {
+    nb::gil_scoped_release release;
+    const std::int64_t* start = indptr.data();
+    for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i)
+      std::sort(sorted.begin() + start[i], sorted.begin() + start[i + 1], std::greater<>());
+  }
+  return to_numpy(std::move(sorted));
+}
+
 }  // namespace
 
 void bind_metrics(nb::module_& m) {
+  m.def("descending_rows", &descending_rows, nb::arg("indptr").noconvert(), nb::arg("values").noconvert());
   bind_type<float>(m);
   bind_type<double>(m);
 }

@@ -127,7 +127,7 @@ class Inputs:
         return np.arange(1.0, len(self.row) + 1) - self.Y.indptr[self.row]
 
     def _descending(self, gain: np.ndarray) -> np.ndarray:
-        return gain[np.lexsort((-gain, self.row))]
+        return _core.descending_rows(self.Y.indptr.astype(np.int64), gain)
 
     @property
     def rank(self) -> np.ndarray:
