@@ -1,0 +1,243 @@
+"""Raw text: CSV, TSV, JSON lines and fastText files as a `Dataset` of texts and label names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from metarank.data.dataset import Dataset
+from metarank.data.xc import PathLike, read_bytes
+
+TEXT_COLUMNS = ("title", "text", "body")
+LABELS_COLUMNS = ("labels", "label", "tags", "topics")
+SEPARATORS = (";", "|", ",")
+FASTTEXT_LABEL = "__label__"
+
+# A record: the line it starts on, and its fields by column.
+Record = tuple[int, dict[str, Any]]
+
+
+def from_texts(texts: Sequence[str], labels: Any = None, *, name: str = "") -> Dataset:
+    """A `Dataset` of texts in memory, X left to the model's vectoriser.
+
+    Parameters
+    ----------
+    texts : sequence of str (n)
+    labels : as `Dataset.Y`: label lists (names or ids), one class a row, a matrix, or None
+    name : str
+
+    Raises
+    ------
+    TypeError
+        If `texts` is one string, or an entry is not a string (its position is named).
+
+    Examples
+    --------
+    >>> from_texts(["red wine", "green tea"], [["drink", "grape"], ["drink"]]).label_names
+    ['drink', 'grape']
+    """
+    if isinstance(texts, str):
+        raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{position}] must be a string, got {type(text).__name__}")
+    return Dataset(texts=texts, Y=labels, name=name)
+
+
+def read_table(
+    path: PathLike,
+    *,
+    text_column: str | Sequence[str] | None = None,
+    labels_column: str | None = None,
+    label_separator: str | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Read a table of raw text, plain, gz or xz.
+
+    `.csv`, `.tsv` and `.jsonl` go by name; otherwise lines that begin with `{` are JSON, with `__label__`
+    fastText (labels first, then the text), and a header with a tab makes a TSV, without one a CSV.
+
+    Parameters
+    ----------
+    path : path of a UTF-8 file
+    text_column : str, sequence of str or None
+        Column of the text; several, also as "a,b", are joined by a line break. None takes those of "title",
+        "text" and "body" that are there.
+    labels_column : str or None
+        Column of the labels: a JSON array, or names between separators. None takes the first of "labels",
+        "label", "tags" and "topics" that is there, or else reads no labels.
+    label_separator : str or None
+        None takes the first of ";", "|" and "," that occurs in the column.
+    name : str or None
+        None takes the file's stem.
+
+    Returns
+    -------
+    Dataset
+        `texts`, Y and `label_names` (sorted); X is None. Blanks around a label and empty labels are dropped.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing (those there are listed), a line has a wrong number of fields, quotes do not
+        balance or a line is no JSON object (the line is named), or there is no row.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "drinks.csv"
+    >>> _ = path.write_text("text,labels\\nred wine,drink;grape\\ngreen tea,drink\\n")
+    >>> read_table(path)
+    Dataset('drinks': 2 rows, no features, 2 labels, 1.50 labels a row, with text)
+    """
+    path = Path(path)
+    content = _decode(read_bytes(path), path)
+    suffix = _suffix(path, content)
+    try:
+        texts: list[str]
+        labels: list[list[str]] | None
+        if suffix == "fasttext":
+            texts, labels = _fasttext(content)
+        else:
+            records = _json_records(content) if suffix == ".jsonl" else _csv_records(content, suffix)
+            texts, labels = _columns(list(records), text_column, labels_column, label_separator)
+        if not texts:
+            raise ValueError("the table has no rows")
+        return Dataset(texts=texts, Y=labels, name=path.name.split(".")[0] if name is None else name)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _decode(content: bytes, path: Path) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}: line {line} is not UTF-8 ({error.reason})") from None
+
+
+def _suffix(path: Path, content: str) -> str:
+    bare = path.with_suffix("") if path.suffix in (".gz", ".xz") else path
+    if bare.suffix.lower() in (".csv", ".tsv", ".jsonl"):
+        return bare.suffix.lower()
+    head = content.lstrip()
+    if head.startswith("{"):
+        return ".jsonl"
+    if head.startswith(FASTTEXT_LABEL):
+        return "fasttext"
+    return ".tsv" if "\t" in head.partition("\n")[0] else ".csv"
+
+
+def _fasttext(content: str) -> tuple[list[str], list[list[str]]]:
+    texts, labels = [], []
+    for line in content.splitlines():
+        words = line.split()
+        n_labels = next((i for i, w in enumerate(words) if not w.startswith(FASTTEXT_LABEL)), len(words))
+        if words:
+            labels.append([word.removeprefix(FASTTEXT_LABEL) for word in words[:n_labels]])
+            texts.append(" ".join(words[n_labels:]))
+    return texts, labels
+
+
+def _csv_records(content: str, suffix: str) -> Iterator[Record]:
+    # Documents are longer than the module's default limit of 128 KiB a field.
+    csv.field_size_limit(max(csv.field_size_limit(), 1 << 30))
+    delimiter = "\t" if suffix == ".tsv" else ","
+    reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for fields in reader:
+            if header is None and fields:
+                header = [field.strip() for field in fields]
+            elif header is not None and fields:
+                if len(fields) != len(header):
+                    raise ValueError(f"line {line} has {len(fields)} fields, the header has {len(header)}")
+                yield line, dict(zip(header, fields))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"the record at line {line}: {error}; do its quotes balance?") from None
+
+
+def _json_records(content: str) -> Iterator[Record]:
+    for line, text in enumerate(content.split("\n"), 1):
+        if text.strip():
+            try:
+                record = json.loads(text)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"line {line} is not JSON: {error.msg} at {error.pos + 1}") from None
+            if not isinstance(record, dict):
+                raise ValueError(f"line {line} must be a JSON object, got {type(record).__name__}")
+            yield line, record
+
+
+def _columns(
+    records: list[Record],
+    text_column: str | Sequence[str] | None,
+    labels_column: str | None,
+    separator: str | None,
+) -> tuple[list[str], list[list[str]] | None]:
+    # JSON objects may leave a column out; a column is there if any record has it.
+    present = list(dict.fromkeys(column for _, record in records for column in record))
+    text_columns = _text_columns(present, text_column)
+    texts = []
+    for line, record in records:
+        values = [record.get(column) for column in text_columns]
+        for column, value in zip(text_columns, values):
+            if value is not None and not isinstance(value, str):
+                raise ValueError(f"line {line}: {column!r} must be text, got {type(value).__name__}")
+        texts.append("\n".join(value for value in values if value))
+
+    if labels_column is None:
+        labels_column = next((column for column in LABELS_COLUMNS if column in present), None)
+        if labels_column is None:
+            return texts, None
+    _require_column(labels_column, present, "labels_column")
+    cells = [(line, record.get(labels_column)) for line, record in records]
+    if separator is None:
+        strings = [cell for _, cell in cells if isinstance(cell, str) and not _is_array(cell)]
+        separator = next((s for s in SEPARATORS if any(s in cell for cell in strings)), SEPARATORS[0])
+    return texts, [_labels(cell, separator, line) for line, cell in cells]
+
+
+def _text_columns(present: list[str], wanted: str | Sequence[str] | None) -> list[str]:
+    if wanted is None:
+        found = [column for column in TEXT_COLUMNS if column in present]
+        if not found and present:
+            raise ValueError(f"none of the columns is a usual text column; name text_column of {present}")
+        return found
+    if isinstance(wanted, str):
+        wanted = [wanted] if wanted in present else [part.strip() for part in wanted.split(",")]
+    for column in wanted:
+        _require_column(column, present, "text_column")
+    return list(wanted)
+
+
+def _require_column(column: str, present: list[str], parameter: str) -> None:
+    if column not in present:
+        raise ValueError(f"{parameter} must be one of the columns {present}, got {column!r}")
+
+
+def _is_array(cell: str) -> bool:
+    return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
+
+
+def _labels(cell: Any, separator: str, line: int) -> list[str]:
+    if cell is None:
+        return []
+    if isinstance(cell, str) and _is_array(cell):
+        try:
+            cell = json.loads(cell)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"line {line}: the labels are not a JSON array: {error.msg}") from None
+    if isinstance(cell, str):
+        cell = cell.split(separator)
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        cell = [cell]
+    if not isinstance(cell, list) or not all(isinstance(label, str | int) for label in cell):
+        raise ValueError(f"line {line}: labels must be names or a list of names, got {cell!r}")
+    return [label for label in (str(label).strip() for label in cell) if label]
