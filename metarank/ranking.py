@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,8 +110,7 @@ class Ranking:
         ValueError
             If a score is NaN, k < 1, or a shape is wrong.
         """
-        if k < 1:
-            raise ValueError(f"k must be positive, got {k}")
+        k = check_k(k)
         rows = score_rows(scores, values)
         threads = resolve_n_jobs(n_jobs)
         if isinstance(rows, np.ndarray):
@@ -138,8 +138,7 @@ class Ranking:
 
     def top(self, k: int) -> Ranking:
         """The first k columns; all of them if there are fewer."""
-        if k < 1:
-            raise ValueError(f"k must be positive, got {k}")
+        k = check_k(k)
         return Ranking(self.labels[:, :k], self.scores[:, :k], self.n_labels, self.label_names)
 
     def rows(self, index: np.ndarray | slice) -> Ranking:
@@ -214,6 +213,15 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Li
     if dense.ndim != 2:
         raise ValueError(f"scores must be (n, L), got shape {dense.shape}")
     return dense
+
+
+def check_k(k: int) -> int:
+    """The length of a list, as an int."""
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise TypeError(f"k must be a positive integer, got {k!r}")
+    if k < 1:
+        raise ValueError(f"k must be positive, got {k}")
+    return int(k)
 
 
 def n_rows_of(rows: np.ndarray | Listed) -> int:

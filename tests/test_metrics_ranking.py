@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
-from metarank import metrics
+from metarank import _core, metrics
 from metarank.candidates import Candidates
 from metarank.metrics.inputs import Inputs
 from metarank.ranking import Ranking
@@ -379,3 +379,39 @@ def test_a_large_evaluation_is_quick():
     start = time.process_time()
     metrics.evaluate(Y, ranking, names, inv_propensity=np.linspace(1, 10, n_labels))
     assert time.process_time() - start < 2  # about 0.3 s on an idle core
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_a_cut_off_is_positive(k):
+    Y, scores = [[1, 0]], [[0.2, 0.1]]
+    for function in (metrics.precision_at_k, metrics.recall_at_k, metrics.ndcg, metrics.distinct_at_k):
+        with pytest.raises(ValueError, match="k must be positive"):
+            function(Y, scores, k)
+    with pytest.raises(ValueError, match="k must be positive"):
+        metrics.psp_at_k(Y, scores, k, [1.0, 1.0])
+    with pytest.raises(TypeError, match="positive integer"):
+        metrics.precision_at_k(Y, scores, 1.5)
+
+
+def test_the_core_refuses_what_it_could_not_read():
+    indptr, labels = np.array([0, 1]), np.array([0], np.int32)
+    scores = np.zeros(1, np.float32)
+    for bad_indptr in ([0, 2], [1, 1], [0, -1, 1], []):
+        bad = np.array(bad_indptr, np.int64)
+        with pytest.raises(ValueError):
+            _core.top_k_listed(bad, labels, scores, 1, 1)
+        with pytest.raises(ValueError):
+            _core.standing_listed(bad, labels, indptr, labels, scores, 2, 1)
+        with pytest.raises(ValueError):
+            _core.standing_listed(indptr, labels, bad, labels, scores, 2, 1)
+        with pytest.raises(ValueError):
+            _core.standing_dense(bad, labels, scores.reshape(1, 1), 1)
+        with pytest.raises(ValueError):
+            _core.descending_rows(bad, np.zeros(1))
+    for label in (-1, 1):
+        with pytest.raises(ValueError, match="y_labels must lie"):
+            _core.standing_dense(indptr, np.array([label], np.int32), scores.reshape(1, 1), 1)
+    with pytest.raises(ValueError, match="same length"):
+        _core.top_k_listed(indptr, labels, np.zeros(2, np.float32), 1, 1)
+    with pytest.raises(TypeError):
+        _core.top_k_listed(indptr, labels.astype(np.int64), scores, 1, 1)

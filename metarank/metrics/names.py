@@ -113,10 +113,7 @@ class Metric:
         parts = re.fullmatch(r"([A-Za-z][A-Za-z0-9-]*)(?:@(0|[1-9][0-9]{0,8}))?", name)
         if parts is None:
             raise ValueError(unknown(name))
-        try:
-            return cls(parts[1], None if parts[2] is None else int(parts[2]))
-        except ValueError as error:
-            raise error from None
+        return cls(parts[1], None if parts[2] is None else int(parts[2]))
 
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"

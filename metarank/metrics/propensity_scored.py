@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.ranking import discount, divide
 from metarank.metrics.statistics import Statistics, attained, mean
+from metarank.ranking import check_k
 
 
 def psp_at_k(Y_true: Any, scores: Any, k: int, inv_propensity: Any, *, per_point: bool = False) -> float:
@@ -32,7 +33,7 @@ def psp_at_k(Y_true: Any, scores: Any, k: int, inv_propensity: Any, *, per_point
     0.75
     """
     inputs = Inputs(Y_true, scores, inv_propensity=inv_propensity)
-    return (psp_point_rows if per_point else psp_rows)(inputs, k).value
+    return (psp_point_rows if per_point else psp_rows)(inputs, check_k(k)).value
 
 
 def psndcg_at_k(Y_true: Any, scores: Any, k: int, inv_propensity: Any, *, per_point: bool = False) -> float:
@@ -46,7 +47,7 @@ def psndcg_at_k(Y_true: Any, scores: Any, k: int, inv_propensity: Any, *, per_po
     0.5
     """
     inputs = Inputs(Y_true, scores, inv_propensity=inv_propensity)
-    return (psndcg_point_rows if per_point else psndcg_rows)(inputs, k).value
+    return (psndcg_point_rows if per_point else psndcg_rows)(inputs, check_k(k)).value
 
 
 def psp_rows(inputs: Inputs, k: int) -> Statistics:
@@ -86,7 +87,7 @@ def distinct_at_k(Y_true: Any, scores: Any, k: int) -> float:
     >>> distinct_at_k([[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.8, 0.2, 0.4]], k=1)
     0.5
     """
-    return distinct_rows(Inputs(Y_true, scores), k).value
+    return distinct_rows(Inputs(Y_true, scores), check_k(k)).value
 
 
 def distinct_rows(inputs: Inputs, k: int) -> Statistics:

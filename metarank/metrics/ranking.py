@@ -24,6 +24,7 @@ import numpy as np
 
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics, mean
+from metarank.ranking import check_k
 
 
 def precision_at_k(Y_true: Any, scores: Any, k: int) -> float:
@@ -37,7 +38,7 @@ def precision_at_k(Y_true: Any, scores: Any, k: int) -> float:
     >>> precision_at_k([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], k=2)
     0.5
     """
-    return precision_rows(Inputs(Y_true, scores), k).value
+    return precision_rows(Inputs(Y_true, scores), check_k(k)).value
 
 
 def precision_rows(inputs: Inputs, k: int) -> Statistics:
@@ -54,7 +55,7 @@ def recall_at_k(Y_true: Any, scores: Any, k: int) -> float:
     >>> recall_at_k([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], k=2)
     0.75
     """
-    return recall_rows(Inputs(Y_true, scores), k).value
+    return recall_rows(Inputs(Y_true, scores), check_k(k)).value
 
 
 def recall_rows(inputs: Inputs, k: int) -> Statistics:
@@ -66,7 +67,8 @@ def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
 
     Yang & Gopal (2012), eq. 7 to 9, with graded gains: the sum of ``y / log2(1 + rank)`` over the
     relevant labels of rank <= k, divided by its greatest possible value, the same sum with the
-    min(k, \\|relevant\\|) greatest y first. Rows without a relevant label are left out. Ties by label.
+    min(k, number of relevant labels) greatest y first. Rows without a relevant label are left out.
+    Ties by label.
 
     Examples
     --------
@@ -75,7 +77,7 @@ def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
     >>> round(ndcg([[1, 0, 1]], [[0.9, 0.5, 0.1]], k=2), 4)
     0.6131
     """
-    return ndcg_rows(Inputs(Y_true, scores), k).value
+    return ndcg_rows(Inputs(Y_true, scores), None if k is None else check_k(k)).value
 
 
 def ndcg_rows(inputs: Inputs, k: int | None) -> Statistics:
@@ -169,7 +171,7 @@ def reciprocal_rank(Y_true: Any, scores: Any, k: int | None = None) -> float:
     >>> reciprocal_rank([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]])
     0.75
     """
-    return reciprocal_rank_rows(Inputs(Y_true, scores), k).value
+    return reciprocal_rank_rows(Inputs(Y_true, scores), None if k is None else check_k(k)).value
 
 
 def reciprocal_rank_rows(inputs: Inputs, k: int | None) -> Statistics:
