@@ -1,0 +1,265 @@
+"""Parquet files and pandas, polars or Arrow tables as a `Dataset`, and back.
+
+Every table becomes an Arrow table first; pyarrow is imported here only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.dataset import Dataset
+from metarank.data.xc import PathLike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+METADATA_KEY = b"metarank"
+# Columns of `to_parquet`; `read_parquet` knows a file of its own by the metadata.
+INDICES, VALUES, LABELS, GRADES, TEXT = "x_indices", "x_values", "labels", "grades", "text"
+
+
+def from_frame(
+    frame: Any,
+    *,
+    label_columns: Sequence[str] | None = None,
+    labels_column: str | None = None,
+    text_column: str | Sequence[str] | None = None,
+    feature_columns: Sequence[str] | None = None,
+    name: str = "",
+) -> Dataset:
+    """A table of pandas, polars or Arrow as a `Dataset`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame, polars.DataFrame, pyarrow.Table, or anything with the Arrow stream interface
+    label_columns : sequence of str or None
+        Columns of relevances, one a label (0 and 1, or grades); their names become the label names.
+    labels_column : str or None
+        One column with each row's labels: lists of names or of integer ids, or one name or id a row.
+        A null is a row without labels.
+    text_column : str, sequence of str or None
+        Columns of text, joined by a line break; nulls count as empty.
+    feature_columns : sequence of str or None
+        Numeric or boolean columns that make X; None takes all such columns not used otherwise.
+    name : str
+
+    Raises
+    ------
+    TypeError
+        If `frame` is no table.
+    ValueError
+        If both kinds of label columns are given, a column is missing (those there are listed) or has the
+        wrong type, or a feature is null, NaN or infinite.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"size": [1.5, 2.0], "tags": [["red"], ["red", "round"]]})
+    >>> from_frame(frame, labels_column="tags")
+    Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels a row)
+    """
+    table = _to_arrow(frame)
+    if label_columns is not None and labels_column is not None:
+        raise ValueError("label_columns and labels_column exclude each other, got both")
+    texts = [text_column] if isinstance(text_column, str) else list(text_column or ())
+    labels = list(label_columns or ()) + ([] if labels_column is None else [labels_column])
+    for parameter, columns in (
+        ("text_column", texts),
+        ("labels_column" if label_columns is None else "label_columns", labels),
+        ("feature_columns", feature_columns or ()),
+    ):
+        for column in columns:
+            if column not in table.column_names:
+                raise ValueError(f"{parameter} must be among {table.column_names}, got {column!r}")
+    if feature_columns is None:
+        taken = {*texts, *labels}
+        feature_columns = [
+            c for c in table.column_names if c not in taken and _is_number(table.schema.field(c).type)
+        ]
+    return Dataset(
+        X=_matrix(table, feature_columns, "feature_columns") if feature_columns else None,
+        Y=(
+            _matrix(table, labels, "label_columns")
+            if label_columns is not None
+            else None if labels_column is None else _label_lists(table, labels_column)
+        ),
+        label_names=None if label_columns is None else labels,
+        feature_names=list(feature_columns) or None,
+        texts=_joined(table, texts) if texts else None,
+        name=name,
+    )
+
+
+def read_parquet(
+    path: PathLike,
+    *,
+    label_columns: Sequence[str] | None = None,
+    labels_column: str | None = None,
+    text_column: str | Sequence[str] | None = None,
+    feature_columns: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Read a Parquet file: one written by `to_parquet` as it was, any other as `from_frame` reads a table.
+
+    Without `label_columns` and `labels_column` a column "labels" is taken as the labels, if there is one.
+
+    Raises
+    ------
+    ValueError
+        If the file is no Parquet file, or `from_frame` refuses the table (the file is named).
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(path)
+    name = path.stem if name is None else name
+    try:
+        table = pq.read_table(path)
+        own = (table.schema.metadata or {}).get(METADATA_KEY)
+        if own is not None:
+            return _restore(table, json.loads(own), name)
+        if label_columns is None and labels_column is None and LABELS in table.column_names:
+            labels_column = LABELS
+        return from_frame(
+            table,
+            label_columns=label_columns,
+            labels_column=labels_column,
+            text_column=text_column,
+            feature_columns=feature_columns,
+            name=name,
+        )
+    except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def to_parquet(dataset: Dataset, path: PathLike) -> None:
+    """Write a `Dataset` so that `read_parquet` gives the same one back.
+
+    Dense X has a float column a feature; sparse X the list columns ``x_indices`` and ``x_values``. Labels
+    are the list column ``labels`` of ids, with ``grades`` where they are graded, texts the column ``text``;
+    label names and texts stand in the file's metadata.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "toy.parquet"
+    >>> to_parquet(Dataset([[1, 0], [0, 1]], [["a"], ["a", "b"]], name="toy"), path)
+    >>> read_parquet(path)
+    Dataset('toy': 2 rows, 2 features (dense), 2 labels, 1.50 labels a row)
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {}
+    if sp.issparse(dataset.X):
+        columns[INDICES] = _list_column(dataset.X.indptr, dataset.X.indices)
+        columns[VALUES] = _list_column(dataset.X.indptr, dataset.X.data)
+    elif dataset.X is not None:
+        columns |= {f"x_{j}": pa.array(column) for j, column in enumerate(np.ascontiguousarray(dataset.X.T))}
+    columns[LABELS] = _list_column(dataset.Y.indptr, dataset.Y.indices)
+    if dataset.is_graded:
+        columns[GRADES] = _list_column(dataset.Y.indptr, dataset.Y.data)
+    if dataset.texts is not None:
+        columns[TEXT] = pa.array(dataset.texts, pa.string())
+    about = {
+        "version": 1,
+        "name": dataset.name,
+        "n_features": dataset.n_features,
+        "n_labels": dataset.n_labels,
+        "label_names": dataset.label_names,
+        "feature_names": dataset.feature_names,
+        "label_texts": dataset.label_texts,
+    }
+    table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
+    pq.write_table(table, path)
+
+
+def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
+    if about["version"] != 1:
+        raise ValueError(f"the file is of version {about['version']}, this metarank reads version 1")
+    X: Any = None
+    if INDICES in table.column_names:
+        X = _csr(table, INDICES, VALUES, about["n_features"])
+    elif about["n_features"]:
+        X = _matrix(table, [f"x_{j}" for j in range(about["n_features"])], "the file's features")
+    return Dataset(
+        X=X,
+        Y=_csr(table, LABELS, GRADES if GRADES in table.column_names else None, about["n_labels"]),
+        label_names=about["label_names"],
+        feature_names=about["feature_names"],
+        label_texts=about["label_texts"],
+        texts=table.column(TEXT).to_pylist() if TEXT in table.column_names else None,
+        name=about["name"] or name,
+    )
+
+
+def _to_arrow(frame: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns"):
+        frame = frame.set_axis([str(c) for c in frame.columns], axis=1)
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.table(frame)
+    raise TypeError(f"frame must be a pandas, polars or Arrow table, got {type(frame).__name__}")
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_))
+
+
+def _matrix(table: pa.Table, columns: Sequence[str], parameter: str) -> np.ndarray:
+    """float32 (n, len(columns)); nulls become NaN, which `Dataset` refuses by row and column."""
+    out = np.empty((table.num_rows, len(columns)), np.float32)
+    for j, column in enumerate(columns):
+        values = table.column(column)
+        if not _is_number(values.type):
+            raise ValueError(f"{parameter} must be numeric or boolean, got {column!r} of type {values.type}")
+        out[:, j] = values.cast("float64", safe=False).to_numpy()
+    return out
+
+
+def _joined(table: pa.Table, columns: list[str]) -> list[str]:
+    parts = [table.column(column).to_pylist() for column in columns]
+    for column, values in zip(columns, parts):
+        wrong = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, str)), None)
+        if wrong is not None:
+            raise ValueError(
+                f"text_column must hold text, got {type(values[wrong]).__name__} in {column!r} at row {wrong}"
+            )
+    return ["\n".join(value for value in row if value) for row in zip(*parts)]
+
+
+def _label_lists(table: pa.Table, column: str) -> list[list[Any]]:
+    values = table.column(column).to_pylist()
+    return [[] if value is None else value if isinstance(value, list) else [value] for value in values]
+
+
+def _list_column(indptr: np.ndarray, values: np.ndarray) -> pa.LargeListArray:
+    import pyarrow as pa
+
+    return pa.LargeListArray.from_arrays(pa.array(indptr.astype(np.int64)), pa.array(values))
+
+
+def _csr(table: pa.Table, indices: str, values: str | None, width: int) -> sp.csr_matrix:
+    ids = table.column(indices).combine_chunks()
+    if ids.null_count or ids.flatten().null_count:
+        raise ValueError(f"column {indices!r} must hold lists of ids without nulls")
+    indptr = np.concatenate([[0], np.cumsum(ids.value_lengths().to_numpy(zero_copy_only=False))])
+    columns = ids.flatten().to_numpy(zero_copy_only=False)
+    data = np.ones(len(columns), np.float32)
+    if values is not None:
+        data = table.column(values).combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    if len(data) != len(columns) or (len(columns) and not 0 <= columns.min() <= columns.max() < width):
+        raise ValueError(f"column {indices!r} must hold ids in [0, {width}), one for each of {values!r}")
+    return sp.csr_matrix((data, columns, indptr.astype(np.int64)), shape=(table.num_rows, width))
