@@ -128,6 +128,15 @@ def test_no_document_is_its_own_label_nor_keeps_its_see_also(whole):
         assert "See Also\n" not in text
 
 
+def test_own_labels_are_never_given(whole):
+    own = pydocs.own_labels(whole)
+    named = np.flatnonzero(own >= 0)
+    assert own.shape == (whole.n_rows,)
+    assert len(named) > 500
+    assert whole.Y[named, own[named]].sum() == 0
+    assert all(whole.texts[i].startswith(whole.label_names[own[i]]) for i in named)
+
+
 def test_texts_are_distinct_and_public(whole):
     bodies = [text.partition("\n")[2] for text in whole.texts]
     assert len(set(whole.texts)) == len(whole.texts)
