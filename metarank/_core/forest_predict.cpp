@@ -51,12 +51,16 @@ class Forest {
  private:
   // Trees outermost: a tree is read once a block of rows and stays in cache.
   void add_trees(const float* X, std::int64_t rows, double* sum) const {
+    std::int32_t leaf[kWalkers];
     for (const std::int32_t root : root_)
-      for (std::int64_t i = 0; i < rows; ++i) {
-        const auto leaf = static_cast<std::size_t>(leaf_of<false>(nodes_.data(), root, X + i * n_features_));
-        for (auto p = static_cast<std::size_t>(leaf_indptr_[leaf]); p < static_cast<std::size_t>(leaf_indptr_[leaf + 1]);
-             ++p)
-          sum[i * n_labels_ + leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
+      for (std::int64_t i = 0; i < rows; i += kWalkers) {
+        const std::int64_t group = std::min(kWalkers, rows - i);
+        leaves_of<false>(nodes_.data(), root, X + i * n_features_, group, n_features_, leaf);
+        for (std::int64_t r = 0; r < group; ++r) {
+          const auto at = static_cast<std::size_t>(leaf[r]);
+          for (auto p = static_cast<std::size_t>(leaf_indptr_[at]); p < static_cast<std::size_t>(leaf_indptr_[at + 1]); ++p)
+            sum[(i + r) * n_labels_ + leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
+        }
       }
   }
 

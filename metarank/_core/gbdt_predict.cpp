@@ -54,10 +54,14 @@ class BoostedTrees {
 
   template <bool kMissing, typename T>
   void add_trees(const T* X, std::int64_t rows, double* out) const {
+    std::int32_t leaf[kWalkers];
     for (std::size_t t = 0; t < root_.size(); ++t)
-      for (std::int64_t i = 0; i < rows; ++i)
-        out[i * n_outputs_ + output_[t]] +=
-            leaf_value_[static_cast<std::size_t>(leaf_of<kMissing>(nodes_.data(), root_[t], X + i * n_features_))];
+      for (std::int64_t i = 0; i < rows; i += kWalkers) {
+        const std::int64_t group = std::min(kWalkers, rows - i);
+        leaves_of<kMissing>(nodes_.data(), root_[t], X + i * n_features_, group, n_features_, leaf);
+        for (std::int64_t r = 0; r < group; ++r)
+          out[(i + r) * n_outputs_ + output_[t]] += leaf_value_[static_cast<std::size_t>(leaf[r])];
+      }
   }
 
   std::vector<TreeNode> nodes_;

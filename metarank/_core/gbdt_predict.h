@@ -1,6 +1,7 @@
 // Binary trees as flat nodes: the walk shared by boosted trees and forests.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -60,14 +61,27 @@ inline bool goes_right_missing(const TreeNode& node, double x) {
   return !(x <= node.threshold);
 }
 
+// Rows that walk down a tree side by side: a step waits for memory, and the others use the time.
+constexpr std::int64_t kWalkers = 8;
+
+// The leaves that up to kWalkers consecutive rows of X (rows, d) reach from a root.
 template <bool kMissing, typename T>
-inline std::int32_t leaf_of(const TreeNode* nodes, std::int32_t at, const T* x) {
-  while (at >= 0) {
-    const TreeNode& node = nodes[at];
-    const auto value = static_cast<double>(x[node.feature]);
-    at = node.child[kMissing ? goes_right_missing(node, value) : !(value <= node.threshold)];
+inline void leaves_of(const TreeNode* nodes, std::int32_t root, const T* X, std::int64_t rows, std::int64_t d,
+                      std::int32_t* leaf) {
+  for (std::int64_t i = 0; i < rows; ++i) leaf[i] = root;
+  for (bool walking = root >= 0; walking;) {
+    walking = false;
+    for (std::int64_t i = 0; i < rows; ++i) {
+      // Without a branch: a row at its leaf looks at node 0 and stays.
+      const std::int32_t at = leaf[i];
+      const TreeNode& node = nodes[at < 0 ? 0 : at];
+      const auto x = static_cast<double>(X[i * d + node.feature]);
+      const std::int32_t next = node.child[kMissing ? goes_right_missing(node, x) : !(x <= node.threshold)];
+      leaf[i] = at < 0 ? at : next;
+      walking |= leaf[i] >= 0;
+    }
   }
-  return ~at;
+  for (std::int64_t i = 0; i < rows; ++i) leaf[i] = ~leaf[i];
 }
 
 }  // namespace metarank

@@ -30,22 +30,23 @@ inline __attribute__((always_inline)) float exp_minus(float t) {
 constexpr std::int64_t kRows = 16;  // rows a block
 constexpr std::int64_t kTile = 32;  // rows of B that stay in the nearest cache
 
-// K[i, j] = exp(-gamma ||a_i - b_j||^2) for a block of rows of A; each value depends on its two rows only.
-METARANK_DISPATCH void gaussian_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
-                                      std::int64_t d, float gamma, float* K) {
-  for (std::int64_t tile = 0; tile < m; tile += kTile)
-    for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j)
-        K[i * m + j] = squared_l2(A + i * d, B + j * d, d);
-  for (std::int64_t i = 0; i < rows * m; ++i) K[i] = exp_minus(gamma * K[i]);
-}
-
+// D[i, j] = ||a_i - b_j||^2 for a block of rows of A; each value depends on its two rows only.
 METARANK_DISPATCH void squared_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
                                      std::int64_t d, float* D) {
   for (std::int64_t tile = 0; tile < m; tile += kTile)
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j)
         D[i * m + j] = squared_l2(A + i * d, B + j * d, d);
+}
+
+METARANK_DISPATCH void exp_minus_block(float gamma, float* D, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) D[i] = exp_minus(gamma * D[i]);
+}
+
+void gaussian_block(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d, float gamma,
+                    float* K) {
+  squared_block(A, rows, B, m, d, K);
+  exp_minus_block(gamma, K, rows * m);
 }
 
 METARANK_DISPATCH void dual_scores(const float* kernel_row, std::int64_t m, const float* dual, const float* bias,
