@@ -90,6 +90,27 @@ def test_state_and_pickle() -> None:
     )
 
 
+def test_wide_indices_and_read_only_arrays() -> None:
+    X, Y = problem()
+    pairs = Candidates.all_labels(*Y.shape)
+    narrow, wide = sp.csr_matrix(X), sp.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    scorer = fit(narrow, Y)
+    expected = scorer.score(narrow, pairs)["extra_trees"]
+    np.testing.assert_array_equal(fit(wide, Y).score(wide, pairs)["extra_trees"], expected)
+    state = scorer.get_state()
+    for array in state["arrays"].values():
+        (array.data if sp.issparse(array) else array).setflags(write=False)
+    np.testing.assert_array_equal(ExtraTrees.from_state(state).score(X, pairs)["extra_trees"], expected)
+
+
+@pytest.mark.parametrize("bad", [{"n_trees": 0}, {"min_samples_leaf": 0}])
+def test_bad_parameters(bad: dict) -> None:
+    X, Y = problem(n=10)
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        fit(X, Y, **bad)
+
+
 def test_wrong_shapes() -> None:
     X, Y = problem()
     scorer = fit(X, Y)

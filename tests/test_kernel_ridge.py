@@ -73,7 +73,10 @@ def test_held_out_scores_are_those_of_refits(kernel: str, container) -> None:
         inside = np.flatnonzero(data.fold == fold)
         refit = clone(scorer).fit(data.without_fold(fold))
         expected = refit.score(data.X[inside], pairs.rows(inside))["kernel_ridge"].reshape(-1, 5)
-        np.testing.assert_allclose(held_out[inside], expected, atol=1e-4)
+        np.testing.assert_array_equal(held_out[inside], expected)
+    np.testing.assert_array_equal(
+        scorer.score_held_out(data, pairs, n_jobs=4)["kernel_ridge"], held_out.ravel()
+    )
     rows = np.array([7, 3, 50])
     some = scorer.score_held_out(data, pairs.rows(rows), rows=rows, n_jobs=2)["kernel_ridge"]
     np.testing.assert_array_equal(some.reshape(-1, 5), held_out[rows])
@@ -154,6 +157,12 @@ def test_bad_parameters(bad: dict) -> None:
     X, Y = problem()
     with pytest.raises(ValueError, match=next(iter(bad))):
         KernelRidge(**bad).fit(training_set(X, Y).view())
+
+
+def test_empty_view() -> None:
+    X, Y = problem(n=3)
+    with pytest.raises(ValueError, match="at least one row"):
+        KernelRidge().fit(TrainingSet(X, Y, np.zeros(3)).without_fold(0))
 
 
 def test_wrong_shapes() -> None:

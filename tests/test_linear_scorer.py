@@ -41,7 +41,7 @@ def test_agrees_with_liblinear(container) -> None:
 
 def test_constant_labels() -> None:
     X, Y = problem()
-    scorer = LinearClassifier().fit(view_of(X, Y))
+    scorer = LinearClassifier(C=1.0).fit(view_of(X, Y))
     score = scorer.score(X, Candidates.all_labels(*Y.shape))["linear"].reshape(Y.shape)
     assert np.all(score[:, 3] == -1)
     assert np.all(score[:, 4] == 1)
@@ -103,7 +103,7 @@ def test_bad_parameters(bad: dict) -> None:
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_matrix])
 def test_wrong_shapes(container) -> None:
     X, Y = problem()
-    scorer = LinearClassifier().fit(view_of(X, Y))
+    scorer = LinearClassifier(C=1.0).fit(view_of(X, Y))
     with pytest.raises(ValueError, match="must have 12 columns"):
         scorer.score(container(X[:, :5]), Candidates.all_labels(*Y.shape))
     with pytest.raises(ValueError, match="must have 3 rows"):

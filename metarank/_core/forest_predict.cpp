@@ -49,19 +49,22 @@ class Forest {
   }
 
  private:
-  // Trees outermost: a tree is read once a block of rows and stays in cache.
+  // Trees outermost: they are read once a block of rows and stay in cache.
   void add_trees(const float* X, std::int64_t rows, double* sum) const {
     std::int32_t leaf[kWalkers];
-    for (const std::int32_t root : root_)
-      for (std::int64_t i = 0; i < rows; i += kWalkers) {
-        const std::int64_t group = std::min(kWalkers, rows - i);
-        leaves_of<false>(nodes_.data(), root, X + i * n_features_, group, n_features_, leaf);
-        for (std::int64_t r = 0; r < group; ++r) {
-          const auto at = static_cast<std::size_t>(leaf[r]);
-          for (auto p = static_cast<std::size_t>(leaf_indptr_[at]); p < static_cast<std::size_t>(leaf_indptr_[at + 1]); ++p)
-            sum[(i + r) * n_labels_ + leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
-        }
+    for (std::size_t first = 0; first < root_.size(); first += kWalkers) {
+      const std::size_t trees = std::min(kWalkers, root_.size() - first);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        leaves_of<false>(nodes_.data(), root_.data() + first, trees, X + i * n_features_, leaf);
+        for (std::size_t t = 0; t < trees; ++t) add_leaf(static_cast<std::size_t>(leaf[t]), sum + i * n_labels_);
       }
+    }
+  }
+
+  void add_leaf(std::size_t leaf, double* sum) const {
+    const auto last = static_cast<std::size_t>(leaf_indptr_[leaf + 1]);
+    for (auto p = static_cast<std::size_t>(leaf_indptr_[leaf]); p < last; ++p)
+      sum[leaf_label_[p]] += static_cast<double>(leaf_share_[p]);
   }
 
   std::vector<TreeNode> nodes_;

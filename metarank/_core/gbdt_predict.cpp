@@ -31,7 +31,7 @@ class BoostedTrees {
     std::vector<double> out(static_cast<std::size_t>(n * n_outputs_), 0.0);
     {
       nb::gil_scoped_release release;
-      // Trees outermost over a block of rows: a tree is read once a block and stays in cache.
+      // Trees outermost over a block of rows: they are read once a block and stay in cache.
       parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
         const T* x = X.data() + begin * n_features_;
         double* y = out.data() + begin * n_outputs_;
@@ -55,13 +55,14 @@ class BoostedTrees {
   template <bool kMissing, typename T>
   void add_trees(const T* X, std::int64_t rows, double* out) const {
     std::int32_t leaf[kWalkers];
-    for (std::size_t t = 0; t < root_.size(); ++t)
-      for (std::int64_t i = 0; i < rows; i += kWalkers) {
-        const std::int64_t group = std::min(kWalkers, rows - i);
-        leaves_of<kMissing>(nodes_.data(), root_[t], X + i * n_features_, group, n_features_, leaf);
-        for (std::int64_t r = 0; r < group; ++r)
-          out[(i + r) * n_outputs_ + output_[t]] += leaf_value_[static_cast<std::size_t>(leaf[r])];
+    for (std::size_t first = 0; first < root_.size(); first += kWalkers) {
+      const std::size_t trees = std::min(kWalkers, root_.size() - first);
+      for (std::int64_t i = 0; i < rows; ++i) {
+        leaves_of<kMissing>(nodes_.data(), root_.data() + first, trees, X + i * n_features_, leaf);
+        for (std::size_t t = 0; t < trees; ++t)
+          out[i * n_outputs_ + output_[first + t]] += leaf_value_[static_cast<std::size_t>(leaf[t])];
       }
+    }
   }
 
   std::vector<TreeNode> nodes_;

@@ -61,27 +61,31 @@ inline bool goes_right_missing(const TreeNode& node, double x) {
   return !(x <= node.threshold);
 }
 
-// Rows that walk down a tree side by side: a step waits for memory, and the others use the time.
-constexpr std::int64_t kWalkers = 8;
+// Trees that a row walks down side by side: a step waits for memory, and the others use the time.
+constexpr std::size_t kWalkers = 8;
 
-// The leaves that up to kWalkers consecutive rows of X (rows, d) reach from a root.
+// The leaves that row x reaches in up to kWalkers trees.
 template <bool kMissing, typename T>
-inline void leaves_of(const TreeNode* nodes, std::int32_t root, const T* X, std::int64_t rows, std::int64_t d,
+inline void leaves_of(const TreeNode* nodes, const std::int32_t* root, std::size_t trees, const T* x,
                       std::int32_t* leaf) {
-  for (std::int64_t i = 0; i < rows; ++i) leaf[i] = root;
-  for (bool walking = root >= 0; walking;) {
+  bool walking = false;
+  for (std::size_t t = 0; t < trees; ++t) {
+    leaf[t] = root[t];
+    walking |= root[t] >= 0;
+  }
+  while (walking) {
     walking = false;
-    for (std::int64_t i = 0; i < rows; ++i) {
-      // Without a branch: a row at its leaf looks at node 0 and stays.
-      const std::int32_t at = leaf[i];
+    for (std::size_t t = 0; t < trees; ++t) {
+      // Without a branch: at its leaf a walk looks at node 0 and stays.
+      const std::int32_t at = leaf[t];
       const TreeNode& node = nodes[at < 0 ? 0 : at];
-      const auto x = static_cast<double>(X[i * d + node.feature]);
-      const std::int32_t next = node.child[kMissing ? goes_right_missing(node, x) : !(x <= node.threshold)];
-      leaf[i] = at < 0 ? at : next;
-      walking |= leaf[i] >= 0;
+      const auto value = static_cast<double>(x[node.feature]);
+      const std::int32_t next = node.child[kMissing ? goes_right_missing(node, value) : !(value <= node.threshold)];
+      leaf[t] = at < 0 ? at : next;
+      walking |= leaf[t] >= 0;
     }
   }
-  for (std::int64_t i = 0; i < rows; ++i) leaf[i] = ~leaf[i];
+  for (std::size_t t = 0; t < trees; ++t) leaf[t] = ~leaf[t];
 }
 
 }  // namespace metarank

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
+from metarank.view import View
 
 # Sparse rows made dense at a time.
 _BLOCK_ROWS = 256
@@ -22,6 +23,19 @@ def csr_parts(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         np.ascontiguousarray(X.indices, np.int32),
         np.ascontiguousarray(X.data, np.float32),
     )
+
+
+def require_rows(view: View) -> None:
+    """Refuse to learn from nothing."""
+    if view.n_rows == 0:
+        raise ValueError("the View must have at least one row, got 0")
+
+
+def sample_rows(view: View, limit: int) -> np.ndarray:
+    """All rows of the View, or `limit` of them drawn by its seed, as ascending positions in it."""
+    if view.n_rows <= limit:
+        return np.arange(view.n_rows)
+    return np.sort(np.random.default_rng([view.seed, limit]).permutation(view.n_rows)[:limit])
 
 
 def dense(X: Features) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from metarank.candidates import Candidates
 from metarank.gbdt import BoosterArrays
-from metarank.scorers._arrays import dense_blocks
+from metarank.scorers._arrays import dense_blocks, require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import View
 
@@ -70,6 +70,7 @@ class BoostedTrees(LabelScorer):
         """
         if not self.n_rounds >= 1:
             raise ValueError(f"n_rounds must be positive, got {self.n_rounds!r}")
+        require_rows(view)
         params = {
             "objective": "binary",
             "num_leaves": self.num_leaves,

@@ -11,7 +11,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from metarank import _core
 from metarank.candidates import Candidates
-from metarank.scorers._arrays import dense_blocks
+from metarank.scorers._arrays import csr_parts, dense_blocks, require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import View
 
@@ -60,8 +60,12 @@ class ExtraTrees(LabelScorer):
         Raises
         ------
         ValueError
-            If a parameter is out of its range (scikit-learn's message).
+            If `n_trees` or `min_samples_leaf` is not positive. scikit-learn checks `max_features`.
         """
+        for name in ("n_trees", "min_samples_leaf"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
+        require_rows(view)
         forest = ExtraTreesRegressor(
             n_estimators=self.n_trees,
             min_samples_leaf=self.min_samples_leaf,
@@ -70,7 +74,11 @@ class ExtraTrees(LabelScorer):
             random_state=int(np.random.default_rng([view.seed, view.n_features]).integers(2**31)),
         )
         relevant = (view.Y.toarray() > 0).astype(np.float64)
-        forest.fit(view.X, relevant if view.n_labels > 1 else relevant.ravel())
+        X = view.X
+        if sp.issparse(X):  # scikit-learn's trees read 32-bit indices only
+            indptr, indices, values = csr_parts(X)
+            X = sp.csr_matrix((values, indices, indptr.astype(np.int32)), shape=X.shape)
+        forest.fit(X, relevant if view.n_labels > 1 else relevant.ravel())
         self.n_features_ = view.n_features
         self._set_arrays(_flat_arrays([tree.tree_ for tree in forest.estimators_], view.n_labels))
         return self

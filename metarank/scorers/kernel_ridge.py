@@ -13,7 +13,7 @@ from metarank import _core
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
 from metarank.crossfit import scatter_folds
-from metarank.scorers._arrays import dense, dense_blocks, linear_scores
+from metarank.scorers._arrays import dense, dense_blocks, linear_scores, require_rows, sample_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import TrainingSet, View
 
@@ -132,14 +132,13 @@ class KernelRidge(LabelScorer):
         for name, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if value != "auto" and not (isinstance(value, (int, float)) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be 'auto' or a positive number, got {value!r}")
+        require_rows(view)
         if view.n_rows > self.max_rows:
             raise ValueError(f"the View must have at most max_rows={self.max_rows} rows, got {view.n_rows}")
         auto = "linear" if sp.issparse(view.X) else "rbf"
         self.kernel_ = auto if self.kernel == "auto" else self.kernel
 
-        rows = np.arange(view.n_rows)
-        if len(rows) > _CHOICE_ROWS:
-            rows = np.sort(np.random.default_rng([view.seed, len(rows)]).permutation(rows)[:_CHOICE_ROWS])
+        rows = sample_rows(view, _CHOICE_ROWS)
         X, fold = view.X[rows], view.fold[rows]
         self.gamma_ = None
         gammas: list[float] = []
@@ -205,10 +204,12 @@ class KernelRidge(LabelScorer):
 
 
 def _ridge_solve(gram: np.ndarray, Y: np.ndarray, alpha: float) -> np.ndarray:
-    """(K + 1 + alpha m I)^-1 Y, m the mean of K's diagonal."""
-    matrix = gram + 1.0
-    matrix[np.diag_indices_from(matrix)] += alpha * max(float(np.diagonal(gram).mean()), 1e-12)
-    factor = scipy.linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    """(K + 1 + alpha m I)^-1 Y, m the mean of K's diagonal. Overwrites `gram`."""
+    ridge = alpha * max(float(np.diagonal(gram).mean()), 1e-12)
+    gram += 1.0
+    gram[np.diag_indices_from(gram)] += ridge
+    # The transpose of a symmetric matrix is the same matrix in the order LAPACK works in, without a copy.
+    factor = scipy.linalg.cho_factor(gram.T, lower=True, overwrite_a=True, check_finite=False)
     return scipy.linalg.cho_solve(factor, Y, check_finite=False)
 
 

@@ -10,11 +10,12 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank.candidates import Candidates
-from metarank.scorers._arrays import csr_parts, dense, linear_scores
+from metarank.scorers._arrays import csr_parts, dense, linear_scores, require_rows, sample_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import View
 
 _C_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
+_CHOICE_ROWS = 3000
 
 
 class LinearClassifier(LabelScorer):
@@ -29,7 +30,7 @@ class LinearClassifier(LabelScorer):
     ----------
     C : float or "auto"
         Weight of the loss. "auto": the power of ten from 0.001 to 10 with the least squared
-        hinge loss on the View's first fold, trained on its other folds.
+        hinge loss on the View's first fold, trained on its other folds (at most 3,000 rows in all).
     tolerance : float
         Largest violation of the optimality conditions at which training stops.
     max_epochs : int
@@ -52,12 +53,12 @@ class LinearClassifier(LabelScorer):
     >>> from metarank.view import TrainingSet
     >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
     >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
-    >>> scorer = LinearClassifier().fit(TrainingSet(X, Y, np.zeros(4)).view())
+    >>> scorer = LinearClassifier(C=1.0).fit(TrainingSet(X, Y, np.zeros(4)).view())
     >>> scorer.score(X, Candidates.all_labels(4, 1))["linear"] > 0
     array([ True,  True, False, False])
     """
 
-    def __init__(self, *, C: float | str = 1.0, tolerance: float = 0.1, max_epochs: int = 100) -> None:
+    def __init__(self, *, C: float | str = "auto", tolerance: float = 0.1, max_epochs: int = 100) -> None:
         self.C = C
         self.tolerance = tolerance
         self.max_epochs = max_epochs
@@ -76,6 +77,7 @@ class LinearClassifier(LabelScorer):
             raise ValueError(f"tolerance must be positive, got {self.tolerance!r}")
         if not self.max_epochs >= 1:
             raise ValueError(f"max_epochs must be positive, got {self.max_epochs!r}")
+        require_rows(view)
         self.C_ = self._choose(view, n_jobs) if self.C == "auto" else float(self.C)
         self.weights_, self.bias_ = self._train(view.X, view.Y, self.C_, view.seed, n_jobs)
         return self
@@ -103,10 +105,12 @@ class LinearClassifier(LabelScorer):
         return np.ascontiguousarray(W.T), bias
 
     def _choose(self, view: View, n_jobs: int) -> float:
-        held_out = view.fold == view.fold.min()
+        rows = sample_rows(view, _CHOICE_ROWS)
+        X, Y, fold = view.X[rows], view.Y[rows], view.fold[rows]
+        held_out = fold == fold.min()
         if held_out.all():
             return 1.0
-        X, Y, inside = view.X, view.Y, np.flatnonzero(held_out)
+        inside = np.flatnonzero(held_out)
         pairs = Candidates.all_labels(len(inside), view.n_labels)
         sign = np.where(Y[inside].toarray().ravel() > 0, 1.0, -1.0)
         loss = []
