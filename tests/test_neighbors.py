@@ -83,7 +83,6 @@ def stack(columns):
 def faiss_always(monkeypatch):
     monkeypatch.setattr(training_rows, "FAISS_MIN_ROWS", 1)
     monkeypatch.setattr(training_rows, "FAISS_MIN_QUERIES", 1)
-    monkeypatch.setattr(training_rows, "FAISS_PROPOSALS", 16)
 
 
 # --- distances to a label's points ---
@@ -162,6 +161,16 @@ def test_labels_outside_the_view_leave_no_trace(kind, scorer):
     assert a.tobytes() == b.tobytes()
 
 
+@KINDS
+def test_a_metric_alone_gives_the_same_bytes_as_with_the_others(kind):
+    data, Q = problem(kind)
+    pairs = some_pairs(Q.shape[0])
+    together = LabelNeighbors(k=4).fit(data.view()).score(Q, pairs)
+    for metric in ("l2", "l1", "cosine"):
+        for name, column in LabelNeighbors(k=4, metrics=[metric]).fit(data.view()).score(Q, pairs).items():
+            assert column.tobytes() == together[name].tobytes()
+
+
 def test_dense_and_sparse_agree():
     data, Q = problem("sparse")
     as_dense = TrainingSet(data.X.toarray(), data.Y, data.fold)
@@ -192,7 +201,7 @@ def test_faiss_proposals_spare_most_scans(faiss_always):
     distances = all_distances(rows.X, Q)
     distances["l2"] **= 2
     for metric, truth in distances.items():
-        ids, bounds = rows._propose(Q, metric, 3, 1)
+        ids, bounds = rows._propose(Q, metric, 16, 1)
         for i in range(len(Q)):
             assert bounds[i] <= np.delete(truth[i], ids[i]).min()
             assert bounds[i] >= truth[i, ids[i]].max() - 0.01

@@ -1,6 +1,7 @@
 // Meta-features of Yang & Gopal (2012), eq. 1: for each pair (row, label) the
 // distances to the k nearest training points of the label.
 #include <array>
+#include <numeric>
 
 #include "bindings.h"
 #include "distances.h"
@@ -188,6 +189,8 @@ Array2<float> label_neighbors_dense(In2<float> X, In1<float> sq_norm, double max
   std::vector<float> out(columns.count() * static_cast<std::size_t>(m));
   {
     nb::gil_scoped_release release;
+    std::vector<std::int32_t> every(static_cast<std::size_t>(n));
+    std::iota(every.begin(), every.end(), 0);
     std::vector<DenseScratch> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
     parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int worker) {
       DenseScratch& s = scratch[static_cast<std::size_t>(worker)];
@@ -198,7 +201,7 @@ Array2<float> label_neighbors_dense(In2<float> X, In1<float> sq_norm, double max
       }
       std::vector<Smallest> lists;                 // by place in the query's list and metric
       std::vector<std::int64_t> found;             // how many points of the label were proposed
-      Smallest scanned(columns.k);
+      std::vector<Smallest> scanned(n_metrics, Smallest(columns.k));
       for (std::int64_t q = begin; q < end; ++q) {
         ++s.now;
         const float* x = Q.data() + q * d;
@@ -235,26 +238,31 @@ Array2<float> label_neighbors_dense(In2<float> X, In1<float> sq_norm, double max
           }
           for (std::int64_t p = first; p < last; ++p) s.position[static_cast<std::size_t>(pair_labels.data()[p])] = -1;
         }
+        // Complete if no point of the label was left out, or none of those can come before the k-th.
+        auto certified = [&](std::size_t at, std::size_t a, std::int64_t count) {
+          return found[at] == count || (lists[at].full() && lists[at].worst() <= proposals.bound(a, q));
+        };
+        if (n_proposed == 0) {
+          std::int64_t points = 0;
+          for (std::int64_t p = first; p < last; ++p) points += pairs.rows_of(pair_labels.data()[p]).second;
+          if (points >= n) compute(every.data(), n);  // in memory's order, not label by label
+        }
         for (std::int64_t p = first; p < last; ++p) {
           const auto [points, count] = pairs.rows_of(pair_labels.data()[p]);
-          for (std::size_t a = 0; a < n_metrics; ++a) {
-            const Metric metric = columns.metrics[a];
-            const double far = far_key(metric, sq_x, l1_x, max_sq_norm, max_l1_norm);
-            if (n_proposed > 0) {
-              const std::size_t at = static_cast<std::size_t>(p - first) * n_metrics + a;
-              const Smallest& list = lists[at];
-              // Complete if no point of the label was left out, or none of those can come before the k-th.
-              if (found[at] == count || (list.full() && list.worst() <= proposals.bound(a, q))) {
-                columns.write(a, list, far, p, m, out.data());
-                continue;
-              }
-            }
+          const std::size_t at = static_cast<std::size_t>(p - first) * n_metrics;
+          bool complete = n_proposed > 0;
+          for (std::size_t a = 0; a < n_metrics && complete; ++a) complete = certified(at + a, a, count);
+          if (!complete) {
             compute(points, count);
-            scanned.reset();
-            for (std::int64_t i = 0; i < count; ++i)
-              scanned.push(s.keys[static_cast<std::size_t>(points[i]) * kMetrics + metric]);
-            columns.write(a, scanned, far, p, m, out.data());
+            for (auto& list : scanned) list.reset();
+            for (std::int64_t i = 0; i < count; ++i) {
+              const float* keys = s.keys.data() + static_cast<std::size_t>(points[i]) * kMetrics;
+              for (std::size_t a = 0; a < n_metrics; ++a) scanned[a].push(keys[columns.metrics[a]]);
+            }
           }
+          for (std::size_t a = 0; a < n_metrics; ++a)
+            columns.write(a, complete ? lists[at + a] : scanned[a],
+                          far_key(columns.metrics[a], sq_x, l1_x, max_sq_norm, max_l1_norm), p, m, out.data());
         }
       }
     });
@@ -282,6 +290,7 @@ nb::tuple row_norms(In2<float> X) {
 METARANK_DISPATCH bool dense_keys(const float* x, const float* X, const float* sq_norm, std::int64_t n,
                                   std::int64_t d, float sq_x, const bool* wanted, const std::int32_t* rows,
                                   std::int64_t n_rows, std::uint32_t now, std::uint32_t* stamp, float* keys) {
+  const bool all = wanted[kL2] && wanted[kL1] && wanted[kCosine];
   for (std::int64_t i = 0; i < n_rows; ++i) {
     const std::int64_t r = rows[i];
     if (r < 0 || r >= n) return false;
@@ -289,6 +298,13 @@ METARANK_DISPATCH bool dense_keys(const float* x, const float* X, const float* s
     stamp[r] = now;
     const float* y = X + r * d;
     float* key = keys + r * kMetrics;
+    if (all) {
+      const Sums sums = all_sums(x, y, d);
+      key[kL2] = sums.squared_l2;
+      key[kL1] = sums.l1;
+      key[kCosine] = static_cast<float>(cosine_distance(sums.dot, sq_x, sq_norm[r]));
+      continue;
+    }
     if (wanted[kL2]) key[kL2] = squared_l2(x, y, d);
     if (wanted[kL1]) key[kL1] = l1(x, y, d);
     if (wanted[kCosine]) key[kCosine] = static_cast<float>(cosine_distance(dot(x, y, d), sq_x, sq_norm[r]));

@@ -27,7 +27,6 @@ METRICS = {"l2": 0, "l1": 1, "cosine": 2}
 # FAISS is asked when both are reached: below, one pass over the rows costs less.
 FAISS_MIN_ROWS = 20_000
 FAISS_MIN_QUERIES = 32
-FAISS_PROPOSALS = 512
 
 
 class LabelRows:
@@ -91,7 +90,9 @@ class DenseRows:
         """Columns (C, m): metric by metric the order statistics, then the means, of the distances."""
         Q = self.queries(X)
         k = max([*orders, *means])
-        proposed = [self._propose(Q, metric, k, n_jobs) for metric in metrics]
+        # With every label a candidate, the far ones among them have to be scanned whatever FAISS proposes.
+        m = 0 if candidates.is_full else 32 * k
+        proposed = [self._propose(Q, metric, m, n_jobs) for metric in metrics]
         # Rows without labels are not read unless FAISS proposed some.
         by_row = labels.by_row if proposed[0][0].shape[1] else _no_labels(len(self.X))
         return _core.label_neighbors_dense(
@@ -118,7 +119,7 @@ class DenseRows:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(ids int32, distances float32), both (n, k): nearest of `rows`, ties by number, padded by -1."""
         Q = self.queries(X)
-        ids, bounds = self._propose(Q, metric, k, n_jobs)
+        ids, bounds = self._propose(Q, metric, 2 * k, n_jobs)
         return _core.nearest_rows_dense(
             self.X,
             self.sq_norm,
@@ -131,15 +132,14 @@ class DenseRows:
             n_jobs,
         )
 
-    def _propose(self, Q: np.ndarray, metric: str, k: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows FAISS finds nearest (n, M), and for each query a lower bound of the key of all others.
+    def _propose(self, Q: np.ndarray, metric: str, m: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """The m rows FAISS finds nearest (n, m), and for each query a lower bound of the key of all others.
 
         The bound allows for the rounding of both sides: a sum of d products of
         floats is off by at most about d units of its terms' magnitudes.
         """
         n, d = self.X.shape
-        m = max(FAISS_PROPOSALS, 4 * k)
-        if n < FAISS_MIN_ROWS or len(Q) < FAISS_MIN_QUERIES or m >= n:
+        if n < FAISS_MIN_ROWS or len(Q) < FAISS_MIN_QUERIES or not 0 < m < n:
             return np.empty((len(Q), 0), np.int32), np.zeros(len(Q))
         sq_norm, l1_norm = (norm.astype(np.float64) for norm in _core.row_norms(Q))
         unit = 4 * (d + 32) * float(np.finfo(np.float32).eps)
