@@ -39,7 +39,7 @@ def check_features(
     ----------
     X : array-like, scipy sparse matrix or array, pandas, polars or Arrow table, of shape (n, d)
         Any real dtype; missing values of a table are NaN. The input is never changed; a float32
-        C-contiguous array is passed through without a copy.
+        C-contiguous array or canonical CSR matrix is passed through without a copy.
     n_features : int or None
         The width a fitted model expects.
     layout : "dense", "sparse" or None
@@ -136,7 +136,8 @@ def _sparse_features(X: Any, name: str) -> sp.csr_matrix:
 
 def _canonical_csr(matrix: Any) -> sp.csr_matrix:
     """Float32 CSR: sorted, duplicates summed, no explicit zeros, int32 indices where they fit."""
-    out = sp.csr_matrix(matrix, dtype=np.float32)
+    ready = isinstance(matrix, sp.csr_matrix) and matrix.dtype == np.float32
+    out = matrix if ready else sp.csr_matrix(matrix, dtype=np.float32)
     if out.nnz and not (out.indices.min() >= 0 and out.indices.max() < out.shape[1]):
         raise ValueError(f"the sparse matrix holds a column index outside [0, {out.shape[1]})")
     if np.any(out.data == 0) or not out.has_canonical_format:

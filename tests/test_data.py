@@ -268,7 +268,7 @@ def test_parser_is_faster_than_scikit_learn():
     ours, (X_ours, Y) = best(lambda: parse_xc(text, n_jobs=1), 5)
     np.testing.assert_array_equal(X.astype(np.float32).toarray(), X_ours.toarray())
     assert [tuple(map(int, y)) for y in labels] == [tuple(np.flatnonzero(y)) for y in Y.toarray()]
-    assert theirs > 5 * ours  # about 15; half of it is left to chance
+    assert theirs > 10 * ours  # 20 to 25 on an idle core
 
 
 # Generators
@@ -323,7 +323,7 @@ def test_make_extreme_matches_its_statistics():
 def test_missing_pairs_follow_the_propensities():
     from metarank.propensity import inv_propensity
 
-    ds, complete = make_extreme(30_000, 500, 20, missing=(0.55, 1.5), return_true=True)
+    ds, complete = make_extreme(30_000, 500, 20, nnz_per_row=2, missing=(0.55, 1.5), return_true=True)
     counts, kept = (np.bincount(Y.indices, minlength=20) for Y in (complete, ds.Y))
     p = 1 / inv_propensity(complete, 0.55, 1.5)
     assert np.all(np.abs(kept - counts * p) < 5 * np.sqrt(counts * p * (1 - p)) + 1)

@@ -3,6 +3,8 @@
 import gzip
 import io
 import lzma
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -357,3 +359,22 @@ def test_unreadable_paths(tmp_path):
     (tmp_path / "ok.txt").write_text("1 4 3\n1 1:1\n")
     with pytest.raises(ValueError, match=r"labels\.txt: not UTF-8"):
         load(tmp_path / "ok.txt")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "options"),
+    [
+        ("a.csv", b"text,labels\nx,y\n", {}),
+        ("a.tsv.gz", gzip.compress(b"text\tlabels\nx\ty\n"), {}),
+        ("a.txt", b'{"text": "x"}\n', {}),
+        ("a.txt", b"__label__y x\n", {}),
+        ("a.txt", b"words,tags\nx,y\n", {"text_column": "words", "labels_column": "tags"}),
+    ],
+)
+def test_tables_go_to_their_reader(tmp_path, monkeypatch, file, content, options):
+    calls = []
+    reader = types.SimpleNamespace(read_table=lambda path, **kwargs: calls.append((path, kwargs)))
+    monkeypatch.setitem(sys.modules, "metarank.data.text", reader)
+    (tmp_path / file).write_bytes(content)
+    load(tmp_path / file, name="n", **options)
+    assert calls == [(tmp_path / file, {"text_column": None, "labels_column": None, "name": "n"} | options)]

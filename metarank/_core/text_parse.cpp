@@ -70,15 +70,27 @@ std::int64_t parse_id(const char* p, const char* end) {
   return id;
 }
 
-// A whole token as the nearest float; false if it is none or not finite.
+// The float nearest to digits * 10^exponent; false if this short way cannot tell.
 //
-// Up to 19 digits and a power of ten within 1e+-22 are one exact product or
+// Digits below 2^53 and a power of ten within 1e+-22 are one exact product or
 // quotient of doubles, rounded once. Rounding that double to float is right
-// unless it lies halfway between two floats (the decimal may lie to either side);
-// these, subnormal floats and everything longer go to the library.
-bool parse_float(const char* begin, const char* end, float* out) {
+// unless it lies halfway between two floats (the decimal may lie to either side)
+// or is subnormal as a float.
+inline bool nearest_float(std::uint64_t digits, int exponent, bool negative, float* out) {
   static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                        1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  constexpr std::uint64_t kBelowFloat = (std::uint64_t{1} << 29) - 1, kHalfway = std::uint64_t{1} << 28;
+  if (digits > (std::uint64_t{1} << 53) || exponent < -22 || exponent > 22) return false;
+  double v = static_cast<double>(digits);
+  v = exponent < 0 ? v / kPowers[-exponent] : v * kPowers[exponent];
+  if ((std::bit_cast<std::uint64_t>(v) & kBelowFloat) == kHalfway) return false;
+  if (v != 0 && v < static_cast<double>(std::numeric_limits<float>::min())) return false;
+  *out = static_cast<float>(negative ? -v : v);
+  return true;
+}
+
+// A whole token as the nearest float; false if it is none or not finite.
+bool parse_float(const char* begin, const char* end, float* out) {
   const bool negative = begin < end && *begin == '-';
   const char* const first = begin < end && (*begin == '-' || *begin == '+') ? begin + 1 : begin;
   const char* p = first;
@@ -102,16 +114,7 @@ bool parse_float(const char* begin, const char* end, float* out) {
   }
   if (p != end) return false;
 
-  if (n_digits <= 19 && digits <= (std::uint64_t{1} << 53) && exponent >= -22 && exponent <= 22) {
-    double v = static_cast<double>(digits);
-    v = exponent < 0 ? v / kPowers[-exponent] : v * kPowers[exponent];
-    constexpr std::uint64_t kBelowFloat = (std::uint64_t{1} << 29) - 1, kHalfway = std::uint64_t{1} << 28;
-    const bool halfway = (std::bit_cast<std::uint64_t>(v) & kBelowFloat) == kHalfway;
-    if (v == 0 || (v >= std::numeric_limits<float>::min() && !halfway)) {
-      *out = static_cast<float>(negative ? -v : v);
-      return std::isfinite(*out);
-    }
-  }
+  if (n_digits <= 19 && nearest_float(digits, exponent, negative, out)) return std::isfinite(*out);
   const auto [stop, status] = std::from_chars(negative ? first - 1 : first, end, *out);
   if (status == std::errc::result_out_of_range) {
     // Too small is zero, too large is an error; the library does not say which it was.
@@ -183,6 +186,38 @@ std::string parse_pair(const char* begin, const char* end, const Grammar& g, Ent
   return {};
 }
 
+// The common form of a pair, `12:-0.345`, in one pass; p moves behind it. Anything
+// else, right or wrong, is left to parse_pair.
+inline bool parse_plain_pair(const char*& p, const char* end, std::int64_t id_base, std::int64_t bound, Entries& out) {
+  constexpr int kMaxIdDigits = 9, kMaxDigits = 15;
+  const char* q = p;
+  std::uint64_t written = 0;
+  for (; q < end && is_digit(*q); ++q) written = written * 10 + static_cast<std::uint64_t>(*q - '0');
+  if (q == p || q - p > kMaxIdDigits || q == end || *q != ':') return false;
+  const std::int64_t id = static_cast<std::int64_t>(written) - id_base;
+  if (id < 0 || id >= bound) return false;
+  ++q;
+  const bool negative = q < end && *q == '-';
+  if (negative) ++q;
+  const char* const first = q;
+  std::uint64_t digits = 0;
+  for (; q < end && is_digit(*q); ++q) digits = digits * 10 + static_cast<std::uint64_t>(*q - '0');
+  std::ptrdiff_t n_digits = q - first, n_fraction = 0;
+  if (q < end && *q == '.') {
+    const char* const point = ++q;
+    for (; q < end && is_digit(*q); ++q) digits = digits * 10 + static_cast<std::uint64_t>(*q - '0');
+    n_fraction = q - point;
+    n_digits += n_fraction;
+  }
+  if (n_digits == 0 || n_digits > kMaxDigits || (q < end && !is_blank(*q))) return false;
+  float value = 0;
+  if (!nearest_float(digits, -static_cast<int>(n_fraction), negative, &value)) return false;
+  out.id.push_back(static_cast<std::int32_t>(id));
+  out.value.push_back(value);
+  p = q;
+  return true;
+}
+
 // `label,label,...` or `label:grade,label:grade,...`.
 std::string parse_labels(const char* begin, const char* end, const Grammar& g, Entries& out) {
   for (const char* p = begin; p <= end;) {
@@ -210,8 +245,13 @@ std::string parse_line(const char* p, const char* end, const Grammar& g, Block& 
   if (token == end && (comment != nullptr || !g.blank_rows)) return {};
 
   const std::size_t features_start = block.features.id.size(), labels_start = block.labels.id.size();
+  const std::int64_t bound = g.n_features < 0 ? kMaxId : g.n_features;
   bool first = labels_may_follow;
   while (token < end) {
+    if (!first && parse_plain_pair(token, end, g.id_base, bound, block.features)) {
+      while (token < end && is_blank(*token)) ++token;
+      continue;
+    }
     const char* stop = token;
     bool colon = false;
     for (; stop < end && !is_blank(*stop); ++stop) colon = colon || *stop == ':';

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ from metarank.data.xc import PathLike, parse_pairs, parse_xc, read_bytes
 
 COMPRESSED = (".gz", ".xz")
 TABLES = (".csv", ".tsv", ".jsonl")
+TABLE_STARTS = (b"{", b"__label__")
 PARQUET_MAGIC = b"PAR1"
 
 
@@ -24,15 +26,16 @@ def load(
     zero_based: bool | Literal["auto"] = True,
     n_features: int | None = None,
     n_labels: int | None = None,
-    text_column: str | None = None,
+    text_column: str | Sequence[str] | None = None,
     labels_column: str | None = None,
     name: str | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
-    """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text (CSV, TSV, JSONL).
+    """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text.
 
-    The content decides, not the name: gzip, xz, Parquet, ARFF and the header line `N D L` are recognised by
-    their first bytes; only tables of raw text go by `.csv`, `.tsv`, `.jsonl`, or by `text_column`.
+    The content decides, not the name: gzip, xz, Parquet, ARFF, JSON lines, fastText (`__label__`) and the
+    header line `N D L` are recognised by their first bytes; only `.csv` and `.tsv` go by name, or by
+    `text_column`.
 
     Parameters
     ----------
@@ -45,8 +48,8 @@ def load(
         `titles.STEM.txt`, `STEM_grades.txt` with a line a row.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
-    text_column, labels_column : str or None
-        Columns of a table.
+    text_column, labels_column
+        Columns of a table; see `metarank.data.text.read_table`.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
 
@@ -80,17 +83,16 @@ def load(
         from metarank.data.frames import read_parquet
 
         return read_parquet(path, text_column=text_column, labels_column=labels_column, name=name)
-    if text_column is not None or suffix in TABLES:
+    content = read_bytes(path)
+    if text_column is not None or suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS):
         from metarank.data.text import read_table
 
         return read_table(path, text_column=text_column, labels_column=labels_column, name=name)
-
-    content = read_bytes(path)
     if _looks_like_arff(content):
         from metarank.data.arff import read_arff
 
         return read_arff(path, name=name)
-    if not content.strip():
+    if not content or content.isspace():
         raise ValueError(f"{path}: the file is empty")
     try:
         X, Y = parse_xc(

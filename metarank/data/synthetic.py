@@ -228,7 +228,7 @@ def _draw_distinct(
     np.subtract.at(lacking, row, 1)
     for _ in range(20):
         rows = np.repeat(np.arange(len(wanted)), lacking)
-        keys = np.unique(np.concatenate([keys, rows * n_ids + draw(rows)]))
+        keys = _distinct(np.concatenate([keys, rows * n_ids + draw(rows)]))
         lacking = wanted - np.bincount(keys // n_ids, minlength=len(wanted))
         # Rows that are complete step aside: later rounds concern ever fewer.
         open_row = lacking > 0
@@ -241,6 +241,12 @@ def _draw_distinct(
             break
     keys = np.concatenate([*done, keys])
     return keys // n_ids, keys % n_ids
+
+
+def _distinct(keys: np.ndarray) -> np.ndarray:
+    """The distinct keys, ascending. On millions of integers sorting beats np.unique, which may hash."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
 
 
 def _indicator(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
