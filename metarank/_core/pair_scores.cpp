@@ -51,6 +51,35 @@ Array1<double> linear_scores(In2<float> values, In1<double> mean, In1<double> we
   return to_numpy(std::move(out));
 }
 
+// Each pair by the weights of its own label.
+METARANK_DISPATCH void score_label_rows(const float* x, const std::int32_t* label, const double* mean,
+                                        const double* weights, const double* bias, std::int64_t d,
+                                        std::int64_t begin, std::int64_t end, double* out) {
+  for (std::int64_t i = begin; i < end; ++i)
+    out[i] = bias[label[i]] + centred_dot(x + i * d, mean, weights + label[i] * d, d);
+}
+
+Array1<double> label_linear_scores(In2<float> values, In1<std::int32_t> labels, In1<double> mean, In2<double> weights,
+                                   In1<double> bias, int n_threads) {
+  const auto m = static_cast<std::int64_t>(values.shape(0)), d = static_cast<std::int64_t>(values.shape(1));
+  require(mean.shape(0) == values.shape(1), "mean must have one entry a column of values");
+  require(weights.shape(1) == values.shape(1), "weights must have one column a column of values");
+  require(bias.shape(0) == weights.shape(0), "bias must have one entry a row of weights");
+  require(labels.shape(0) == values.shape(0), "labels must have one entry a row of values");
+  const auto n_labels = static_cast<std::int64_t>(weights.shape(0));
+  for (std::size_t i = 0; i < labels.shape(0); ++i)
+    require(labels(i) >= 0 && labels(i) < n_labels, "labels must lie in [0, number of rows of weights)");
+  std::vector<double> out(static_cast<std::size_t>(m));
+  {
+    nb::gil_scoped_release release;
+    parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
+      score_label_rows(values.data(), labels.data(), mean.data(), weights.data(), bias.data(), d, begin, end,
+                       out.data());
+    });
+  }
+  return to_numpy(std::move(out));
+}
+
 // sum_i g_i (x_i - mean): block sums folded in the order of the blocks.
 Array1<double> linear_gradient(In2<float> values, In1<double> mean, In1<double> g, int n_threads) {
   const auto m = static_cast<std::int64_t>(values.shape(0)), d = static_cast<std::int64_t>(values.shape(1));
@@ -131,6 +160,9 @@ Array2<double> list_quality(In1<double> scores, In1<float> gains, In1<std::int64
 void bind_pair_scores(nb::module_& m) {
   m.def("linear_scores", &linear_scores, nb::arg("values").noconvert(), nb::arg("mean").noconvert(),
         nb::arg("weights").noconvert(), nb::arg("bias"), nb::arg("n_threads"));
+  m.def("label_linear_scores", &label_linear_scores, nb::arg("values").noconvert(), nb::arg("labels").noconvert(),
+        nb::arg("mean").noconvert(), nb::arg("weights").noconvert(), nb::arg("bias").noconvert(),
+        nb::arg("n_threads"));
   m.def("linear_gradient", &linear_gradient, nb::arg("values").noconvert(), nb::arg("mean").noconvert(),
         nb::arg("g").noconvert(), nb::arg("n_threads"));
   m.def("list_quality", &list_quality, nb::arg("scores").noconvert(), nb::arg("gains").noconvert(),

@@ -9,6 +9,7 @@ from metarank.ranker.auto import AutoRanker
 from metarank.ranker.base import Ranker
 from metarank.ranker.blend import BlendRanker
 from metarank.ranker.boosted import BoostedRanker
+from metarank.ranker.labelwise import LabelwiseRanker
 from metarank.ranker.listnet import ListNet
 from metarank.ranker.lists import RankingData, cross_fit_scores
 from metarank.ranker.logistic import LogisticRanker
@@ -21,6 +22,7 @@ RANKERS = {
     "xendcg": partial(BoostedRanker, objective="rank_xendcg"),
     "binary": partial(BoostedRanker, objective="binary"),
     "logistic": LogisticRanker,
+    "labelwise": LabelwiseRanker,
     "listnet": ListNet,
     "ranksvm": RankSVM,
     "svmmap": SVMMAP,
@@ -53,6 +55,7 @@ __all__ = [
     "AutoRanker",
     "BlendRanker",
     "BoostedRanker",
+    "LabelwiseRanker",
     "ListNet",
     "LogisticRanker",
     "RankSVM",

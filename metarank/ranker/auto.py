@@ -1,4 +1,4 @@
-"""`AutoRanker`: one ranker or a blend of two, chosen by cross-validation over lists."""
+"""`AutoRanker`: a ranker or a blend of several, chosen by cross-validation over lists."""
 
 from __future__ import annotations
 
@@ -10,39 +10,55 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._threads import single_threaded_blas
+from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.blend import BlendRanker
 from metarank.ranker.boosted import BoostedRanker
-from metarank.ranker.linear import LinearRanker
-from metarank.ranker.listnet import ListNet
+from metarank.ranker.labelwise import LabelwiseRanker
 from metarank.ranker.lists import RankingData, cross_fit_scores, spread_within_lists
 from metarank.ranker.logistic import LogisticRanker
+from metarank.ranker.ranksvm import RankSVM
 
 # With fewer lists to learn from, trees have nothing to split.
 _LISTS_FOR_TREES = 50
+# With more labels, few have pairs enough for weights of their own.
+_LABELS_FOR_LABELWISE = 1000
+
+
+def default_candidates() -> list[Ranker]:
+    """Averages of log-odds, which are hard to beat on small data, then their parts and other losses."""
+    linear, labelwise, boosted = LogisticRanker(), LabelwiseRanker(), BoostedRanker(objective="binary")
+    return [
+        BlendRanker(members=[linear, boosted], scales=[1.0, 1.0]),
+        BlendRanker(members=[linear, labelwise, boosted], scales=[1.0, 1.0, 1.0]),
+        BlendRanker(members=[linear, labelwise], scales=[1.0, 1.0]),
+        linear,
+        boosted,
+        RankSVM(),
+        BlendRanker(members=[RankSVM(), boosted]),
+        BoostedRanker(objective="lambdarank"),
+    ]
 
 
 class AutoRanker(Ranker):
-    """The simplest of some rankers that is, held out, nearly as good as the best.
+    """Of several rankers the first that is, held out, nearly as good as the best.
 
-    Each candidate scores every list from a fit without the list's fold. Its quality is the mean
+    Each ranker scores every list from a fit without the list's fold. Its quality is the mean
     over lists of ``(AP + nDCG + 1 - RankLoss) / 3`` (lists without a relevant pair left out;
-    AP as scikit-learn's label ranking average precision). The mean of the best linear and the
-    best boosted candidate, each divided by its spread within lists, competes as "blend". The first in
-    order (the blend comes last) whose mean loss against the best is at most `tolerance`
-    standard errors of that difference is fitted on all lists. Boosted candidates take part
-    from 50 lists with different gains on.
+    AP as scikit-learn's label ranking average precision). The first candidate whose mean is at most
+    `tolerance` standard errors of the difference below the best mean is fitted on all lists. Boosted
+    rankers take part from 50 lists with different gains on, labelwise ones up to 1,000 labels.
 
     Parameters
     ----------
     candidates : sequence of Ranker, optional
-        Simplest first; by default logistic, listnet, binary, lambdarank.
-    blend : bool
-        Whether the blend competes.
+        The preferred ones first; `default_candidates` by default. A member of several blends
+        is fitted once.
     tolerance : float
         In standard errors of the difference between two candidates.
     max_pairs : int
-        The choice looks at whole lists drawn by hash up to so many pairs.
+        The choice, and that of the rankers' own parameters, looks at whole lists drawn by hash
+        up to so many pairs.
 
     Attributes
     ----------
@@ -64,7 +80,7 @@ class AutoRanker(Ranker):
     >>> table = FeatureTable(np.tile(np.float32([[1], [3], [2]]), (20, 1)), ["nearness"], pairs)
     >>> ranker = AutoRanker().fit(table, np.tile([0, 1, 0], 20))
     >>> ranker.choice_
-    'logistic'
+    'logistic+labelwise'
     >>> ranker.score(table)[:3].argsort()
     array([0, 2, 1])
     """
@@ -80,65 +96,48 @@ class AutoRanker(Ranker):
         self,
         *,
         candidates: Sequence[Ranker] | None = None,
-        blend: bool = True,
         tolerance: float = 0.25,
         max_pairs: int = 200_000,
     ) -> None:
         self.candidates = candidates
-        self.blend = blend
         self.tolerance = tolerance
         self.max_pairs = max_pairs
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         part = data.sample(self.max_pairs)
         with single_threaded_blas():
-            candidates = {c.name: c for c in self._candidates(part)}
-            scores = {name: cross_fit_scores(c, part, n_jobs) for name, c in candidates.items()}
+            trial = CrossFit(part, n_jobs)
+            candidates = {c.name: trial.settle(c) for c in self._eligible(part)}
+            scores = {name: trial.scores(c) for name, c in candidates.items()}
             quality = {name: list_quality(s, part, n_jobs) for name, s in scores.items()}
-            members = self._blended(candidates, quality)
-            if members:
-                parts = [scores[name] for name in members]
-                scales = [spread_within_lists(s, part.indptr) for s in parts]
-                blend = BlendRanker(members=[candidates[name] for name in members], scales=scales)
-                candidates["blend"] = blend
-                scores["blend"] = np.mean([s / scale for s, scale in zip(parts, scales)], axis=0)
-                quality["blend"] = list_quality(scores["blend"], part, n_jobs)
-
-            self.choice_ = simplest_of_the_best(quality, self.tolerance)
+            self.choice_ = first_near_the_best(quality, self.tolerance)
             chosen = candidates[self.choice_]
-            held_out = scores[self.choice_] if part is data else cross_fit_scores(chosen, data, n_jobs)
+            held_out = scores[self.choice_] if part is data else CrossFit(data, n_jobs).scores(chosen)
             self.out_of_fold_scores_ = held_out
             self.ranker_ = clone(chosen).fit_lists(data, n_jobs)
         self.quality_ = {name: float(q.mean()) if len(q) else float("nan") for name, q in quality.items()}
 
-    def _candidates(self, data: RankingData) -> list[Ranker]:
-        candidates = self.candidates
-        if candidates is None:
-            boosted = [BoostedRanker(objective="binary"), BoostedRanker(objective="lambdarank")]
-            candidates = [LogisticRanker(), ListNet(), *boosted]
+    def _eligible(self, data: RankingData) -> list[Ranker]:
+        candidates = default_candidates() if self.candidates is None else list(self.candidates)
         names = [c.name for c in candidates]
-        if not names or len(set(names)) < len(names) or "blend" in names:
-            raise ValueError(f"candidates must be rankers of different names other than 'blend', got {names}")
-        if np.count_nonzero(data.informative) >= _LISTS_FOR_TREES:
-            return list(candidates)
-        return [c for c in candidates if not isinstance(c, BoostedRanker)] or [LogisticRanker()]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"candidates must be one or more rankers of different names, got {names}")
+        unfit: tuple[type[Ranker], ...] = ()
+        if np.count_nonzero(data.informative) < _LISTS_FOR_TREES:
+            unfit += (BoostedRanker,)
+        if data.table.candidates.n_labels > _LABELS_FOR_LABELWISE:
+            unfit += (LabelwiseRanker,)
+        fit = [c for c in candidates if not any(isinstance(part, unfit) for part in members_of(c))]
+        return fit or [LogisticRanker()]
 
-    def _blended(self, candidates: dict[str, Ranker], quality: dict[str, np.ndarray]) -> list[str]:
-        """Names of the best linear and the best boosted candidate; none if there are not both."""
-        best = []
-        for kind in (LinearRanker, BoostedRanker):
-            names = [name for name, c in candidates.items() if isinstance(c, kind)]
-            best += [max(names, key=lambda name: quality[name].sum())] if names else []
-        return best if self.blend and len(best) == 2 else []
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        return self.ranker_._score(table, n_jobs)
 
-    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
-        return self.ranker_._score(values, n_jobs)
-
-    def _contributions(self, values: np.ndarray) -> np.ndarray:
-        return self.ranker_._contributions(values)
+    def _contributions(self, table: FeatureTable) -> np.ndarray:
+        return self.ranker_._contributions(table)
 
     def _saved_params(self) -> dict[str, Any]:
-        return {"blend": self.blend, "tolerance": self.tolerance, "max_pairs": self.max_pairs}
+        return {"tolerance": self.tolerance, "max_pairs": self.max_pairs}
 
     def _get_fitted(self) -> dict[str, Any]:
         return {"choice": self.choice_, "quality": self.quality_, "ranker": self.ranker_.get_state()}
@@ -146,6 +145,42 @@ class AutoRanker(Ranker):
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
         self.choice_, self.quality_ = fitted["choice"], fitted["quality"]
         self.ranker_ = Ranker.from_state(fitted["ranker"])
+
+
+def members_of(ranker: Ranker) -> list[Ranker]:
+    """The members of a blend; the ranker itself otherwise."""
+    return list(ranker.members) if isinstance(ranker, BlendRanker) else [ranker]
+
+
+class CrossFit:
+    """Held-out scores of rankers and of blends of them; each ranker is tuned and cross-fitted once."""
+
+    def __init__(self, data: RankingData, n_jobs: int) -> None:
+        self.data = data
+        self.n_jobs = n_jobs
+        self._settled: dict[str, Ranker] = {}
+        self._scores: dict[str, np.ndarray] = {}
+
+    def settle(self, ranker: Ranker) -> Ranker:
+        """A copy with all that is chosen by cross-validation chosen, the scales of a blend included."""
+        if isinstance(ranker, BlendRanker):
+            members = [self.settle(member) for member in ranker.members]
+            scales = ranker.scales
+            if scales is None:
+                scales = [spread_within_lists(self.scores(member), self.data.indptr) for member in members]
+            return BlendRanker(members=members, weights=ranker.weights, scales=scales)
+        if repr(ranker) not in self._settled:
+            self._settled[repr(ranker)] = ranker.tuned(self.data, self.n_jobs)
+        return self._settled[repr(ranker)]
+
+    def scores(self, settled: Ranker) -> np.ndarray:
+        """float64 (m,): the held-out scores of a settled ranker."""
+        if isinstance(settled, BlendRanker):
+            factors = settled.factors(settled.scales or [])
+            return np.sum([f * self.scores(m) for f, m in zip(factors, settled.members)], axis=0)
+        if repr(settled) not in self._scores:
+            self._scores[repr(settled)] = cross_fit_scores(settled, self.data, self.n_jobs)
+        return self._scores[repr(settled)]
 
 
 def list_quality(scores: np.ndarray, data: RankingData, n_jobs: int) -> np.ndarray:
@@ -156,7 +191,7 @@ def list_quality(scores: np.ndarray, data: RankingData, n_jobs: int) -> np.ndarr
     return (ap + ndcg + 1.0 - rank_loss)[counted] / 3.0 * weight / (weight.mean() if len(weight) else 1.0)
 
 
-def simplest_of_the_best(quality: dict[str, np.ndarray], tolerance: float) -> str:
+def first_near_the_best(quality: dict[str, np.ndarray], tolerance: float) -> str:
     """The first whose mean is within `tolerance` standard errors of their difference of the best mean."""
     best = max(quality, key=lambda name: quality[name].sum())
     for name, q in quality.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -82,14 +83,14 @@ class Ranker(BaseEstimator):
         ValueError
             If the ranker is not fitted, or the columns are not those seen in fit.
         """
-        return self._score(self._check_values(table), resolve_n_jobs(n_jobs))
+        return self._score(self._checked(table), resolve_n_jobs(n_jobs))
 
     def contributions(self, table: FeatureTable) -> np.ndarray:
         """float64 (m, F + 1): each feature's share of the score and, last, the expected score.
 
         A row sums to the pair's score, up to rounding.
         """
-        return self._contributions(self._check_values(table))
+        return self._contributions(self._checked(table))
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs: plain values, lists, dicts and NumPy arrays."""
@@ -115,12 +116,13 @@ class Ranker(BaseEstimator):
         copy: Self = clone(self)
         return copy
 
-    def _check_values(self, table: FeatureTable) -> np.ndarray:
+    def _checked(self, table: FeatureTable) -> FeatureTable:
         if not hasattr(self, "names_"):
             raise ValueError(f"{type(self).__name__} must be fitted before it scores")
         if list(table.names) != self.names_:
             raise ValueError(f"table.names must be those seen in fit, {self.names_}, got {list(table.names)}")
-        return np.ascontiguousarray(table.values, np.float32)
+        values = np.ascontiguousarray(table.values, np.float32)
+        return table if values is table.values else replace(table, values=values)
 
     def _saved_params(self) -> dict[str, Any]:
         return self.get_params(deep=False)
@@ -129,10 +131,10 @@ class Ranker(BaseEstimator):
     def _fit(self, data: RankingData, n_jobs: int) -> None: ...
 
     @abstractmethod
-    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray: ...
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray: ...
 
     @abstractmethod
-    def _contributions(self, values: np.ndarray) -> np.ndarray: ...
+    def _contributions(self, table: FeatureTable) -> np.ndarray: ...
 
     @abstractmethod
     def _get_fitted(self) -> dict[str, Any]: ...

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.lists import RankingData, spread_within_lists
 
@@ -24,7 +25,7 @@ class BlendRanker(Ranker):
     scales : sequence of float, optional
         What each member's scores are divided by, > 0. By default the root mean squared
         deviation of its training scores from the mean of their list; spreads of held-out
-        scores, where known, are better.
+        scores, where known, are better. Ones for members that all give log-odds: so does the blend.
 
     Examples
     --------
@@ -37,8 +38,6 @@ class BlendRanker(Ranker):
     >>> blend.score(table)[:2].round(2)
     array([-0.5,  1.5])
     """
-
-    name = "blend"
 
     members_: list[Ranker]
     factors_: np.ndarray
@@ -54,6 +53,10 @@ class BlendRanker(Ranker):
         self.weights = weights
         self.scales = scales
 
+    @property
+    def name(self) -> str:
+        return "+".join(member.name for member in self.members)
+
     def tuned(self, data: RankingData, n_jobs: int) -> BlendRanker:
         """A copy with every member tuned."""
         members = [member.tuned(data, n_jobs) for member in self.members]
@@ -62,30 +65,38 @@ class BlendRanker(Ranker):
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         if not len(self.members):
             raise ValueError("members must hold at least one ranker, got none")
-        weights = self._positive("weights", self.weights)
-        scales = None if self.scales is None else self._positive("scales", self.scales)
+        if self.scales is not None:
+            self.factors(self.scales)  # refuse bad numbers before the work
         self.members_ = [clone(member).fit_lists(data, n_jobs) for member in self.members]
+        scales = self.scales
         if scales is None:
             fitted = (member.score(data.table, n_jobs=n_jobs) for member in self.members_)
-            scales = np.array([spread_within_lists(scores, data.indptr) for scores in fitted])
-        self.factors_ = weights / weights.sum() / scales
+            scales = [spread_within_lists(scores, data.indptr) for scores in fitted]
+        self.factors_ = self.factors(scales)
 
-    def _positive(self, name: str, values: Sequence[float] | None) -> np.ndarray:
-        out = np.ones(len(self.members)) if values is None else np.asarray(values, np.float64)
+    def factors(self, scales: Sequence[float]) -> np.ndarray:
+        """float64 (members,): what each member's scores are multiplied by, given their scales."""
+        weights = self._positive(
+            "weights", [1.0] * len(self.members) if self.weights is None else self.weights
+        )
+        return weights / weights.sum() / self._positive("scales", scales)
+
+    def _positive(self, name: str, values: Sequence[float]) -> np.ndarray:
+        out = np.asarray(values, np.float64)
         if out.shape != (len(self.members),) or not ((out > 0) & np.isfinite(out)).all():
             raise ValueError(f"{name} must be {len(self.members)} positive numbers, got {values!r}")
         return out
 
-    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
-        total = np.zeros(len(values))
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        total = np.zeros(len(table.values))
         for factor, member in zip(self.factors_, self.members_):
-            total += factor * member._score(values, n_jobs)
+            total += factor * member._score(table, n_jobs)
         return total
 
-    def _contributions(self, values: np.ndarray) -> np.ndarray:
-        total = np.zeros((len(values), values.shape[1] + 1))
+    def _contributions(self, table: FeatureTable) -> np.ndarray:
+        total = np.zeros((len(table.values), len(table.names) + 1))
         for factor, member in zip(self.factors_, self.members_):
-            total += factor * member._contributions(values)
+            total += factor * member._contributions(table)
         return total
 
     def _saved_params(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import lightgbm as lgb
 import numpy as np
 
+from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
 from metarank.ranker.lists import RankingData, hash_numbers
@@ -58,7 +59,7 @@ class BoostedRanker(Ranker):
         self,
         *,
         objective: Literal["lambdarank", "rank_xendcg", "binary"] = "lambdarank",
-        n_rounds: int = 200,
+        n_rounds: int = 150,
         num_leaves: int = 7,
         learning_rate: float = 0.05,
         min_data_in_leaf: int = 20,
@@ -161,12 +162,12 @@ class BoostedRanker(Ranker):
             params=params,
         )
 
-    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
-        return self.arrays_.predict(values, n_jobs=n_jobs)
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        return self.arrays_.predict(table.values, n_jobs=n_jobs)
 
-    def _contributions(self, values: np.ndarray) -> np.ndarray:
+    def _contributions(self, table: FeatureTable) -> np.ndarray:
         booster = lgb.Booster(model_str=self.model_text_)
-        return np.asarray(booster.predict(values, pred_contrib=True, num_threads=1))
+        return np.asarray(booster.predict(table.values, pred_contrib=True, num_threads=1))
 
     def _get_fitted(self) -> dict[str, Any]:
         return {"model_text": self.model_text_, "arrays": self.arrays_.get_state()}

@@ -13,11 +13,12 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._threads import single_threaded_blas
+from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.lists import RankingData
 
 # Pairs looked at to choose the penalty, and to guess the curvature of the loss.
-_TUNING_PAIRS = 200_000
+_TUNING_PAIRS = 100_000
 _CURVATURE_PAIRS = 20_000
 
 ListLoss = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int], tuple[float, np.ndarray]]
@@ -32,11 +33,7 @@ class LinearProblem:
 
     def __init__(self, data: RankingData, ranker: LinearRanker, n_jobs: int) -> None:
         self.values = np.ascontiguousarray(data.table.values, np.float32)
-        self.mean = self.values.mean(axis=0, dtype=np.float64)
-        deviation = self.values.std(axis=0, dtype=np.float64)
-        # A constant column carries no information; rounding must not blow it up.
-        constant = deviation <= 1e-7 * np.abs(self.mean)
-        self.scale = np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
+        self.mean, self.scale = column_scale(self.values)
         self.target = ranker._target(data)
         self.indptr = data.indptr
         self.weight = ranker._list_weight(data)
@@ -51,6 +48,14 @@ class LinearProblem:
         return loss, self.scale * gradient, float(slope.sum())
 
 
+def column_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and 1 / standard deviation of each column; 0 for a constant one, which carries no information."""
+    mean = values.mean(axis=0, dtype=np.float64)
+    deviation = values.std(axis=0, dtype=np.float64)
+    constant = deviation <= 1e-7 * np.abs(mean)  # but for rounding
+    return mean, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
+
+
 class LinearRanker(Ranker):
     """A weighted sum of standardised columns, learned with an L2 penalty.
 
@@ -63,8 +68,8 @@ class LinearRanker(Ranker):
     # Tried by l2="auto", strongest first so that each fit starts near its optimum.
     _grid: ClassVar[tuple[float, ...]] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
     _has_intercept: ClassVar[bool] = False
-    # Second derivative of the loss along a direction of unit variance within lists.
-    _curvature: ClassVar[float] = 1.0
+    # Second derivative of the loss along a direction of unit variance, about.
+    _bend: ClassVar[float] = 1.0
 
     mean_: np.ndarray
     weights_: np.ndarray
@@ -83,7 +88,7 @@ class LinearRanker(Ranker):
         with single_threaded_blas():
             self.l2_ = self._choose_l2(data, n_jobs)
             problem = LinearProblem(data, self, n_jobs)
-            ((w, b),) = self._solve_path(problem, data, [self.l2_])
+            ((w, b),) = self._solve_path(problem, data, [self.l2_], tolerance=1e-7)
         self.mean_, self.weights_, self.intercept_ = problem.mean, problem.scale * w, float(b)
 
     def _choose_l2(self, data: RankingData, n_jobs: int) -> float:
@@ -99,23 +104,24 @@ class LinearRanker(Ranker):
                 continue
             problem = LinearProblem(train, self, n_jobs)
             target = self._target(test)
-            for k, (w, b) in enumerate(self._solve_path(problem, train, list(self._grid))):
+            for k, (w, b) in enumerate(self._solve_path(problem, train, list(self._grid), tolerance=1e-4)):
                 scores = _core.linear_scores(test.table.values, problem.mean, problem.scale * w, b, n_jobs)
                 held_out_loss[k] += self._list_loss(scores, target, test.indptr, test.weight, n_jobs)[0]
         return float(self._grid[int(np.argmin(held_out_loss))])
 
     def _solve_path(
-        self, problem: LinearProblem, data: RankingData, path: list[float]
+        self, problem: LinearProblem, data: RankingData, path: list[float], tolerance: float
     ) -> list[tuple[np.ndarray, float]]:
         """The optimum (w, b) for each penalty, by L-BFGS in coordinates where the curvature is about one.
 
-        Columns of a table are strongly correlated. With R'R = curvature * covariance + l2 I,
-        a dozen steps in R w do what hundreds in w would.
+        Columns of a table are strongly correlated. With R'R = curvature of the loss + l2 I,
+        a dozen steps in R w do what hundreds in w would. It stops where no derivative in R w is
+        above the tolerance.
         """
-        covariance = self._covariance(problem, data)
+        curvature = self._curvature(problem, data)
         w, b, optima = np.zeros(len(problem.mean)), 0.0, []
         for l2 in path:
-            root = cholesky(self._curvature * covariance + l2 * np.eye(len(w)))
+            root = cholesky(curvature + l2 * np.eye(len(w)))
 
             def objective(u: np.ndarray, root: np.ndarray = root, l2: float = l2) -> tuple[float, np.ndarray]:
                 w = solve_triangular(root, u[:-1])
@@ -125,21 +131,21 @@ class LinearRanker(Ranker):
                 return loss + 0.5 * l2 * float(w @ w), np.append(gradient, slope)
 
             start = np.append(root @ w, b)
-            stop = {"maxiter": 500, "gtol": 1e-7, "ftol": 1e-13}
+            stop = {"maxiter": 500, "gtol": tolerance, "ftol": 1e-6 * tolerance}
             found = minimize(objective, start, jac=True, method="L-BFGS-B", options=stop)
             w, b = solve_triangular(root, found.x[:-1]), float(found.x[-1])
             optima.append((w, b))
         return optima
 
-    def _covariance(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
-        """Covariance of the standardised columns, within lists where only differences within a list count."""
+    def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
+        """Bend times covariance of the columns, within lists if only differences within a list count."""
         part = data.sample(_CURVATURE_PAIRS)
         z = (part.table.values - problem.mean) * problem.scale
         if not self._has_intercept:
             filled = part.sizes > 0
             means = np.add.reduceat(z, part.indptr[:-1][filled]) / part.sizes[filled, None]
             z -= np.repeat(means, part.sizes[filled], axis=0)
-        return z.T @ z / len(z)
+        return self._bend * (z.T @ z) / len(z)
 
     def _target(self, data: RankingData) -> np.ndarray:
         """float32 (m,): the gains as the loss wants them."""
@@ -150,12 +156,12 @@ class LinearRanker(Ranker):
         weight = np.where(data.informative, data.weight, 0.0)
         return weight / (weight.sum() or 1.0)
 
-    def _score(self, values: np.ndarray, n_jobs: int) -> np.ndarray:
-        return _core.linear_scores(values, self.mean_, self.weights_, self.intercept_, n_jobs)
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        return _core.linear_scores(table.values, self.mean_, self.weights_, self.intercept_, n_jobs)
 
-    def _contributions(self, values: np.ndarray) -> np.ndarray:
-        shares = (values - self.mean_) * self.weights_
-        return np.column_stack([shares, np.full(len(values), self.intercept_)])
+    def _contributions(self, table: FeatureTable) -> np.ndarray:
+        shares = (table.values - self.mean_) * self.weights_
+        return np.column_stack([shares, np.full(len(shares), self.intercept_)])
 
     def _get_fitted(self) -> dict[str, Any]:
         return {"mean": self.mean_, "weights": self.weights_, "intercept": self.intercept_, "l2": self.l2_}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metarank import _core
-from metarank.ranker.linear import LinearRanker
+from metarank.ranker.linear import LinearProblem, LinearRanker
 from metarank.ranker.lists import RankingData
 
 
@@ -35,10 +35,13 @@ class LogisticRanker(LinearRanker):
     _list_loss = staticmethod(_core.logistic_loss)
     _grid = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
     _has_intercept = True
-    _curvature = 0.15  # p (1 - p) of an uncertain pair
 
     def _target(self, data: RankingData) -> np.ndarray:
         return data.gains / (data.gains.max(initial=0) or np.float32(1))
+
+    def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
+        rate = float(problem.target.mean())
+        return super()._curvature(problem, data) * max(rate * (1.0 - rate), 1e-3)
 
     def _list_weight(self, data: RankingData) -> np.ndarray:
         return data.weight / (float(data.weight @ data.sizes) or 1.0)

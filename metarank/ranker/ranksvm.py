@@ -31,4 +31,4 @@ class RankSVM(LinearRanker):
 
     name = "ranksvm"
     _list_loss = staticmethod(_core.ranksvm_loss)
-    _curvature = 4.0
+    _bend = 4.0

@@ -42,7 +42,7 @@ class SVMMAP(LinearRanker):
     _grid = (1.0, 0.1, 0.01, 0.001)
 
     def _solve_path(
-        self, problem: LinearProblem, data: RankingData, path: list[float]
+        self, problem: LinearProblem, data: RankingData, path: list[float], tolerance: float
     ) -> list[tuple[np.ndarray, float]]:
         # The planes bound the loss whatever the penalty: each solution starts from the last one's.
         planes = Planes(len(problem.mean))
@@ -65,25 +65,37 @@ class Planes:
     def minimise(self, l2: float) -> tuple[np.ndarray, float]:
         """argmin and minimum of ``max_t (offset_t + slope_t.w) + l2 / 2 |w|²``.
 
-        The dual, ``max offset.a - |slope' a|² / (2 l2)`` over the simplex, is climbed along the
-        pair of coordinates that promises most (SMO with the second-order choice of Fan et al. 2005).
+        The dual, ``max offset.a - |slope' a|² / (2 l2)`` over the simplex, is solved by active
+        sets: few planes touch the optimum, and most of them touched the last one.
         """
         gram, a = self.slopes @ self.slopes.T / l2, self.share
-        ascent = self.offsets - gram @ a
-        diagonal = np.diag(gram)
-        for _ in range(100 * len(a) + 10_000):
-            down = int(np.argmin(np.where(a > 0, ascent, np.inf)))
-            rise = ascent - ascent[down]
-            if rise.max() <= 0.1 * _TOLERANCE:
+        gram[np.diag_indices(len(a))] += 1e-10 * np.trace(gram) / len(a) + 1e-15  # equal planes
+        support = np.flatnonzero(a)
+        for _ in range(10 * len(a)):
+            target, level = self._optimum_on(support, gram)
+            if target.min() <= 0:  # go as far as the simplex reaches and drop who comes out at its border
+                leaving = np.flatnonzero(target <= 0)
+                reach = a[support][leaving] / (a[support][leaving] - target[leaving])
+                a[support] += reach.min() * (target - a[support])
+                a[support[leaving[reach == reach.min()]]] = 0.0
+                support = np.flatnonzero(a > 0)
+                continue
+            a[support] = target
+            rise = self.offsets - gram @ a - level
+            entering = int(np.argmax(rise))
+            if rise[entering] <= 0.1 * _TOLERANCE or a[entering] > 0:
                 break
-            bend = np.maximum(diagonal + diagonal[down] - 2 * gram[down], 1e-12)
-            up = int(np.argmax(np.where(rise > 0, rise * np.minimum(rise / bend, a[down]), -1.0)))
-            step = min(rise[up] / bend[up], a[down])
-            a[up] += step
-            a[down] = 0.0 if step == a[down] else a[down] - step
-            ascent -= step * (gram[up] - gram[down])
+            support = np.append(support, entering)
         w = -(self.slopes.T @ a) / l2
         return w, float(self.offsets @ a - 0.5 * l2 * (w @ w))
+
+    def _optimum_on(self, support: np.ndarray, gram: np.ndarray) -> tuple[np.ndarray, float]:
+        """The dual optimum of some planes, their shares summing to one but of any sign; the common slope."""
+        k = len(support)
+        system = np.ones((k + 1, k + 1))
+        system[:k, :k], system[k, k] = gram[np.ix_(support, support)], 0.0
+        solution = np.linalg.solve(system, np.append(self.offsets[support], 1.0))
+        return solution[:k], float(solution[k])
 
 
 def _cutting_planes(problem: LinearProblem, planes: Planes, l2: float) -> np.ndarray:
