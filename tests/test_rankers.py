@@ -645,6 +645,15 @@ def test_labels_beyond_the_label_set_of_fit_are_refused():
         make_ranker("labelwise", l2=0.1, shrinkage=1).fit(table, gains).score(wider)
 
 
+def test_other_dtypes_and_layouts_give_the_same():
+    table, gains = make_lists()
+    other = FeatureTable(np.asfortranarray(table.values, np.float64), table.names, table.candidates)
+    for name in ["labelwise", "lambdarank"]:
+        expected = make_ranker(name, **FAST[name]).fit(table, gains).score(table)
+        fitted = make_ranker(name, **FAST[name]).fit(other, gains.astype(int), sample_weight=[1] * 60)
+        assert same_bytes(fitted.score(other), expected)
+
+
 def test_batches_without_pairs_are_scored():
     table, gains = make_lists()
     empty = data_of(table, gains).lists(np.array([1])).table

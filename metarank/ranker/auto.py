@@ -55,7 +55,8 @@ class AutoRanker(Ranker):
         The preferred ones first; `default_candidates` by default. A member of several blends
         is fitted once.
     tolerance : float
-        In standard errors of the difference between two candidates.
+        In standard errors of the difference between two candidates. The default is the rule of one
+        standard error: the best of eight noisy means is a worse choice than the preferred one.
     max_pairs : int
         The choice, and that of the rankers' own parameters, looks at whole lists drawn by hash
         up to so many pairs.
@@ -96,7 +97,7 @@ class AutoRanker(Ranker):
         self,
         *,
         candidates: Sequence[Ranker] | None = None,
-        tolerance: float = 0.25,
+        tolerance: float = 1.0,
         max_pairs: int = 200_000,
     ) -> None:
         self.candidates = candidates

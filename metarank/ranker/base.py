@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from metarank._threads import resolve_n_jobs
 from metarank.features.table import FeatureTable
-from metarank.ranker.lists import RankingData
+from metarank.ranker.lists import RankingData, as_float32
 
 Self = TypeVar("Self", bound="Ranker")
 
@@ -121,8 +120,7 @@ class Ranker(BaseEstimator):
             raise ValueError(f"{type(self).__name__} must be fitted before it scores")
         if list(table.names) != self.names_:
             raise ValueError(f"table.names must be those seen in fit, {self.names_}, got {list(table.names)}")
-        values = np.ascontiguousarray(table.values, np.float32)
-        return table if values is table.values else replace(table, values=values)
+        return as_float32(table)
 
     def _saved_params(self) -> dict[str, Any]:
         return self.get_params(deep=False)

@@ -32,7 +32,7 @@ class LinearProblem:
     """
 
     def __init__(self, data: RankingData, ranker: LinearRanker, n_jobs: int) -> None:
-        self.values = np.ascontiguousarray(data.table.values, np.float32)
+        self.values = data.table.values
         self.mean, self.scale = column_scale(self.values)
         self.target = ranker._target(data)
         self.indptr = data.indptr

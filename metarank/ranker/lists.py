@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,7 @@ class RankingData:
         if not np.isfinite(gains).all() or (gains < 0).any():
             bad = gains[~(np.isfinite(gains) & (gains >= 0))][0]
             raise ValueError(f"gains must be finite and >= 0, got {bad}")
+        table = as_float32(table)
         finite = np.isfinite(table.values).all(axis=0)
         if not finite.all():
             raise ValueError(
@@ -125,6 +126,12 @@ class RankingData:
         order = np.argsort(hash_numbers(len(self.weight), self.seed), kind="stable")
         n_kept = max(1, int(np.searchsorted(np.cumsum(self.sizes[order]), max_pairs, side="right")))
         return self.lists(np.sort(order[:n_kept]))
+
+
+def as_float32(table: FeatureTable) -> FeatureTable:
+    """The table with values as the core wants them, C-contiguous float32; itself if they are."""
+    values = np.ascontiguousarray(table.values, np.float32)
+    return table if values is table.values else replace(table, values=values)
 
 
 def hash_numbers(n: int, seed: int) -> np.ndarray:
