@@ -98,7 +98,7 @@ class AutoRanker(Ranker):
         *,
         candidates: Sequence[Ranker] | None = None,
         tolerance: float = 1.0,
-        max_pairs: int = 200_000,
+        max_pairs: int = 100_000,
     ) -> None:
         self.candidates = candidates
         self.tolerance = tolerance
