@@ -33,6 +33,7 @@ _INLINE_STRINGS = 50
 
 _BUILT_IN = {
     "MetaRanker": "metarank.pipeline",
+    "InputEncoder": "metarank.encoder",
     "FeatureTransform": "metarank.features.transform",
     "TextVectorizer": "metarank.data.vectorizer",
     "LabelNeighbors": "metarank.scorers.neighbors",
@@ -41,6 +42,7 @@ _BUILT_IN = {
     "LabelPrior": "metarank.scorers.prior",
     "NameScorer": "metarank.scorers.names",
     "KernelRidge": "metarank.scorers.kernel_ridge",
+    "KernelSVM": "metarank.scorers.kernel_svm",
     "ExtraTrees": "metarank.scorers.forest",
     "LinearClassifier": "metarank.scorers.linear",
     "BoostedTrees": "metarank.scorers.boosted",
@@ -137,6 +139,15 @@ class _Writer:
         raise TypeError(f"{at}: a value of type {type(value).__name__} cannot be saved")
 
 
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """The folder a model may be written to: new, empty, or an earlier model. Anything else is a ValueError."""
+    target = Path(path)
+    empty = target.is_dir() and not any(target.iterdir())
+    if target.exists() and not empty and not (target / MANIFEST).is_file():
+        raise ValueError(f"a model goes to a new folder or replaces an earlier model, {str(target)!r} is neither")
+    return target
+
+
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write `model` to the folder `path`, whole or not at all.
 
@@ -150,9 +161,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     OSError
         If the disk is full or not writable; what was there before is untouched.
     """
-    target = Path(path)
-    if target.exists() and not (target / MANIFEST).is_file() and not (target.is_dir() and not any(target.iterdir())):
-        raise ValueError(f"path must be a new folder or an earlier model, got {str(target)!r}, which is neither")
+    target = check_target(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
     try:

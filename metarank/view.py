@@ -43,6 +43,8 @@ class TrainingSet:
     label_names : list of str or None
     label_text : float32 CSR (L, d) or None
         The labels' names in the feature space of X (one row a label), where names are known.
+    feature_scale : float32 array (d,) or None
+        Factors that were applied to the columns of dense X; X divided by them is as the user gave it.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class TrainingSet:
         seed: int = 0,
         label_names: list[str] | None = None,
         label_text: sp.csr_matrix | None = None,
+        feature_scale: np.ndarray | None = None,
     ) -> None:
         self.X = X
         self.Y = Y
@@ -62,6 +65,7 @@ class TrainingSet:
         self.seed = seed
         self.label_names = label_names
         self.label_text = label_text
+        self.feature_scale = feature_scale
         self._shared: dict[str, Any] = {}
         self._lock = threading.RLock()
 
@@ -144,6 +148,10 @@ class View:
     @property
     def label_text(self) -> sp.csr_matrix | None:
         return self._data.label_text
+
+    @property
+    def feature_scale(self) -> np.ndarray | None:
+        return self._data.feature_scale
 
     def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
         """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""

@@ -17,7 +17,8 @@ from metarank.ranker import (
     AutoRanker,
     BlendRanker,
     BoostedRanker,
-    LabelwiseRanker,
+    EnsembleRanker,
+    LabelCorrections,
     ListNet,
     LogisticRanker,
     Ranker,
@@ -35,7 +36,7 @@ BOOSTED = ["lambdarank", "xendcg", "binary"]
 FAST = (
     {name: {"l2": 0.1} for name in LINEAR}
     | {name: {"n_rounds": 15} for name in BOOSTED}
-    | {"labelwise": {"l2": 0.1, "shrinkage": 10.0}}
+    | {"ensemble": {"label_columns": ["f0", "f2"], "n_rounds": 15}}
 )
 
 
@@ -267,35 +268,55 @@ def test_svmmap_is_optimal_within_its_gap():
     assert objective(w) <= generic.fun + 2e-3
 
 
-def test_labelwise_minimises_each_labels_penalised_loss():
+def test_corrections_minimise_each_labels_penalised_loss():
     table, gains = make_lists(n=80, n_labels=4)
-    ranker = LabelwiseRanker(l2=0.05, shrinkage=2.0).fit(table, gains)
-    pooled = LogisticRanker(l2=0.05).fit(table, gains)
-    z, offset = standardised(table), pooled.score(table)
-    sd = table.values.astype(np.float64).std(0)
+    data = data_of(table, gains)
+    pooled = cross_fit_scores(LogisticRanker(l2=0.05), data)
+    corrections = LabelCorrections(["f1", "f3"])
+    held_out = corrections.fit_out_of_fold(data, pooled)
+    z = standardised(table)[:, [1, 3]]
     for label in range(4):
         at = table.labels == label
 
-        def objective(v, at=at):
-            s = offset[at] + z[at] @ v[:-1] + v[-1]
-            return slow_logistic(s, gains[at]) + 0.5 * 2.0 * (v[:-1] @ v[:-1] + 0.3 * v[-1] ** 2)
+        def objective(w, at=at):
+            s = z[at] @ w[:2] + pooled[at] * w[2] + w[3]
+            away = w[:2] @ w[:2] + (w[2] - 1) ** 2 * pooled.var() + 0.3 * w[3] ** 2
+            return np.sum(np.logaddexp(0, s) - gains[at] * s) + 0.5 * corrections.strength_ * away
 
-        v = np.append(
-            (ranker.weights_[label] - pooled.weights_) * sd, ranker.intercept_[label] - pooled.intercept_
-        )
-        assert np.abs(approx_fprime(v, objective, 1e-6)).max() < 1e-2
-        assert objective(v) < objective(np.zeros(6))
+        w = corrections.weights_[label]
+        assert np.abs(approx_fprime(w, objective, 1e-6)).max() < 1e-2
+        assert objective(w) < objective(np.array([0.0, 0.0, 1.0, 0.0]))
+    # Held-out scores come from the other folds' pairs.
+    f = data.fold[0]
+    inside, outside = data.fold == f, data.fold != f
+    without = LabelCorrections(["f1", "f3"])
+    without.fit_out_of_fold(data.lists(outside), pooled[data.pairs_of(np.flatnonzero(outside))])
+    if without.strength_ == corrections.strength_:
+        part = data.lists(inside)
+        at = data.pairs_of(np.flatnonzero(inside))
+        np.testing.assert_allclose(without.score(part.table, pooled[at]), held_out[at], atol=0.2)
 
 
-def test_labelwise_learns_what_differs_between_labels_and_pools_the_unseen():
+def test_corrections_learn_what_differs_between_labels_and_leave_rare_ones_alone():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 3)).astype(np.float32)
     table = FeatureTable(x.reshape(-1, 1), ["x"], Candidates.all_labels(100, 3))
     gains = (x * [1, -1, 1] > 0.5).astype(np.float32)
-    gains[:, 2] = 0  # never relevant: the pooled weights
-    ranker = LabelwiseRanker(l2=0.1).fit(table, gains.ravel())
-    assert ranker.weights_[0, 0] > 0 > ranker.weights_[1, 0]
-    assert ranker.weights_[2, 0] == LogisticRanker(l2=0.1).fit(table, gains.ravel()).weights_[0]
+    gains[:, 2] = 0
+    corrections = LabelCorrections(["x"])
+    corrections.fit_out_of_fold(data_of(table, gains.ravel()), np.zeros(300))
+    assert corrections.weights_[0, 0] > 0 > corrections.weights_[1, 0]
+    assert corrections.weights_[2].tolist() == [0, 1, 0]
+    assert corrections.score(table, np.full(300, 0.7))[2] == 0.7
+
+
+def test_ensemble_is_the_mean_of_its_members_and_sums_its_contributions():
+    table, gains = make_lists(n=80)
+    ranker = EnsembleRanker(label_columns=["f1"], n_rounds=10).fit(table, gains)
+    pooled = ranker.pooled_.score(table)
+    parts = [pooled, ranker.corrections_.score(table, pooled), ranker.boosted_.score(table)]
+    np.testing.assert_allclose(ranker.score(table), np.mean(parts, axis=0))
+    np.testing.assert_allclose(ranker.contributions(table).sum(axis=1), ranker.score(table), atol=1e-5)
 
 
 def test_penalty_auto_is_the_one_of_least_held_out_loss():
@@ -322,7 +343,7 @@ def test_learns_an_obvious_order(name):
     assert label_ranking_average_precision_score(gains.reshape(150, 9), scores.reshape(150, 9)) > 0.97
 
 
-@pytest.mark.parametrize("name", ["listnet", "ranksvm", "logistic", "labelwise", *BOOSTED])
+@pytest.mark.parametrize("name", ["listnet", "ranksvm", "logistic", *BOOSTED])
 def test_graded_gains_change_the_order(name):
     n = 200
     pairs = Candidates.all_labels(n, 3)
@@ -488,33 +509,24 @@ def test_auto_prefers_trees_where_the_truth_is_not_monotone():
     ranker.fit(table, gains)
     assert ranker.choice_ == "binary"
     data = data_of(table, gains)
-    assert same_bytes(ranker.out_of_fold_scores_, cross_fit_scores(BoostedRanker(objective="binary"), data))
+    held_out = AutoRanker(candidates=ranker.candidates).fit_out_of_fold(data)
+    assert same_bytes(held_out, cross_fit_scores(BoostedRanker(objective="binary"), data))
 
 
 def test_auto_chooses_on_a_sample_and_cross_fits_all():
     table, gains = make_lists(n=120)
-    ranker = AutoRanker(candidates=[LogisticRanker(l2=0.1), ListNet(l2=0.1)], max_pairs=300).fit(table, gains)
-    assert ranker.out_of_fold_scores_.shape == gains.shape
+    ranker = AutoRanker(candidates=[LogisticRanker(l2=0.1), ListNet(l2=0.1)], max_pairs=300)
+    held_out = ranker.fit_out_of_fold(data_of(table, gains))
+    assert held_out.shape == gains.shape
     chosen = {"logistic": LogisticRanker, "listnet": ListNet}[ranker.choice_](l2=0.1)
-    assert same_bytes(ranker.out_of_fold_scores_, cross_fit_scores(chosen, data_of(table, gains)))
+    assert same_bytes(held_out, cross_fit_scores(chosen, data_of(table, gains)))
 
 
 def test_auto_leaves_trees_out_where_there_are_few_lists():
     table, gains = make_lists(n=30)
-    assert set(AutoRanker().fit(table, gains).quality_) == {"logistic+labelwise", "logistic", "ranksvm"}
-
-
-def test_auto_composes_blends_from_held_out_scores_of_their_members():
-    table, gains = make_lists(n=60)
-    a, b = LogisticRanker(l2=0.1), RankSVM(l2=0.1)
-    data = data_of(table, gains)
-    parts = [cross_fit_scores(r, data) for r in (a, b)]
-    ranker = AutoRanker(candidates=[BlendRanker(members=[a, b], weights=[1, 3])]).fit(table, gains)
-    scales = [spread_within_lists(s, table.indptr) for s in parts]
-    np.testing.assert_allclose(
-        ranker.out_of_fold_scores_, 0.25 * parts[0] / scales[0] + 0.75 * parts[1] / scales[1]
-    )
-    assert ranker.ranker_.scales == scales
+    assert AutoRanker().fit(table, gains).choice_ == "logistic"
+    table, gains = make_lists(n=80)
+    assert set(AutoRanker().fit(table, gains).quality_) == {"ensemble", "lambdarank"}
 
 
 def test_the_simpler_wins_within_the_tolerance():
@@ -584,7 +596,6 @@ def test_bad_parameters_are_named():
     for ranker, match in [
         (ListNet(l2=0), "l2"),
         (ListNet(l2="best"), "l2"),
-        (LabelwiseRanker(shrinkage=-1), "shrinkage"),
         (BoostedRanker(objective="rank"), "objective"),
         (BoostedRanker(n_rounds=0), "n_rounds"),
         (BlendRanker(members=[]), "members"),
@@ -632,17 +643,16 @@ def test_constant_and_huge_columns_do_no_harm():
 def test_columns_that_all_are_constant_give_constant_scores():
     table, gains = make_lists()
     flat = FeatureTable(np.ones_like(table.values), table.names, table.candidates)
-    for name in [*LINEAR, "labelwise"]:
+    for name in LINEAR:
         scores = make_ranker(name, l2=0.01).fit(flat, gains).score(flat)
-        for label in range(9):  # labelwise learns how frequent labels are
-            assert np.ptp(scores[flat.labels == label]) == 0
+        assert np.ptp(scores) == 0
 
 
 def test_labels_beyond_the_label_set_of_fit_are_refused():
     table, gains = make_lists()
     wider = FeatureTable(table.values[:10], table.names, Candidates.all_labels(1, 10))
     with pytest.raises(ValueError, match="labels"):
-        make_ranker("labelwise", l2=0.1, shrinkage=1).fit(table, gains).score(wider)
+        make_ranker("ensemble", label_columns=["f0"]).fit(table, gains).score(wider)
 
 
 def test_other_dtypes_and_layouts_give_the_same():

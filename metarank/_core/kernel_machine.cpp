@@ -1,4 +1,5 @@
-// Kernel machines: the Gaussian kernel between two sets of rows, and scores of all labels from one kernel row.
+// Kernel machines: Gaussian and Laplacian kernels between two sets of rows, and scores of all labels from one
+// kernel row.
 #include <algorithm>
 #include <bit>
 
@@ -30,23 +31,41 @@ inline __attribute__((always_inline)) float exp_minus(float t) {
 constexpr std::int64_t kRows = 16;  // rows a block
 constexpr std::int64_t kTile = 32;  // rows of B that stay in the nearest cache
 
-// D[i, j] = ||a_i - b_j||^2 for a block of rows of A; each value depends on its two rows only.
-METARANK_DISPATCH void squared_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
-                                     std::int64_t d, float* D) {
+enum class Metric { kSquaredL2, kL1 };
+
+Metric metric_of(const std::string& name) {
+  if (name == "squared_l2") return Metric::kSquaredL2;
+  require(name == "l1", "metric must be 'squared_l2' or 'l1', got '" + name + "'");
+  return Metric::kL1;
+}
+
+// D[i, j] = distance(a_i, b_j) for a block of rows of A; each value depends on its two rows only.
+template <typename Distance>
+inline __attribute__((always_inline)) void distance_tiles(const float* A, std::int64_t rows, const float* B,
+                                                          std::int64_t m, std::int64_t d, float* D,
+                                                          Distance distance) {
   for (std::int64_t tile = 0; tile < m; tile += kTile)
     for (std::int64_t i = 0; i < rows; ++i)
-      for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j)
-        D[i * m + j] = squared_l2(A + i * d, B + j * d, d);
+      for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j) D[i * m + j] = distance(A + i * d, B + j * d, d);
 }
 
-METARANK_DISPATCH void exp_minus_block(float gamma, float* D, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) D[i] = exp_minus(gamma * D[i]);
+METARANK_DISPATCH void squared_l2_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
+                                        std::int64_t d, float* D) {
+  distance_tiles(A, rows, B, m, d, D, squared_l2);
 }
 
-void gaussian_block(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d, float gamma,
-                    float* K) {
-  squared_block(A, rows, B, m, d, K);
-  exp_minus_block(gamma, K, rows * m);
+METARANK_DISPATCH void l1_block(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d,
+                                float* D) {
+  distance_tiles(A, rows, B, m, d, D, l1);
+}
+
+void distance_block(Metric metric, const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d,
+                    float* D) {
+  (metric == Metric::kL1 ? l1_block : squared_l2_block)(A, rows, B, m, d, D);
+}
+
+METARANK_DISPATCH void exp_block(float* K, std::int64_t size, float gamma) {
+  for (std::int64_t i = 0; i < size; ++i) K[i] = exp_minus(gamma * K[i]);
 }
 
 METARANK_DISPATCH void dual_scores(const float* kernel_row, std::int64_t m, const float* dual, const float* bias,
@@ -60,38 +79,29 @@ void require_same_width(std::size_t a, std::size_t b) {
                       std::to_string(b));
 }
 
-Array2<float> squared_distances(const In2<float>& A, const In2<float>& B, int n_threads) {
+// The distances between two sets of rows, or exp(-gamma distance) where gamma > 0.
+Array2<float> kernel_matrix(const In2<float>& A, const In2<float>& B, const std::string& metric_name, float gamma,
+                            int n_threads) {
   require_same_width(A.shape(1), B.shape(1));
-  const auto m = static_cast<std::int64_t>(B.shape(0)), d = static_cast<std::int64_t>(A.shape(1));
-  std::vector<float> D(A.shape(0) * B.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
-                 [&](std::int64_t begin, std::int64_t end, int) {
-                   squared_block(A.data() + begin * d, end - begin, B.data(), m, d, D.data() + begin * m);
-                 });
-  }
-  return to_numpy(std::move(D), A.shape(0), B.shape(0));
-}
-
-Array2<float> gaussian_kernel(const In2<float>& A, const In2<float>& B, float gamma, int n_threads) {
-  require_same_width(A.shape(1), B.shape(1));
+  const Metric metric = metric_of(metric_name);
   const auto m = static_cast<std::int64_t>(B.shape(0)), d = static_cast<std::int64_t>(A.shape(1));
   std::vector<float> K(A.shape(0) * B.shape(0));
   {
     nb::gil_scoped_release release;
     parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
                  [&](std::int64_t begin, std::int64_t end, int) {
-                   gaussian_block(A.data() + begin * d, end - begin, B.data(), m, d, gamma, K.data() + begin * m);
+                   distance_block(metric, A.data() + begin * d, end - begin, B.data(), m, d, K.data() + begin * m);
+                   if (gamma > 0) exp_block(K.data() + begin * m, (end - begin) * m, gamma);
                  });
   }
   return to_numpy(std::move(K), A.shape(0), B.shape(0));
 }
 
-// bias[l] + sum_j exp(-gamma ||x_i - support_j||^2) dual[l, j] for each pair (i, l).
-Array1<float> gaussian_machine(const In2<float>& X, const In2<float>& support, const In2<float>& dual,
-                               const In1<float>& bias, float gamma, const In1<std::int64_t>& indptr,
-                               const In1<std::int32_t>& labels, int n_threads) {
+// bias[l] + sum_j exp(-gamma distance(x_i, support_j)) dual[l, j] for each pair (i, l).
+Array1<float> kernel_machine(const In2<float>& X, const In2<float>& support, const In2<float>& dual,
+                             const In1<float>& bias, const std::string& metric_name, float gamma,
+                             const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, int n_threads) {
+  const Metric metric = metric_of(metric_name);
   require_same_width(X.shape(1), support.shape(1));
   require(dual.shape(1) == support.shape(0) && bias.shape(0) == dual.shape(0),
           "dual must have shape (number of labels, number of support rows) and bias one entry a label");
@@ -103,7 +113,8 @@ Array1<float> gaussian_machine(const In2<float>& X, const In2<float>& support, c
     nb::gil_scoped_release release;
     parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
       std::vector<float> K(static_cast<std::size_t>((end - begin) * m));
-      gaussian_block(X.data() + begin * d, end - begin, support.data(), m, d, gamma, K.data());
+      distance_block(metric, X.data() + begin * d, end - begin, support.data(), m, d, K.data());
+      exp_block(K.data(), (end - begin) * m, gamma);
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
         dual_scores(K.data() + (i - begin) * m, m, dual.data(), bias.data(), labels.data() + first, last - first,
@@ -117,13 +128,11 @@ Array1<float> gaussian_machine(const In2<float>& X, const In2<float>& support, c
 }  // namespace
 
 void bind_kernel_machine(nb::module_& m) {
-  m.def("squared_distances", &squared_distances, nb::arg("A").noconvert(), nb::arg("B").noconvert(),
-        nb::arg("n_threads"));
-  m.def("gaussian_kernel", &gaussian_kernel, nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("gamma"),
-        nb::arg("n_threads"));
-  m.def("gaussian_machine", &gaussian_machine, nb::arg("X").noconvert(), nb::arg("support").noconvert(),
-        nb::arg("dual").noconvert(), nb::arg("bias").noconvert(), nb::arg("gamma"), nb::arg("indptr").noconvert(),
-        nb::arg("labels").noconvert(), nb::arg("n_threads"));
+  m.def("kernel_matrix", &kernel_matrix, nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("metric"),
+        nb::arg("gamma"), nb::arg("n_threads"));
+  m.def("kernel_machine", &kernel_machine, nb::arg("X").noconvert(), nb::arg("support").noconvert(),
+        nb::arg("dual").noconvert(), nb::arg("bias").noconvert(), nb::arg("metric"), nb::arg("gamma"),
+        nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

@@ -33,6 +33,11 @@ class FeatureTransform:
     kind: str = "none"
     weights: np.ndarray | None = None
 
+    @property
+    def scale(self) -> np.ndarray | None:
+        """Factors of dense columns; None for sparse features."""
+        return self.weights if self.kind == "scale" else None
+
     def fit(self, X: np.ndarray | sp.csr_matrix) -> FeatureTransform:
         """Learn the scale from float32 features (n, d), dense or CSR."""
         n = X.shape[0]

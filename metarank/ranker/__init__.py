@@ -9,7 +9,8 @@ from metarank.ranker.auto import AutoRanker
 from metarank.ranker.base import Ranker
 from metarank.ranker.blend import BlendRanker
 from metarank.ranker.boosted import BoostedRanker
-from metarank.ranker.labelwise import LabelwiseRanker
+from metarank.ranker.corrections import LabelCorrections
+from metarank.ranker.ensemble import EnsembleRanker
 from metarank.ranker.listnet import ListNet
 from metarank.ranker.lists import RankingData, cross_fit_scores
 from metarank.ranker.logistic import LogisticRanker
@@ -18,11 +19,11 @@ from metarank.ranker.svmmap import SVMMAP
 
 RANKERS = {
     "auto": AutoRanker,
+    "ensemble": EnsembleRanker,
     "lambdarank": partial(BoostedRanker, objective="lambdarank"),
     "xendcg": partial(BoostedRanker, objective="rank_xendcg"),
     "binary": partial(BoostedRanker, objective="binary"),
     "logistic": LogisticRanker,
-    "labelwise": LabelwiseRanker,
     "listnet": ListNet,
     "ranksvm": RankSVM,
     "svmmap": SVMMAP,
@@ -55,7 +56,8 @@ __all__ = [
     "AutoRanker",
     "BlendRanker",
     "BoostedRanker",
-    "LabelwiseRanker",
+    "EnsembleRanker",
+    "LabelCorrections",
     "ListNet",
     "LogisticRanker",
     "RankSVM",

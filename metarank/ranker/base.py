@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from metarank._threads import resolve_n_jobs
 from metarank.features.table import FeatureTable
-from metarank.ranker.lists import RankingData, as_float32
+from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
 
 Self = TypeVar("Self", bound="Ranker")
 
@@ -109,6 +109,22 @@ class Ranker(BaseEstimator):
         ranker.names_ = list(state["names"])
         ranker._set_fitted(state["fitted"])
         return ranker
+
+    def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
+        """Fit on all lists, and return every training pair's score as from a fit without its fold, float64 (m,).
+
+        What the thresholds learn from: scores of rows a ranker has seen are too good.
+        """
+        settled = self.tuned(data, n_jobs)
+        scores = cross_fit_scores(settled, data, n_jobs)
+        fitted = clone(settled).fit_lists(data, n_jobs)
+        # What was learned comes over; the parameters stay as the user gave them.
+        vars(self).update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
+        return scores
+
+    def summary(self) -> str:
+        """One line for a person."""
+        return str(self.name)
 
     def tuned(self: Self, data: RankingData, n_jobs: int) -> Self:
         """An unfitted copy with the parameters that are chosen by cross-validation settled on these data."""

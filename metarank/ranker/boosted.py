@@ -28,7 +28,7 @@ class BoostedRanker(Ranker):
         equal are left out, and of a list longer than 10,000 pairs the relevant ones and a sample
         of the others by hash are learned from. "binary" is pointwise: the log-odds of relevance
         with 0/1 gains, of ``gain / greatest gain`` (so that the order is by expected gain) with graded ones.
-    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, feature_fraction, max_bin
+    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, feature_fraction, bagging_fraction, max_bin
         As in LightGBM.
     early_stopping : int
         Where positive, a tenth of the lists (by hash) is held out and boosting stops after
@@ -65,6 +65,7 @@ class BoostedRanker(Ranker):
         min_data_in_leaf: int = 20,
         lambda_l2: float = 5.0,
         feature_fraction: float = 0.5,
+        bagging_fraction: float = 1.0,
         max_bin: int = 63,
         early_stopping: int = 0,
     ) -> None:
@@ -75,6 +76,7 @@ class BoostedRanker(Ranker):
         self.min_data_in_leaf = min_data_in_leaf
         self.lambda_l2 = lambda_l2
         self.feature_fraction = feature_fraction
+        self.bagging_fraction = bagging_fraction
         self.max_bin = max_bin
         self.early_stopping = early_stopping
 
@@ -132,6 +134,8 @@ class BoostedRanker(Ranker):
             "min_data_in_leaf": self.min_data_in_leaf,
             "lambda_l2": self.lambda_l2,
             "feature_fraction": self.feature_fraction,
+            "bagging_fraction": self.bagging_fraction,
+            "bagging_freq": int(self.bagging_fraction < 1),
             "max_bin": self.max_bin,
             "seed": data.seed % 2**31,
             "num_threads": n_jobs,

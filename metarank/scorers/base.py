@@ -25,8 +25,12 @@ class LabelScorer(BaseEstimator):
 
     The columns of training rows come from scorers fitted on Views without the
     rows' fold; `metarank.crossfit` sees to that. A scorer that knows those
-    scores in closed form implements `score_held_out` as a shortcut.
+    scores at less cost implements `score_held_out` as a shortcut, one with parameters
+    to be settled once for all folds `choose(view) -> unfitted scorer`.
     """
+
+    # Whether the columns are scores of a classifier, which a label may weigh in its own way.
+    is_classifier = False
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
         """Learn from the rows of the View. Returns self."""

@@ -45,6 +45,8 @@ class BoostedTrees(LabelScorer):
     array([False,  True])
     """
 
+    is_classifier = True
+
     def __init__(
         self,
         *,

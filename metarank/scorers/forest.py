@@ -47,6 +47,8 @@ class ExtraTrees(LabelScorer):
     array([1., 1., 0., 0.], dtype=float32)
     """
 
+    is_classifier = True
+
     def __init__(
         self, *, n_trees: int = 300, min_samples_leaf: int = 2, max_features: float | int | str = "sqrt"
     ) -> None:

@@ -58,6 +58,8 @@ class LinearClassifier(LabelScorer):
     array([ True,  True, False, False])
     """
 
+    is_classifier = True
+
     def __init__(self, *, C: float | str = "auto", tolerance: float = 0.1, max_epochs: int = 100) -> None:
         self.C = C
         self.tolerance = tolerance

@@ -1,0 +1,158 @@
+"""What "auto" means: which sources describe a pair, chosen by size, density and texts.
+
+The choice is logged, so that a person can see what was chosen and why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.scorers.base import LabelScorer
+
+logger = logging.getLogger("metarank")
+
+# Up to here every label is a candidate; the table has n x L rows.
+ALL_LABELS_LIMIT = 1000
+# Kernel machines hold a matrix of n x n and factor it.
+KERNEL_ROWS = 10_000
+SVM_ROWS = 3_000
+EFFORTS = ("low", "medium", "high")
+
+
+def named_scorers() -> dict[str, Any]:
+    """The scorers that can be asked for by name, as constructors."""
+    from metarank.scorers.boosted import BoostedTrees
+    from metarank.scorers.centroid import Centroids
+    from metarank.scorers.forest import ExtraTrees
+    from metarank.scorers.kernel_ridge import KernelRidge
+    from metarank.scorers.kernel_svm import KernelSVM
+    from metarank.scorers.linear import LinearClassifier
+    from metarank.scorers.names import NameScorer
+    from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+    from metarank.scorers.prior import LabelPrior
+
+    return {
+        "neighbors": LabelNeighbors,
+        "votes": NeighborShortlister,
+        "centroids": Centroids,
+        "prior": LabelPrior,
+        "rbf-ridge": partial(KernelRidge, kernel="rbf"),
+        "laplacian-ridge": partial(KernelRidge, kernel="laplacian"),
+        "linear-ridge": partial(KernelRidge, kernel="linear"),
+        "rbf-svm": KernelSVM,
+        "extra-trees": ExtraTrees,
+        "linear-svm": LinearClassifier,
+        "boosted": BoostedTrees,
+        "names": NameScorer,
+    }
+
+
+def choose_features(
+    features: str | Sequence[str | LabelScorer],
+    X: np.ndarray | sp.csr_matrix,
+    n_labels: int,
+    *,
+    label_text: sp.csr_matrix | None,
+    effort: str,
+    k: int | None = None,
+) -> list[LabelScorer]:
+    """The unfitted scorers whose columns describe a pair.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `features` is neither "auto", "yang2012", nor a list of names and scorers.
+    """
+    known = named_scorers()
+    if isinstance(features, str) and features not in ("auto", "yang2012"):
+        features = [features]
+    if features == "yang2012":
+        return [
+            known["neighbors"](k=k or 10, columns="raw"),
+            known["centroids"](),
+        ]
+    if features == "auto":
+        names = _auto_features(X, n_labels, effort=effort)
+        if label_text is not None:
+            names.append("names")
+        logger.info("features: %s", ", ".join(names))
+        return [known[name]() for name in names]
+    if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or len(features) == 0:
+        raise TypeError(f"features must be 'auto', 'yang2012' or a non-empty list, got {features!r}")
+    out = []
+    for item in features:
+        if isinstance(item, str):
+            if item not in known:
+                raise ValueError(f"features must name scorers among {sorted(known)}, got {item!r}")
+            out.append(known[item]())
+        elif hasattr(item, "fit") and hasattr(item, "score"):
+            out.append(item)
+        else:
+            raise TypeError(f"features must hold names and LabelScorers, got {item!r}")
+    return out
+
+
+def _auto_features(X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str) -> list[str]:
+    """Neighbours and centroids always; base classifiers while all labels are ranked and n is moderate.
+
+    On dense features kernel machines and extra trees complement each other; on sparse ones (text)
+    linear models are both the fastest and the best.
+    """
+    names = ["neighbors", "votes", "centroids", "prior"]
+    if effort == "low" or n_labels > ALL_LABELS_LIMIT:
+        return names
+    if sp.issparse(X):
+        names += ["linear-svm"] + (["linear-ridge"] if X.shape[0] <= KERNEL_ROWS else [])
+    else:
+        names += ["extra-trees"]
+        names += ["rbf-ridge", "laplacian-ridge"] if X.shape[0] <= KERNEL_ROWS else ["linear-svm"]
+        names += ["rbf-svm"] if X.shape[0] <= SVM_ROWS else []
+    if effort == "high":
+        names += ["boosted"]
+    return names
+
+
+def choose_shortlister(shortlister: Any, n_labels: int, *, label_text: sp.csr_matrix | None) -> list[LabelScorer]:
+    """The unfitted scorers that propose candidates; an empty list means all labels.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `shortlister` is no known name, scorer, list of them, "auto" or None.
+    """
+    from metarank.scorers.names import NameScorer
+    from metarank.scorers.neighbors import NeighborShortlister
+
+    proposers = {"neighbors": NeighborShortlister, "names": NameScorer}
+    if shortlister is None:
+        return []
+    if isinstance(shortlister, str) and shortlister == "auto":
+        if n_labels <= ALL_LABELS_LIMIT:
+            logger.info("shortlister: none, all %d labels are ranked", n_labels)
+            return []
+        chosen: list[LabelScorer] = [NeighborShortlister()]
+        if label_text is not None:
+            chosen.append(NameScorer())
+        logger.info(
+            "shortlister: %s, since %d labels are more than %d",
+            " and ".join(type(s).__name__ for s in chosen), n_labels, ALL_LABELS_LIMIT,
+        )
+        return chosen
+    items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]
+    out: list[LabelScorer] = []
+    for item in items:
+        if isinstance(item, str):
+            if item not in proposers:
+                raise ValueError(f"shortlister must be among {sorted(proposers)}, 'auto' or None, got {item!r}")
+            out.append(proposers[item]())
+        elif hasattr(item, "fit") and hasattr(item, "shortlist"):
+            out.append(item)
+        else:
+            raise TypeError(f"shortlister must be a name, a scorer with shortlist(), a list of them or None, got {item!r}")
+    return out

@@ -1,0 +1,163 @@
+"""What the commands share: reading input, progress, tables, writing files whole."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
+    from metarank.pipeline import MetaRanker
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Options of whatever reads a data file."""
+    group = parser.add_argument_group("reading")
+    group.add_argument("--text-column", metavar="NAME", help="column of the text in a CSV, TSV, JSONL or Parquet file")
+    group.add_argument("--labels-column", metavar="NAME", help="column of the labels in such a file")
+    group.add_argument("--one-based", action="store_true", help="feature ids of an svmlight file start at 1")
+
+
+def add_jobs_option(parser: argparse.ArgumentParser) -> None:
+    """The one budget of threads."""
+    parser.add_argument("--jobs", type=int, default=None, metavar="N", help="threads (default: all cores)")
+
+
+def read_dataset(path: str, args: argparse.Namespace) -> Dataset:
+    """The data file of a command."""
+    from metarank import data
+
+    if not os.path.exists(path):
+        raise FileNotFoundError(2, "no such file", path)
+    return data.load(
+        path,
+        text_column=args.text_column,
+        labels_column=args.labels_column,
+        zero_based=not args.one_based,
+        n_jobs=getattr(args, "jobs", None),
+    )
+
+
+def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
+    """The model folder of a command, verified."""
+    from metarank.persist import load
+
+    model: MetaRanker = load(path)
+    jobs = getattr(args, "jobs", None)
+    if jobs is not None:
+        from metarank._threads import resolve_n_jobs
+
+        model.n_jobs = resolve_n_jobs(jobs)
+    return model
+
+
+def aligned_labels(dataset: Dataset, model: MetaRanker) -> tuple[sp.csr_matrix, int]:
+    """The data set's relevance in the model's label ids, and how many pairs the model has no label for."""
+    Y, names, known = dataset.Y, dataset.label_names, model.label_names_
+    if names is not None and known is not None and names != known:
+        index = {name: i for i, name in enumerate(known)}
+        target = np.array([index.get(name, -1) for name in names], np.int64)
+    elif Y.shape[1] == model.n_labels_:
+        return Y, 0
+    else:
+        target = np.arange(Y.shape[1])
+        target[target >= model.n_labels_] = -1
+    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    column = target[Y.indices]
+    keep = column >= 0
+    out = sp.csr_matrix((Y.data[keep], (row[keep], column[keep])), shape=(Y.shape[0], model.n_labels_))
+    return out, int((~keep).sum())
+
+
+class ProgressLine:
+    """One line on a terminal, rewritten; plain lines where stderr is redirected."""
+
+    def __init__(self, stream: IO[str] | None = None) -> None:
+        self.stream = stream if stream is not None else sys.stderr
+        self.live = self.stream.isatty()
+        self.started = time.monotonic()
+        self.last = ""
+
+    def __call__(self, stage: str, done: float) -> None:
+        seconds = time.monotonic() - self.started
+        if self.live:
+            filled = round(24 * done)
+            bar = "█" * filled + "░" * (24 - filled)
+            self.stream.write(f"\r\x1b[K{bar} {100 * done:3.0f} %  {stage}  {seconds:.0f} s")
+            if done >= 1:
+                self.stream.write("\r\x1b[K")
+            self.stream.flush()
+        elif stage != self.last:
+            self.stream.write(f"{100 * done:3.0f} %  {stage}  ({seconds:.1f} s)\n")
+            self.stream.flush()
+        self.last = stage
+
+
+@contextmanager
+def showing_progress(quiet: bool = False) -> Iterator[None]:
+    """Show the library's progress reports on stderr."""
+    from metarank._progress import listening
+
+    if quiet:
+        yield
+        return
+    line = ProgressLine()
+    with listening(line):
+        try:
+            yield
+        finally:
+            if line.live:
+                line.stream.write("\r\x1b[K")
+                line.stream.flush()
+
+
+@contextmanager
+def writing(path: str) -> Iterator[IO[str]]:
+    """A text file that appears whole or not at all; "-" is standard output."""
+    if path == "-":
+        yield sys.stdout
+        return
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(21, "--out must name a file, not a folder", path)
+    handle, staging = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as f:
+            yield f
+            f.flush()
+            os.fsync(f.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(staging, 0o666 & ~mask)
+        os.replace(staging, target)
+    except BaseException:
+        if os.path.exists(staging):
+            os.unlink(staging)
+        raise
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A plain table: first column left, the others right."""
+    cells = [[str(c) for c in header]] + [[str(c) for c in row] for row in rows]
+    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
+
+    def line(row: list[str]) -> str:
+        return "  ".join([row[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(row[1:], widths[1:])]).rstrip()
+
+    rule = "  ".join("-" * w for w in widths)
+    return "\n".join([line(cells[0]), rule] + [line(row) for row in cells[1:]])
+
+
+def label_name(model: MetaRanker, label: int) -> str:
+    """A label as a person would name it."""
+    return model.label_names_[label] if model.label_names_ is not None else str(label)

@@ -1,0 +1,68 @@
+"""Measure a model on a labelled file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from metarank.cli._common import (
+    add_jobs_option,
+    add_reading_options,
+    aligned_labels,
+    load_model,
+    read_dataset,
+    table,
+)
+
+HELP = "measure a model on a labelled file"
+
+# The eight of Yang & Gopal, then those of extreme classification.
+FULL_LIST = ["MAP", "RankLoss", "nDCG", "One-error", "Coverage"]
+SETS = ["micro-F1", "macro-F1", "Hamming"]
+TOP = ["P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("model", metavar="DIR")
+    parser.add_argument("test", metavar="TEST")
+    parser.add_argument("--metrics", metavar="NAMES", help="names, commas between, such as P@5,PSP@5,micro-F1")
+    parser.add_argument("--intervals", action="store_true", help="95 %% bootstrap confidence intervals")
+    parser.add_argument("--json", action="store_true", help="one JSON object of fractions in [0, 1]")
+    add_jobs_option(parser)
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    from metarank.evaluation import evaluate_model
+    from metarank.metrics import Metric
+
+    names = [n.strip() for n in args.metrics.split(",") if n.strip()] if args.metrics else None
+    for name in names or []:
+        Metric.parse(name)
+    model = load_model(args.model, args)
+    dataset = read_dataset(args.test, args)
+    Y, unknown = aligned_labels(dataset, model)
+    if unknown:
+        print(f"metarank: {unknown} relevant pairs carry labels this model does not know; left out", file=sys.stderr)
+    if names is None:
+        names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + TOP
+    values = evaluate_model(model, dataset, Y, names, intervals=args.intervals)
+    if args.json:
+        print(json.dumps(values, indent=1))
+        return
+    rows = []
+    for name, value in values.items():
+        interval = []
+        if args.intervals:
+            value, low, high = value
+            interval = [f"{_shown(name, low)} to {_shown(name, high)}"]
+        rows.append([name, _shown(name, value), *interval])
+    print(table(["metric", "value"] + (["95 % interval"] if args.intervals else []), rows))
+
+
+def _shown(name: str, value: float) -> str:
+    """Tables print fractions times 100; Coverage counts labels."""
+    return f"{value:.3f}" if name == "Coverage" else f"{100 * value:.2f}"

@@ -1,0 +1,48 @@
+"""Show why labels stand where they do for one row."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from metarank.cli._common import add_jobs_option, add_reading_options, load_model, read_dataset
+
+HELP = "show why labels stand where they do"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("model", metavar="DIR")
+    parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
+    parser.add_argument("--text", metavar="TEXT", help="a text to explain")
+    parser.add_argument("--row", type=int, default=0, metavar="I", help="row of INPUT, from 0 (default 0)")
+    parser.add_argument("--label", action="append", metavar="LABEL", help="id or name; default: the top labels")
+    parser.add_argument("--top", type=int, default=3, metavar="K", help="labels to explain (default 3)")
+    parser.add_argument("--json", action="store_true", help="a JSON list instead of a page")
+    add_jobs_option(parser)
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    if (args.input is None) == (args.text is None):
+        raise ValueError("give either INPUT or --text")
+    model = load_model(args.model, args)
+    row: Any
+    if args.text is not None:
+        row = [args.text]
+    else:
+        dataset = read_dataset(args.input, args)
+        if not 0 <= args.row < dataset.n_rows:
+            raise ValueError(f"--row must lie in [0, {dataset.n_rows}), got {args.row}")
+        row = dataset.take([args.row])
+    labels: list[Any] = args.label or [int(v) for v in model.rank(row, k=args.top).labels[0] if v >= 0]
+    known = set(model.label_names_ or [])
+    pages = [
+        model.explain(row, int(v) if isinstance(v, str) and v not in known and v.isdigit() else v) for v in labels
+    ]
+    if args.json:
+        print(json.dumps([p.to_dict() for p in pages], indent=1, ensure_ascii=False))
+    else:
+        print("\n\n".join(str(p) for p in pages))

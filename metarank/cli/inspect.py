@@ -1,0 +1,53 @@
+"""Describe a model folder or a data file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from metarank.cli._common import add_reading_options, read_dataset, table
+
+HELP = "describe a model folder or a data file"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("path", metavar="DIR|FILE")
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    if not os.path.exists(args.path):
+        raise FileNotFoundError(2, "no such file or folder", args.path)
+    print(_model_page(args.path) if os.path.isdir(args.path) else _data_page(args))
+
+
+def _model_page(path: str) -> str:
+    from metarank.persist import load, read_manifest
+
+    manifest = read_manifest(path)
+    model: Any = load(path, verify=False)
+    facts = [
+        ["format version", manifest["format_version"]],
+        ["written by", f"metarank {manifest['metarank_version']}"],
+        ["features", f"{model.n_features_in_} ({model.encoder_.layout})"],
+        ["labels", model.n_labels_],
+        ["shortlisters", ", ".join(type(s).__name__ for s in model.shortlisters_) or "none: all labels"],
+        ["scorers", ", ".join(type(s).__name__ for s in model.scorers_)],
+        ["meta-features", len(model.feature_columns_)],
+        ["ranker", model.ranker_.summary()],
+        ["cuts", model.thresholds_.summary()],
+    ]
+    lines = [f"{name:<15} {value}" for name, value in facts]
+    sizes = sorted(((e["bytes"], n) for n, e in manifest["files"].items()), reverse=True)
+    total = sum(b for b, _ in sizes)
+    lines.append(f"{'size':<15} {total / 2**20:.2f} MiB in {len(sizes)} files; the largest:")
+    lines += [f"  {b / 2**20:8.2f} MiB  {n}" for b, n in sizes[:8]]
+    return "\n".join(lines)
+
+
+def _data_page(args: argparse.Namespace) -> str:
+    dataset = read_dataset(args.path, args)
+    return table(["what", "value"], [[k, v] for k, v in dataset.summary().items()])

@@ -1,0 +1,67 @@
+"""Rank the labels of every row of a file, or of texts typed on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from typing import IO, Any
+
+from metarank.cli._common import add_jobs_option, add_reading_options, label_name, load_model, read_dataset, writing
+
+HELP = "rank labels for new rows"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("model", metavar="DIR")
+    parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
+    parser.add_argument("--text", action="append", metavar="TEXT", help="a text to label (may be repeated)")
+    parser.add_argument("--top", type=int, default=10, metavar="K", help="labels a row (default 10)")
+    parser.add_argument("--optimize", metavar="METRIC", help="keep only the labels above the cut learned for METRIC")
+    parser.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument(
+        "--format", choices=("txt", "csv", "jsonl"), help="txt (label:score a row), csv or jsonl; default by --out"
+    )
+    add_jobs_option(parser)
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    if args.top < 1:
+        raise ValueError(f"--top must be positive, got {args.top}")
+    if (args.input is None) == (args.text is None):
+        raise ValueError("give either INPUT or --text")
+    kind = args.format or {"csv": "csv", "jsonl": "jsonl"}.get(args.out.rsplit(".", 1)[-1], "txt")
+    model = load_model(args.model, args)
+    rows: Any = args.text if args.text is not None else read_dataset(args.input, args)
+    ranking = model.rank(rows, k=args.top)
+    kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize)
+    with writing(args.out) as out:
+        writer = csv.writer(out) if kind == "csv" else None
+        if writer is not None:
+            writer.writerow(["row", "rank", "label", "name", "score"])
+        for i in range(len(ranking.labels)):
+            allowed = set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist()) if kept is not None else None
+            pairs = [
+                (int(label), float(score))
+                for label, score in zip(ranking.labels[i], ranking.scores[i])
+                if label >= 0 and (allowed is None or int(label) in allowed)
+            ]
+            _write_row(out, writer, kind, i, pairs, model, args.text is not None)
+
+
+def _write_row(
+    out: IO[str], writer: Any, kind: str, i: int, pairs: list[tuple[int, float]], model: Any, by_name: bool
+) -> None:
+    if writer is not None:
+        for rank, (label, score) in enumerate(pairs, 1):
+            writer.writerow([i, rank, label, label_name(model, label), f"{score:.6g}"])
+    elif kind == "jsonl":
+        labels = [{"label": lab, "name": label_name(model, lab), "score": score} for lab, score in pairs]
+        out.write(json.dumps({"row": i, "labels": labels}, ensure_ascii=False) + "\n")
+    elif by_name:
+        out.writelines(f"{score:8.3f}  {label_name(model, label)}\n" for label, score in pairs)
+    else:
+        out.write(" ".join(f"{label}:{score:.6g}" for label, score in pairs) + "\n")

@@ -1,0 +1,131 @@
+"""`InputEncoder`: whatever the user passes as X becomes the features the scorers see.
+
+It is fitted once and saved with the model, so that a new instance (a row of
+numbers, a data frame, or a text a person typed) goes through the same door as
+the training rows did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._validation import check_features
+from metarank.data.dataset import Dataset
+from metarank.data.vectorizer import TextVectorizer
+from metarank.features.transform import FeatureTransform
+
+Features = np.ndarray | sp.csr_matrix
+
+
+class InputEncoder:
+    """The door of a fitted model: texts or tables in, scaled float32 features out.
+
+    Attributes
+    ----------
+    vectorizer : TextVectorizer or None
+        Set where the model was trained on raw texts.
+    layout : "dense" or "sparse"
+        Path the training features took; new rows take the same.
+    n_features : int
+    transform : FeatureTransform
+    """
+
+    vectorizer: TextVectorizer | None = None
+    layout: str = "dense"
+    n_features: int = 0
+    transform: FeatureTransform
+
+    def fit_encode(self, X: Any) -> Features:
+        """Learn the encoding from training input and return its features."""
+        if texts := texts_of(X):
+            self.vectorizer = TextVectorizer()
+            features: Features = self.vectorizer.fit_transform(texts)
+        else:
+            self.vectorizer = None
+            features = check_features(X.X if isinstance(X, Dataset) else X)
+        self.layout = "sparse" if sp.issparse(features) else "dense"
+        self.n_features = int(features.shape[1])
+        if self.vectorizer is not None:
+            self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
+        else:
+            self.transform = FeatureTransform().fit(features)
+        return self.transform.transform(features)
+
+    def encode(self, X: Any) -> Features:
+        """Features of new rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X has another width than the training features, holds NaN or infinity,
+            or is text where the model was trained on numbers (or the reverse).
+        """
+        texts = texts_of(X)
+        if self.vectorizer is not None:
+            if texts is None:
+                raise TypeError(
+                    "X must be a list of texts or a Dataset with texts, since this model was trained on text; "
+                    f"got {type(X).__name__}"
+                )
+            return self.vectorizer.transform(texts)
+        if isinstance(X, Dataset):
+            if X.X is None:
+                raise TypeError("X must hold numeric features, since this model was trained on numbers; got texts")
+            X = X.X
+        elif texts:
+            raise TypeError("X must hold numeric features, since this model was trained on numbers; got texts")
+        features = check_features(X, n_features=self.n_features, layout=self.layout)
+        return self.transform.transform(features)
+
+    def label_text(
+        self, features: Features, names: list[str] | None, texts: list[str] | None, words: list[str] | None
+    ) -> sp.csr_matrix | None:
+        """The labels' names (and longer texts) as rows of the feature space, CSR (L, d); None where unknown.
+
+        `words` are the names of the features, used where the model was trained on a bag of words.
+        """
+        from metarank.data.vectorizer import smooth_idf
+        from metarank.scorers.names import label_text_matrix
+
+        if names is None or self.layout != "sparse":
+            return None
+        if self.vectorizer is not None:
+            matrix = label_text_matrix(names, texts, vectorizer=self.vectorizer)
+        elif words is not None:
+            df = np.bincount(features.indices, minlength=self.n_features)
+            matrix = label_text_matrix(names, texts, feature_names=words, idf=smooth_idf(df, features.shape[0]))
+        else:
+            return None
+        return matrix if matrix.nnz else None
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs."""
+        return {
+            "vectorizer": self.vectorizer,
+            "layout": self.layout,
+            "n_features": self.n_features,
+            "transform": self.transform,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> InputEncoder:
+        """The inverse of `get_state`."""
+        out = cls()
+        out.vectorizer, out.layout = state["vectorizer"], state["layout"]
+        out.n_features, out.transform = state["n_features"], state["transform"]
+        return out
+
+
+def texts_of(X: Any) -> list[str] | None:
+    """The raw texts in X: a sequence of strings, or a Dataset that has texts and no features."""
+    if isinstance(X, Dataset):
+        return list(X.texts) if X.X is None and X.texts is not None else None
+    if isinstance(X, str):
+        raise TypeError(f"X must be a list of texts, not one text: pass [{X[:40]!r}]")
+    if isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], str):
+        return list(X)
+    return None

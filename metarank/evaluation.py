@@ -1,0 +1,56 @@
+"""A fitted model measured on labelled rows, each set metric with the cut learned for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import scipy.sparse as sp
+
+from metarank import metrics
+
+if TYPE_CHECKING:
+    from metarank.pipeline import MetaRanker
+
+# The cut a set metric is measured with.
+CUT_OF_METRIC = {
+    "micro-F1": "micro-f1",
+    "macro-F1": "macro-f1",
+    "example-F1": "example-f1",
+    "Hamming": "hamming",
+    "subset-accuracy": "subset-accuracy",
+}
+
+
+def evaluate_model(
+    model: MetaRanker, X: Any, Y: sp.csr_matrix, names: Sequence[str], *, intervals: bool = False
+) -> dict[str, Any]:
+    """Values of the named metrics, in the order given.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    X : rows, as in `MetaRanker.rank`
+    Y : CSR (n, L)
+    names : metric names such as "nDCG@5"
+    intervals : bool
+        Give (value, low, high) of a 95 % bootstrap interval instead of the value.
+
+    Returns
+    -------
+    dict of name to float, or to a triple of floats
+    """
+    parsed = [metrics.Metric.parse(name) for name in names]
+    out: dict[str, Any] = {}
+    lists = [m for m in parsed if m.needs != "sets"]
+    measure = metrics.bootstrap if intervals else metrics.evaluate
+    weights = {"inv_propensity": model.inv_propensity_}
+    if lists:
+        whole = any(m.k is None for m in lists)
+        result = model.decision_function(X) if whole else model.rank(X, k=max(m.k for m in lists))
+        out.update(measure(Y, result, [str(m) for m in lists], **weights))
+    for m in parsed:
+        if m.needs == "sets":
+            predicted = model.predict(X, optimize=CUT_OF_METRIC.get(m.name))
+            out.update(measure(Y, predicted, [str(m)], **weights))
+    return {str(m): out[str(m)] for m in parsed}

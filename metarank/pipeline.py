@@ -1,0 +1,560 @@
+"""`MetaRanker`: the only file that knows the order of the stages.
+
+    data -> shortlist -> candidates -> meta-features -> ranker -> thresholds
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from metarank import _core, persist
+from metarank._progress import report
+from metarank._threads import resolve_n_jobs, single_threaded_blas
+from metarank._validation import check_candidates, check_labels
+from metarank.candidates import Candidates
+from metarank.choices import EFFORTS, choose_features, choose_shortlister
+from metarank.crossfit import held_out_columns, held_out_shortlist
+from metarank.data.dataset import Dataset
+from metarank.encoder import Features, InputEncoder
+from metarank.explain import Explanation, explain_pair
+from metarank.features.assemble import assemble
+from metarank.features.table import FeatureTable
+from metarank.propensity import inv_propensity
+from metarank.ranker import Ranker, RankingData, make_ranker
+from metarank.ranking import Ranking
+from metarank.scorers.base import LabelScorer
+from metarank.thresholds import ThresholdLearner
+from metarank.view import TrainingSet, fold_of_rows
+
+logger = logging.getLogger("metarank")
+
+# The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
+MAX_TRAINING_PAIRS = 2_000_000
+# Pairs described at once in prediction: bounds memory, and no result depends on it.
+_CHUNK_PAIRS = 200_000
+
+
+@persist.register
+class MetaRanker(BaseEstimator):
+    """Rank the labels of an instance and decide how many of them to keep.
+
+    Each pair (instance, label) becomes a document described by meta-features
+    (Yang & Gopal 2012); a learning-to-rank model orders the pairs and learned
+    thresholds cut the list. Every meta-feature of a training row comes from a
+    View of the training set without the row's fold.
+
+    Parameters
+    ----------
+    shortlister : "auto", "neighbors", "names", LabelScorer, list of them, or None
+        Who proposes the candidate labels. None ranks all labels; "auto" does so
+        up to 1,000 labels and asks neighbours (and label names) beyond.
+    features : "auto", "yang2012", or list of names and LabelScorers
+        What describes a pair. "yang2012" gives exactly the paper's 3k + 2 columns,
+        k chosen by cross-validation.
+    label_text : "auto", None, or list of str
+        Texts of the labels (L). "auto" takes them, or the label names, from the
+        Dataset, and uses them where the features are words.
+    ranker : "auto", "lambdarank", "xendcg", "binary", "listnet", "ranksvm", "svmmap", "logistic", or a Ranker
+        "auto" chooses one of them or a blend by cross-validation.
+    threshold : "auto" or the name of a family of cuts
+        "auto" chooses the family by cross-validation, for each metric.
+    n_folds : int
+        Folds K >= 2 of the one fold map.
+    n_jobs : int or None
+        Threads for all stages; None and -1 mean all cores the process may use.
+        No result depends on it.
+    random_state : int
+        Seed. Same seed and data give the same bytes.
+    effort : "low", "medium" or "high"
+        "low" leaves out the base classifiers; "high" adds slower ones.
+    shortlist_size : int
+        Candidates a row that each shortlister proposes.
+
+    Attributes
+    ----------
+    n_features_in_, n_labels_ : int
+    label_names_ : list of str or None
+    scorers_ : list of fitted LabelScorers
+    feature_columns_ : list of str
+        Columns of the feature table.
+    ranker_ : fitted Ranker
+    thresholds_ : fitted ThresholdLearner
+    inv_propensity_ : float64 array (L,)
+        Inverse propensities of the training labels.
+
+    Examples
+    --------
+    >>> from metarank import MetaRanker, data
+    >>> train = data.make_multilabel(200, n_features=10, n_labels=4, seed=0)
+    >>> model = MetaRanker(effort="low", n_jobs=1).fit(train)
+    >>> model.rank(train.X[:2], k=3).labels.shape
+    (2, 3)
+    """
+
+    def __init__(
+        self,
+        shortlister: Any = "auto",
+        features: Any = "auto",
+        label_text: Any = "auto",
+        ranker: Any = "auto",
+        threshold: Any = "auto",
+        n_folds: int = 5,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        effort: str = "medium",
+        shortlist_size: int = 100,
+    ) -> None:
+        self.shortlister = shortlister
+        self.features = features
+        self.label_text = label_text
+        self.ranker = ranker
+        self.threshold = threshold
+        self.n_folds = n_folds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.effort = effort
+        self.shortlist_size = shortlist_size
+
+    # --- fit ---------------------------------------------------------------
+
+    def fit(self, X: Any, Y: Any = None, *, sample_weight: Any = None) -> MetaRanker:
+        """Learn from instances and their labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse (n, d), data frame, list of n texts, or Dataset
+        Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of labels
+            Relevance >= 0; relevant means > 0. Left out where X is a Dataset.
+        sample_weight : array (n,), optional
+            Non-negative weight of each row in the ranker.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an input or a parameter does not keep its rule; the message names it.
+        """
+        n_jobs = self._check_parameters()
+        if isinstance(X, Dataset):
+            if Y is not None:
+                raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+            Y_in, names, label_texts, words, row_names = (
+                X.Y, X.label_names, X.label_texts, X.feature_names, _short_names(X.texts))
+        else:
+            if Y is None:
+                raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
+            Y_in, names, label_texts, words, row_names = Y, None, None, None, None
+        with single_threaded_blas():
+            report("reading", 0.0)
+            self.encoder_ = InputEncoder()
+            features = self.encoder_.fit_encode(X)
+            labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
+            weight = _check_weight(sample_weight, features.shape[0])
+            self._fit(features, labels, found_names, label_texts, words, weight, n_jobs)
+            self.row_names_ = row_names if row_names is not None else _short_names(
+                X if self.encoder_.vectorizer is not None else None)
+        report("done", 1.0)
+        return self
+
+    def _check_parameters(self) -> int:
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        for name, low in (("n_folds", 2), ("shortlist_size", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
+            if value < low:
+                raise ValueError(f"{name} must be an integer >= {low}, got {value!r}")
+        if self.effort not in EFFORTS:
+            raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
+        if isinstance(self.ranker, str):
+            make_ranker(self.ranker)
+        return n_jobs
+
+    def _fit(
+        self,
+        X: Features,
+        Y: sp.csr_matrix,
+        names: list[str] | None,
+        label_texts: list[str] | None,
+        words: list[str] | None,
+        weight: np.ndarray | None,
+        n_jobs: int,
+    ) -> None:
+        n, n_labels = Y.shape
+        self.n_features_in_, self.n_labels_ = int(self.encoder_.n_features), int(n_labels)
+        self.label_names_ = names
+        self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
+        if isinstance(self.label_text, (list, tuple)):
+            label_texts = list(self.label_text)
+            if len(label_texts) != n_labels:
+                raise ValueError(f"label_text must hold one text a label ({n_labels}), got {len(label_texts)}")
+            names = names or [""] * n_labels
+        elif self.label_text is None:
+            names, label_texts = None, None
+        elif not (isinstance(self.label_text, str) and self.label_text == "auto"):
+            raise TypeError(f"label_text must be 'auto', None or a list of texts, got {self.label_text!r}")
+        label_text = self.encoder_.label_text(X, names, label_texts, words)
+        data = TrainingSet(
+            X, Y, fold_of_rows(n, self.n_folds, self.random_state), seed=self.random_state,
+            label_names=self.label_names_, label_text=label_text, feature_scale=self.encoder_.transform.scale,
+        )
+        shortlisters = choose_shortlister(self.shortlister, n_labels, label_text=label_text)
+        scorers = self._choose_scorers(data, label_text, n_jobs)
+
+        rows = _sampled_rows(n, n_labels if not shortlisters else self.shortlist_size * len(shortlisters), self.random_state)
+        candidates = self._training_candidates(shortlisters, data, rows, n_jobs)
+        gains = _gains(Y[rows], candidates)
+        columns: dict[str, np.ndarray] = {}
+        classifier_columns: list[str] = []
+        for i, scorer in enumerate(scorers):
+            report(f"describing: {_title(scorer)}", 0.05 + 0.6 * i / len(scorers))
+            added = _add_columns(columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs))
+            classifier_columns += added if getattr(scorer, "is_classifier", False) else []
+        table = assemble(columns, candidates, standardize=self._standardized, n_jobs=n_jobs)
+        self.feature_columns_ = table.names
+
+        report("ranking", 0.65)
+        self.ranker_ = self._new_ranker(classifier_columns)
+        lists = RankingData.checked(
+            table, gains, None if weight is None else weight[rows], data.fold[rows], self.random_state)
+        scores = self.ranker_.fit_out_of_fold(lists, n_jobs)
+        report("thresholds", 0.85)
+        self.thresholds_ = ThresholdLearner(self.threshold).fit(
+            candidates, scores, gains, fold=data.fold[rows], missed=Y[rows].nnz - int((gains > 0).sum()),
+            seed=self.random_state,
+        )
+        report("fitting on all rows", 0.9)
+        view = data.view()
+        self.shortlisters_ = [clone(s).fit(view, n_jobs=n_jobs) for s in shortlisters]
+        self.scorers_ = [clone(s).fit(view, n_jobs=n_jobs) for s in scorers]
+
+    def _choose_scorers(self, data: TrainingSet, label_text: Any, n_jobs: int) -> list[LabelScorer]:
+        k = None
+        if self.features == "yang2012":
+            from metarank.features.choose_k import choose_k
+
+            k = choose_k(data, n_jobs=n_jobs, seed=self.random_state)
+        scorers = choose_features(
+            self.features, data.X, int(data.Y.shape[1]), label_text=label_text, effort=self.effort, k=k)
+        # Free parameters are chosen once, on all rows, and hold in every fold: all columns describe one model.
+        view = data.view()
+        return [s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for s in scorers]
+
+    def _new_ranker(self, classifier_columns: list[str]) -> Ranker:
+        if not isinstance(self.ranker, str):
+            return clone(self.ranker)
+        own = {"label_columns": classifier_columns} if self.ranker in ("auto", "ensemble") else {}
+        return make_ranker(self.ranker, **own)
+
+    @property
+    def _standardized(self) -> bool:
+        return not (isinstance(self.features, str) and self.features == "yang2012")
+
+    def _training_candidates(
+        self, shortlisters: list[LabelScorer], data: TrainingSet, rows: np.ndarray, n_jobs: int
+    ) -> Candidates:
+        if not shortlisters:
+            return Candidates.all_labels(len(rows), self.n_labels_)
+        out: Candidates | None = None
+        for shortlister in shortlisters:
+            report(f"shortlisting: {_title(shortlister)}", 0.02)
+            part = held_out_shortlist(shortlister, data, self.shortlist_size, rows=rows, n_jobs=n_jobs)
+            out = part if out is None else out.union(part)
+        assert out is not None
+        return Candidates(out.indptr, out.labels, out.n_labels)
+
+    # --- prediction ----------------------------------------------------------
+
+    def rank(self, X: Any, k: int = 10, candidates: Any = None) -> Ranking:
+        """The k best labels of each row, best first.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        k : int
+            Labels a row; at most L are given, and rows with fewer candidates are padded with -1.
+        candidates : Candidates, CSR of scores, or list of lists of label ids, optional
+            A shortlist of the user's own to be ranked instead.
+
+        Returns
+        -------
+        Ranking
+            Equal scores are ordered by ascending label id.
+        """
+        check_is_fitted(self, "ranker_")
+        if isinstance(k, bool) or not isinstance(k, Integral):
+            raise TypeError(f"k must be a positive integer, got {k!r}")
+        if k < 1:
+            raise ValueError(f"k must be a positive integer, got {k!r}")
+        features = self.encoder_.encode(X)
+        own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
+        k = min(int(k), self.n_labels_)
+        parts = [
+            Ranking.from_scores(c, k, values=s, label_names=self.label_names_)
+            for c, s in self._scored_chunks(features, own)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return Ranking(
+            np.concatenate([p.labels for p in parts]), np.concatenate([p.scores for p in parts]),
+            self.n_labels_, self.label_names_,
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest."""
+        check_is_fitted(self, "ranker_")
+        return np.concatenate([_dense(c, s) for c, s in self._scored_chunks(self.encoder_.encode(X), None)])
+
+    def predict_proba(self, X: Any) -> np.ndarray | sp.csr_matrix:
+        """Calibrated probabilities of relevance.
+
+        Returns
+        -------
+        float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
+        """
+        check_is_fitted(self, "ranker_")
+        parts = []
+        for c, s in self._scored_chunks(self.encoder_.encode(X), None):
+            p = self.thresholds_.probabilities(c, s)
+            parts.append(p.reshape(c.n_rows, c.n_labels) if c.is_full else c.to_csr(p))
+        return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else sp.vstack(parts, format="csr")
+
+    def predict(self, X: Any, optimize: str | None = None) -> sp.csr_matrix:
+        """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric.
+
+        Parameters
+        ----------
+        X : as in `fit`
+        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming" or "subset-accuracy"
+            Cuts for all of them are learned in `fit`; the choice costs no refit.
+        """
+        check_is_fitted(self, "ranker_")
+        metric = self.thresholds_.check_metric(optimize)
+        parts = []
+        for c, s in self._scored_chunks(self.encoder_.encode(X), None):
+            keep = self.thresholds_.cut(c, s, metric)
+            row = c.row_of_pair[keep]
+            indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
+            parts.append(sp.csr_matrix((np.ones(len(row), np.int8), c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)))
+        return sp.vstack(parts, format="csr")
+
+    def score(self, X: Any, Y: Any = None, sample_weight: Any = None) -> float:
+        """Mean average precision of the ranking (rows without a relevant label left out)."""
+        from metarank import metrics
+
+        if isinstance(X, Dataset) and Y is None:
+            Y = X.Y
+        scores = self.decision_function(X)
+        labels, _, _ = check_labels(Y, n_rows=len(scores), n_labels=self.n_labels_, label_names=self.label_names_)
+        values = metrics.per_row(labels, scores, "MAP")
+        weight = np.ones(len(values)) if sample_weight is None else _check_weight(sample_weight, len(values))
+        counted = ~np.isnan(values)
+        assert weight is not None
+        return float(np.average(values[counted], weights=weight[counted])) if counted.any() else 0.0
+
+    def explain(self, x: Any, label: int | str, *, n_neighbors: int = 3) -> Explanation:
+        """Why `label` stands where it does for one instance.
+
+        Parameters
+        ----------
+        x : one row: (d,) or (1, d) features, a text, or a Dataset of one row
+        label : id or name of the label
+        n_neighbors : int
+            Nearest training points of the label to name.
+
+        Returns
+        -------
+        Explanation
+            Its ``str`` is a page for a person, ``to_dict()`` for a program.
+        """
+        check_is_fitted(self, "ranker_")
+        if isinstance(x, str):
+            x = [x]
+        elif isinstance(x, np.ndarray) and x.ndim == 1:
+            x = x[None, :]
+        features = self.encoder_.encode(x)
+        if features.shape[0] != 1:
+            raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
+        return explain_pair(self, features, self._label_id(label), n_neighbors)
+
+    def _label_id(self, label: int | str) -> int:
+        if isinstance(label, str):
+            if self.label_names_ is None or label not in self.label_names_:
+                raise ValueError(f"label must be the name of a label of this model, got {label!r}")
+            return self.label_names_.index(label)
+        if not 0 <= int(label) < self.n_labels_:
+            raise ValueError(f"label must lie in [0, {self.n_labels_}), got {label!r}")
+        return int(label)
+
+    # --- the stages, for rows already encoded ---------------------------------
+
+    def candidates_of(self, X: Features) -> Candidates:
+        """Candidates of encoded rows: all labels, or the union of what the shortlisters propose."""
+        if not self.shortlisters_:
+            return Candidates.all_labels(X.shape[0], self.n_labels_)
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        out: Candidates | None = None
+        for shortlister in self.shortlisters_:
+            part = shortlister.shortlist(X, self.shortlist_size, n_jobs=n_jobs)
+            out = part if out is None else out.union(part)
+        assert out is not None
+        return Candidates(out.indptr, out.labels, out.n_labels)
+
+    def table_of(self, X: Features, candidates: Candidates) -> FeatureTable:
+        """Meta-features of the candidate pairs of encoded rows."""
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        columns: dict[str, np.ndarray] = {}
+        for scorer in self.scorers_:
+            _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs))
+        return assemble(columns, candidates, standardize=self._standardized, n_jobs=n_jobs)
+
+    def _scored_chunks(self, X: Features, own: Candidates | None) -> list[tuple[Candidates, np.ndarray]]:
+        n = X.shape[0]
+        per_row = self.n_labels_ if not self.shortlisters_ else self.shortlist_size * len(self.shortlisters_)
+        step = max(1, _CHUNK_PAIRS // max(1, per_row))
+        out = []
+        for start in range(0, n, step):
+            rows = slice(start, min(n, start + step))
+            part = X if step >= n else X[rows]
+            c = self.candidates_of(part) if own is None else own.rows(rows)
+            table = self.table_of(part, c)
+            out.append((c, self.ranker_.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
+        return out
+
+    # --- persistence -----------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a folder, whole or not at all; see `metarank.load`."""
+        check_is_fitted(self, "ranker_")
+        persist.save(self, path)
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs."""
+        plain = {}
+        for name, value in self.get_params(deep=False).items():
+            simple = value is None or isinstance(value, (str, int, float))
+            # A scorer given as an object lives on as a fitted one; its place among the parameters is its default.
+            plain[name] = value if simple else "auto"
+        return {
+            "params": plain,
+            "encoder": self.encoder_,
+            "n_labels": self.n_labels_,
+            "label_names": self.label_names_,
+            "row_names": self.row_names_,
+            "inv_propensity": self.inv_propensity_,
+            "feature_columns": self.feature_columns_,
+            "shortlisters": self.shortlisters_,
+            "scorers": self.scorers_,
+            "ranker": self.ranker_.get_state(),
+            "thresholds": self.thresholds_.get_state(),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> MetaRanker:
+        """The inverse of `get_state`."""
+        model = cls(**state["params"])
+        model.encoder_ = state["encoder"]
+        model.n_features_in_ = int(model.encoder_.n_features)
+        model.n_labels_ = int(state["n_labels"])
+        model.label_names_ = state["label_names"]
+        model.row_names_ = state["row_names"]
+        model.inv_propensity_ = state["inv_propensity"]
+        model.feature_columns_ = state["feature_columns"]
+        model.shortlisters_ = state["shortlisters"]
+        model.scorers_ = state["scorers"]
+        model.ranker_ = Ranker.from_state(state["ranker"])
+        model.thresholds_ = ThresholdLearner.from_state(state["thresholds"])
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.two_d_labels = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.positive_only = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _title(scorer: Any) -> str:
+    return type(scorer).__name__
+
+
+def _add_columns(columns: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> list[str]:
+    """Add columns and return their names. Two scorers may both give a `name`; the later becomes `name#2`."""
+    added = []
+    for name, values in new.items():
+        unique, i = name, 2
+        while unique in columns:
+            unique, i = f"{name}#{i}", i + 1
+        columns[unique] = values
+        added.append(unique)
+    return added
+
+
+def _gains(Y: sp.csr_matrix, candidates: Candidates) -> np.ndarray:
+    """Relevance of each candidate pair, float32 (m,)."""
+    width = np.int64(candidates.n_labels)
+    have = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * width + Y.indices
+    want = candidates.row_of_pair * width + candidates.labels
+    gains = np.zeros(candidates.n_pairs, np.float32)
+    if len(have):
+        at = np.minimum(np.searchsorted(have, want), len(have) - 1)
+        hit = have[at] == want
+        gains[hit] = Y.data[at[hit]]
+    return gains
+
+
+def _dense(candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+    scores = scores.astype(np.float32)
+    if candidates.is_full:
+        return scores.reshape(candidates.n_rows, candidates.n_labels)
+    lowest = np.zeros(candidates.n_rows, np.float32)
+    filled = np.diff(candidates.indptr) > 0
+    if filled.any():
+        lowest[filled] = np.minimum.reduceat(scores, candidates.indptr[:-1][filled]) - 1
+    out = np.repeat(lowest[:, None], candidates.n_labels, axis=1)
+    out[candidates.row_of_pair, candidates.labels] = scores
+    return out
+
+
+def _sampled_rows(n: int, per_row: int, seed: int) -> np.ndarray:
+    """Training rows of the ranker: all, or those of smallest hash within the budget of pairs."""
+    budget = max(1, MAX_TRAINING_PAIRS // max(1, per_row))
+    if n <= budget:
+        return np.arange(n)
+    key = _core.fold_of_rows(n, 2**31 - 1, seed + 1)
+    logger.info("the ranker learns from %d of %d rows", budget, n)
+    return np.sort(np.argsort(key, kind="stable")[:budget])
+
+
+def _check_weight(weight: Any, n: int) -> np.ndarray | None:
+    if weight is None:
+        return None
+    w = np.asarray(weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(f"sample_weight must have shape {(n,)}, got {w.shape}")
+    if not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+        raise ValueError("sample_weight must be finite, non-negative and not all zero")
+    return w
+
+
+def _short_names(texts: Sequence[str] | None) -> list[str] | None:
+    """The start of each training text, by which an explanation names its neighbours."""
+    if texts is None:
+        return None
+    return [" ".join(t[:200].split())[:80] for t in texts]

@@ -1,0 +1,171 @@
+"""`LabelCorrections`: how far each label departs from the pooled model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank import _core
+from metarank._threads import single_threaded_blas
+from metarank.features.table import FeatureTable
+from metarank.ranker.lists import RankingData
+
+_STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
+# A label with fewer relevant pairs keeps the pooled model; so do labels beyond the most frequent ones.
+_LEAST_RELEVANT = 5
+_MOST_LABELS = 300
+# Pairs looked at to choose the strength.
+_TUNING_PAIRS = 700_000
+
+
+class LabelCorrections:
+    """A logistic model for each label that starts at the pooled log-odds and is pulled back to them.
+
+    The log-odds of label l are ``a_l s + v_l . z + c_l``, s the pooled score and z some standardised
+    columns, under the penalty ``strength / 2 (|v_l|^2 + (a_l - 1)^2 var(s) + 0.3 c_l^2)``, which is not
+    divided by the number of pairs: the more pairs a label has, the freer it is.
+
+    Parameters
+    ----------
+    columns : list of str
+        Columns that a label may weigh in its own way.
+    """
+
+    strength_: float
+    ids_: np.ndarray  # positions of the columns in the table
+    mean_: np.ndarray
+    scale_: np.ndarray
+    weights_: np.ndarray  # (L, number of columns + 2): columns, pooled score, intercept
+
+    def __init__(self, columns: list[str]) -> None:
+        self.columns = columns
+
+    def fit_out_of_fold(self, data: RankingData, pooled: np.ndarray) -> np.ndarray:
+        """Learn from held-out pooled scores (m,); return every pair's held-out corrected score."""
+        names = data.table.names
+        self.ids_ = np.array([names.index(c) for c in self.columns if c in names], np.int64)
+        design = np.column_stack([data.table.values[:, self.ids_].astype(np.float64), pooled, np.ones(len(pooled))])
+        self.mean_, self.scale_ = design.mean(axis=0), design.std(axis=0)
+        # The pooled score keeps its place and scale, so that a weight of 1 means no correction.
+        self.mean_[-2:], self.scale_[-2:] = 0.0, 1.0
+        self.scale_[self.scale_ == 0] = 1.0
+        design = (design - self.mean_) / self.scale_
+        target = data.gains / max(float(data.gains.max(initial=0.0)), 1e-30)
+        spread = float(pooled.std()) or 1.0
+
+        candidates = data.table.candidates
+        by_label = np.argsort(candidates.labels, kind="stable")
+        starts = np.searchsorted(candidates.labels[by_label], np.arange(candidates.n_labels + 1))
+        pair_fold = np.repeat(data.fold, data.sizes)
+        pair_weight = np.repeat(data.weight / data.weight.mean(), data.sizes)
+        relevant = np.bincount(candidates.labels, weights=data.gains > 0, minlength=candidates.n_labels)
+        frequent = np.argsort(-relevant, kind="stable")[:_MOST_LABELS]
+        labels = np.sort(frequent[relevant[frequent] >= _LEAST_RELEVANT])
+        folds = np.unique(data.fold)
+
+        held_out = np.tile(pooled, (len(_STRENGTHS), 1))
+        self.weights_ = np.zeros((candidates.n_labels, design.shape[1]))
+        self.weights_[:, -2] = 1.0
+        with single_threaded_blas():
+            looked_at = 0
+            losses = np.zeros(len(_STRENGTHS))
+            for label in labels[np.argsort(-relevant[labels], kind="stable")]:
+                pairs = by_label[starts[label] : starts[label + 1]]
+                if looked_at > _TUNING_PAIRS:
+                    break
+                looked_at += len(pairs)
+                for f in folds:
+                    out = pair_fold[pairs] == f
+                    train, test = pairs[~out], pairs[out]
+                    if not len(train) or not len(test):
+                        continue
+                    w = None
+                    # The strongest penalty first: each solution is where the next one starts.
+                    for k in reversed(range(len(_STRENGTHS))):
+                        w = _solve(design[train], target[train], pair_weight[train], _STRENGTHS[k], spread, w)
+                        z = design[test] @ w
+                        losses[k] += float(pair_weight[test] @ (np.logaddexp(0.0, z) - target[test] * z))
+            best = int(np.argmin(losses)) if len(labels) else len(_STRENGTHS) - 1
+            self.strength_ = _STRENGTHS[best]
+            scores = held_out[best]
+            for label in labels:
+                pairs = by_label[starts[label] : starts[label + 1]]
+                whole = _solve(design[pairs], target[pairs], pair_weight[pairs], self.strength_, spread, None)
+                self.weights_[label] = whole
+                for f in folds:
+                    out = pair_fold[pairs] == f
+                    train, test = pairs[~out], pairs[out]
+                    if len(train) and len(test):
+                        w = _solve(design[train], target[train], pair_weight[train], self.strength_, spread, whole)
+                        scores[test] = design[test] @ w
+        return scores
+
+    def score(self, table: FeatureTable, pooled: np.ndarray, n_jobs: int = 1) -> np.ndarray:
+        """Corrected log-odds, float64 (m,), of pairs with pooled log-odds."""
+        own = np.ascontiguousarray(table.values[:, self.ids_])
+        weights = np.ascontiguousarray(self.weights_[:, :-2] / self.scale_[:-2])
+        bias = np.ascontiguousarray(self.weights_[:, -1])
+        terms = _core.label_linear_scores(own, table.labels, self.mean_[:-2].copy(), weights, bias, n_jobs)
+        total: np.ndarray = pooled * self.weights_[table.labels, -2] + terms
+        return total
+
+    def contributions(self, table: FeatureTable, pooled: np.ndarray) -> np.ndarray:
+        """Shares (m, F + 1) of the columns in the corrected log-odds, given their shares in the pooled."""
+        w = self.weights_[table.labels]
+        out = pooled * w[:, -2:-1]
+        out[:, -1] += w[:, -1]
+        for j, column in enumerate(self.ids_):
+            out[:, column] += (table.values[:, column] - self.mean_[j]) / self.scale_[j] * w[:, j]
+        return out
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs."""
+        return {
+            "columns": list(self.columns), "strength": self.strength_, "ids": self.ids_,
+            "mean": self.mean_, "scale": self.scale_, "weights": self.weights_,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LabelCorrections:
+        """The inverse of `get_state`."""
+        out = cls(list(state["columns"]))
+        out.strength_, out.ids_, out.mean_ = state["strength"], state["ids"], state["mean"]
+        out.scale_, out.weights_ = state["scale"], state["weights"]
+        return out
+
+
+def _solve(
+    A: np.ndarray, y: np.ndarray, weight: np.ndarray, strength: float, spread: float, start: np.ndarray | None
+) -> np.ndarray:
+    """Newton's method on the penalised logistic loss, with steps halved until the loss falls."""
+    prior = np.zeros(A.shape[1])
+    prior[-2] = 1.0
+    penalty = np.full(A.shape[1], strength)
+    penalty[-2] *= spread**2
+    penalty[-1] *= 0.3
+    w = prior.copy() if start is None else start.copy()
+
+    def loss_of(w: np.ndarray) -> tuple[float, np.ndarray]:
+        z = A @ w
+        d = w - prior
+        return float(weight @ (np.logaddexp(0.0, z) - y * z)) + 0.5 * float(penalty @ (d * d)), z
+
+    loss, z = loss_of(w)
+    for _ in range(30):
+        p = 1.0 / (1.0 + np.exp(-np.clip(z, -35, 35)))
+        gradient = A.T @ (weight * (p - y)) + penalty * (w - prior)
+        hessian = (A * (weight * p * (1 - p))[:, None]).T @ A + np.diag(penalty)
+        step = np.linalg.solve(hessian, gradient)
+        size = 1.0
+        while size > 1e-4:
+            trial, z_trial = loss_of(w - size * step)
+            if trial <= loss:
+                break
+            size /= 2
+        else:
+            return w
+        w, z, gained, loss = w - size * step, z_trial, loss - trial, trial
+        if gained <= 1e-9 * (1 + abs(loss)):
+            return w
+    return w

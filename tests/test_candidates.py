@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metarank.candidates import Candidates
+
+
+def random_candidates(rng, n, n_labels, name="score"):
+    mask = rng.random((n, n_labels)) < 0.4
+    scores = sp.csr_matrix(mask * rng.integers(1, 5, (n, n_labels)).astype(np.float32))
+    return Candidates.from_csr(scores, name)
+
+
+def as_dicts(c, name="score"):
+    return [
+        dict(zip(c.labels[a:b].tolist(), c.scores[name][a:b].tolist()))
+        for a, b in zip(c.indptr[:-1], c.indptr[1:])
+    ]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 7), st.integers(1, 9))
+@settings(max_examples=60, deadline=None)
+def test_top_keeps_the_best_with_ties_to_the_smaller_id(seed, n, n_labels, k):
+    c = random_candidates(np.random.default_rng(seed), n, n_labels)
+    for before, after in zip(as_dicts(c), as_dicts(c.top(k))):
+        best = sorted(before, key=lambda lab: (-before[lab], lab))[:k]
+        assert sorted(best) == list(after)
+        assert all(after[lab] == before[lab] for lab in best)
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=60, deadline=None)
+def test_union_holds_every_pair_once_and_fills_missing_scores_with_the_row_minimum(seed):
+    rng = np.random.default_rng(seed)
+    a, b = random_candidates(rng, 5, 6, "a"), random_candidates(rng, 5, 6, "b")
+    u = a.union(b)
+    for da, db, ua, ub in zip(as_dicts(a, "a"), as_dicts(b, "b"), as_dicts(u, "a"), as_dicts(u, "b")):
+        assert list(ua) == sorted(set(da) | set(db))
+        assert ua == {lab: da.get(lab, min(da.values(), default=0.0)) for lab in ua}
+        assert ub == {lab: db.get(lab, min(db.values(), default=0.0)) for lab in ub}
+
+
+def test_recall_is_the_share_of_relevant_pairs_proposed():
+    c = Candidates(np.array([0, 2, 3]), np.array([0, 2, 1]), 3)
+    Y = sp.csr_matrix(np.array([[1, 1, 0], [0, 2, 1]]))
+    assert c.recall(Y) == pytest.approx(2 / 4)
+    assert c.recall(sp.csr_matrix((2, 3))) == 1.0
+
+
+def test_rows_selects_and_reorders():
+    c = random_candidates(np.random.default_rng(0), 6, 5)
+    assert as_dicts(c.rows([4, 0, 4])) == [as_dicts(c)[i] for i in (4, 0, 4)]
+    assert as_dicts(c.rows(slice(2, 4))) == as_dicts(c)[2:4]
+
+
+@pytest.mark.parametrize(
+    ("indptr", "labels", "message"),
+    [
+        ([0, 2], [1, 1], "ascending and distinct"),
+        ([0, 2], [2, 1], "ascending and distinct"),
+        ([0, 1], [3], r"in \[0, 3\), got 3 to 3"),
+        ([0, 1], [-1], r"in \[0, 3\)"),
+        ([0, 2, 1, 2], [0, 1], "must not decrease"),
+        ([0, 1], [0, 1], "end at the number of pairs"),
+        ([1, 2], [0, 1], "start at 0"),
+        ([], [], "start at 0"),
+    ],
+)
+def test_malformed_candidates_are_refused(indptr, labels, message):
+    with pytest.raises(ValueError, match=message):
+        Candidates(np.array(indptr, np.int64), np.array(labels, np.int32), 3)
+
+
+def test_a_row_boundary_may_step_down():
+    c = Candidates(np.array([0, 0, 2, 3, 3]), np.array([1, 2, 0]), 3)
+    assert c.row_of_pair.tolist() == [1, 1, 2]
