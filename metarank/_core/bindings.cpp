@@ -42,4 +42,5 @@ NB_MODULE(_core, m) {
   metarank::bind_neighbor_votes(m);
   metarank::bind_centroid(m);
   metarank::bind_standardize(m);
+  metarank::bind_cuts(m);
 }

@@ -87,5 +87,6 @@ void bind_label_neighbors(nb::module_& m);
 void bind_neighbor_votes(nb::module_& m);
 void bind_centroid(nb::module_& m);
 void bind_standardize(nb::module_& m);
+void bind_cuts(nb::module_& m);
 
 }  // namespace metarank

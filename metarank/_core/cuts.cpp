@@ -1,0 +1,246 @@
+// What cutting a ranked list needs: ranks, the shape of the list around each
+// pair, calibration by a logistic model with label terms, and the expected F1
+// of every cut. Every sum runs over one list, or over all pairs, in their order.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+
+#include "bindings.h"
+#include "lists.h"
+#include "simd.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr std::int64_t kContext = 9;
+// Distances within a list say no more beyond these.
+constexpr double kFarGap = 5.0, kFarScore = 8.0;
+// Relevant labels beyond those looked at one by one: the most that are counted, and the most expected.
+constexpr std::int64_t kUnseen = 32;
+constexpr double kMaxUnseen = 12.0;
+
+// Positions of a list from the best score to the worst; ties go to the earlier pair.
+void order_of_list(const double* s, std::int64_t n, std::vector<std::int64_t>& order) {
+  order.resize(static_cast<std::size_t>(n));
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::sort(order.begin(), order.end(),
+            [s](std::int64_t a, std::int64_t b) { return s[a] != s[b] ? s[a] > s[b] : a < b; });
+}
+
+double logistic(double z) { return z >= 0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z)); }
+
+Array1<std::int32_t> list_ranks(In1<double> scores, In1<std::int64_t> indptr) {
+  const std::int64_t n = require_lists(indptr, scores.shape(0));
+  require_finite(scores, "scores");
+  std::vector<std::int32_t> out(scores.shape(0));
+  {
+    nb::gil_scoped_release release;
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
+      order_of_list(scores.data() + first, size, order);
+      for (std::int64_t r = 0; r < size; ++r)
+        out[static_cast<std::size_t>(first + order[static_cast<std::size_t>(r)])] = static_cast<std::int32_t>(r);
+    }
+  }
+  return to_numpy(std::move(out));
+}
+
+// Columns: 1, s, expected number of the other relevant labels, log(1 + rank), is best, best other score,
+// lead over it, gap to the next better pair, gap to the next worse pair.
+Array2<double> list_context(In1<double> scores, In1<std::int64_t> indptr) {
+  const std::int64_t n = require_lists(indptr, scores.shape(0));
+  require_finite(scores, "scores");
+  std::vector<double> out(scores.shape(0) * kContext);
+  {
+    nb::gil_scoped_release release;
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
+      const double* s = scores.data() + first;
+      order_of_list(s, size, order);
+      double expected = 0;
+      for (std::int64_t j = 0; j < size; ++j) expected += logistic(s[j]);
+      for (std::int64_t r = 0; r < size; ++r) {
+        const std::int64_t j = order[static_cast<std::size_t>(r)];
+        const double other = s[order[static_cast<std::size_t>(r == 0 && size > 1 ? 1 : 0)]];
+        const double best_other = std::clamp(other, -kFarScore, kFarScore);
+        double* x = out.data() + (first + j) * kContext;
+        x[0] = 1.0;
+        x[1] = s[j];
+        x[2] = expected - logistic(s[j]);
+        x[3] = std::log1p(static_cast<double>(r));
+        x[4] = r == 0;
+        x[5] = best_other;
+        x[6] = s[j] - best_other;
+        x[7] = r == 0 ? 0.0 : std::min(kFarGap, s[order[static_cast<std::size_t>(r - 1)]] - s[j]);
+        x[8] = r + 1 == size ? 0.0 : std::min(kFarGap, s[j] - s[order[static_cast<std::size_t>(r + 1)]]);
+      }
+    }
+  }
+  return to_numpy(std::move(out), scores.shape(0), static_cast<std::size_t>(kContext));
+}
+
+// sum_j x_j (shared_j + label_j [j < q])
+inline __attribute__((always_inline)) double label_score(const double* x, const double* shared, std::int64_t p,
+                                                         const double* label, std::int64_t q) {
+  double s = 0;
+  for (std::int64_t j = 0; j < q; ++j) s += x[j] * (shared[j] + label[j]);
+  for (std::int64_t j = q; j < p; ++j) s += x[j] * shared[j];
+  return s;
+}
+
+void require_label_model(const In2<double>& X, const In1<std::int32_t>& index, const In1<double>& shared,
+                         const In2<double>& by_label) {
+  require(shared.shape(0) == X.shape(1), "shared must have one entry a column of X");
+  require(by_label.shape(1) <= X.shape(1), "by_label must not have more columns than X");
+  require(index.shape(0) == X.shape(0), "index must have one entry a row of X");
+  const auto k = static_cast<std::int64_t>(by_label.shape(0));
+  for (std::size_t i = 0; i < index.shape(0); ++i)
+    require(index(i) >= 0 && index(i) < k, "index must lie in [0, rows of by_label)");
+}
+
+Array1<double> label_logistic_scores(In2<double> X, In1<std::int32_t> index, In1<double> shared,
+                                     In2<double> by_label) {
+  require_label_model(X, index, shared, by_label);
+  const auto m = static_cast<std::int64_t>(X.shape(0)), p = static_cast<std::int64_t>(X.shape(1)),
+             q = static_cast<std::int64_t>(by_label.shape(1));
+  std::vector<double> out(X.shape(0));
+  {
+    nb::gil_scoped_release release;
+    for (std::int64_t i = 0; i < m; ++i)
+      out[static_cast<std::size_t>(i)] =
+          label_score(X.data() + i * p, shared.data(), p, by_label.data() + index.data()[i] * q, q);
+  }
+  return to_numpy(std::move(out));
+}
+
+// One pair's share of the gradient and of the Hessian.
+METARANK_DISPATCH void add_newton_terms(const double* x, double d, double w, std::int64_t p, std::int64_t q,
+                                        double* gradient, double* hessian, double* label_gradient,
+                                        double* label_hessian) {
+  for (std::int64_t a = 0; a < p; ++a) {
+    gradient[a] += d * x[a];
+    const double wx = w * x[a];
+    double* row = hessian + a * p;
+    for (std::int64_t b = 0; b < p; ++b) row[b] += wx * x[b];
+  }
+  for (std::int64_t a = 0; a < q; ++a) {
+    label_gradient[a] += d * x[a];
+    const double wx = w * x[a];
+    for (std::int64_t b = 0; b < p; ++b) label_hessian[a * p + b] += wx * x[b];
+  }
+}
+
+// Log loss of the logistic model with label terms, its gradient, and the blocks of its Hessian that are not zero.
+std::tuple<double, Array1<double>, Array2<double>, Array2<double>, Array2<double>> label_logistic_terms(
+    In2<double> X, In1<std::int32_t> index, In1<double> target, In1<double> weight, In1<double> shared,
+    In2<double> by_label) {
+  require_label_model(X, index, shared, by_label);
+  require(target.shape(0) == X.shape(0), "target must have one entry a row of X");
+  require(weight.shape(0) == X.shape(0), "weight must have one entry a row of X");
+  const auto m = static_cast<std::int64_t>(X.shape(0)), p = static_cast<std::int64_t>(X.shape(1)),
+             q = static_cast<std::int64_t>(by_label.shape(1));
+  const std::size_t k = by_label.shape(0), up = X.shape(1), uq = by_label.shape(1);
+  std::vector<double> gradient(up), hessian(up * up), label_gradient(k * uq), label_hessian(k * uq * up);
+  double loss = 0;
+  {
+    nb::gil_scoped_release release;
+    for (std::int64_t i = 0; i < m; ++i) {
+      const double w = weight.data()[i];
+      if (w == 0) continue;
+      const std::int64_t l = index.data()[i];
+      const double* x = X.data() + i * p;
+      const double z = label_score(x, shared.data(), p, by_label.data() + l * q, q), y = target.data()[i];
+      const double e = std::exp(-std::fabs(z)), P = z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
+      loss += w * (std::max(z, 0.0) + std::log1p(e) - y * z);
+      add_newton_terms(x, w * (P - y), w * std::max(P * (1.0 - P), 1e-9), p, q, gradient.data(), hessian.data(),
+                       label_gradient.data() + l * q, label_hessian.data() + l * q * p);
+    }
+  }
+  return {loss, to_numpy(std::move(gradient)), to_numpy(std::move(hessian), up, up),
+          to_numpy(std::move(label_gradient), k, uq), to_numpy(std::move(label_hessian), k, uq * up)};
+}
+
+// How many of the best labels of one list have the greatest expected F1, the labels being independent:
+//   E F1(k) = sum_{a, b} 2 a / (k + a + b) Pr(a of the k best) Pr(b of the rest),   E F1(0) = Pr(none).
+// `rest` counts the labels beyond the first `size`, as a Poisson variable of mean `unseen`.
+std::int64_t best_size(const double* p, std::int64_t size, double unseen, bool allow_empty,
+                       std::vector<double>& after, std::vector<double>& before) {
+  const std::int64_t width = size + 1 + (unseen > 0 ? kUnseen : 0);
+  after.assign(static_cast<std::size_t>((size + 1) * width), 0.0);  // after[j]: number of relevant among j, j+1, ...
+  double* tail = after.data() + size * width;
+  double term = std::exp(-unseen);
+  for (std::int64_t b = 0; b < (unseen > 0 ? kUnseen : 1); ++b) {
+    tail[b] = term;
+    term *= unseen / static_cast<double>(b + 1);
+  }
+  for (std::int64_t j = size - 1; j >= 0; --j) {
+    const double* next = after.data() + (j + 1) * width;
+    double* here = after.data() + j * width;
+    here[0] = next[0] * (1 - p[j]);
+    for (std::int64_t b = 1; b < width; ++b) here[b] = next[b] * (1 - p[j]) + next[b - 1] * p[j];
+  }
+  before.assign(static_cast<std::size_t>(size + 1), 0.0);
+  before[0] = 1.0;
+  std::int64_t best = 0;
+  double best_value = allow_empty ? after[0] : -1.0;
+  for (std::int64_t k = 1; k <= size; ++k) {
+    for (std::int64_t a = k; a >= 0; --a)
+      before[static_cast<std::size_t>(a)] = before[static_cast<std::size_t>(a)] * (1 - p[k - 1]) +
+                                            (a > 0 ? before[static_cast<std::size_t>(a - 1)] * p[k - 1] : 0.0);
+    const double* rest = after.data() + k * width;
+    double value = 0;
+    for (std::int64_t a = 1; a <= k; ++a) {
+      double sum = 0;
+      for (std::int64_t b = 0; b < width - k; ++b) sum += rest[b] / static_cast<double>(k + a + b);
+      value += 2.0 * static_cast<double>(a) * before[static_cast<std::size_t>(a)] * sum;
+    }
+    if (value > best_value) {
+      best_value = value;
+      best = k;
+    }
+  }
+  return best;
+}
+
+Array1<std::int64_t> expected_f1_sizes(In1<double> probabilities, In1<std::int64_t> indptr, double unseen,
+                                       std::int64_t max_size, bool allow_empty) {
+  const std::int64_t n = require_lists(indptr, probabilities.shape(0));
+  for (std::size_t i = 0; i < probabilities.shape(0); ++i)
+    require(probabilities(i) >= 0 && probabilities(i) <= 1, "probabilities must lie in [0, 1]");
+  require(unseen >= 0, "unseen must be non-negative");
+  require(max_size >= 1, "max_size must be positive");
+  std::vector<std::int64_t> out(static_cast<std::size_t>(n));
+  {
+    nb::gil_scoped_release release;
+    std::vector<double> p, after, before;
+    for (std::int64_t i = 0; i < n; ++i) {
+      p.assign(probabilities.data() + indptr(i), probabilities.data() + indptr(i + 1));
+      std::sort(p.begin(), p.end(), std::greater<double>());
+      const std::int64_t size = std::min(max_size, static_cast<std::int64_t>(p.size()));
+      double rest = unseen;
+      for (std::size_t j = static_cast<std::size_t>(size); j < p.size(); ++j) rest += p[j];
+      out[static_cast<std::size_t>(i)] = best_size(p.data(), size, std::min(rest, kMaxUnseen), allow_empty, after, before);
+    }
+  }
+  return to_numpy(std::move(out));
+}
+
+}  // namespace
+
+void bind_cuts(nb::module_& m) {
+  m.def("list_ranks", &list_ranks, nb::arg("scores").noconvert(), nb::arg("indptr").noconvert());
+  m.def("list_context", &list_context, nb::arg("scores").noconvert(), nb::arg("indptr").noconvert());
+  m.def("label_logistic_scores", &label_logistic_scores, nb::arg("X").noconvert(), nb::arg("index").noconvert(),
+        nb::arg("shared").noconvert(), nb::arg("by_label").noconvert());
+  m.def("label_logistic_terms", &label_logistic_terms, nb::arg("X").noconvert(), nb::arg("index").noconvert(),
+        nb::arg("target").noconvert(), nb::arg("weight").noconvert(), nb::arg("shared").noconvert(),
+        nb::arg("by_label").noconvert());
+  m.def("expected_f1_sizes", &expected_f1_sizes, nb::arg("probabilities").noconvert(),
+        nb::arg("indptr").noconvert(), nb::arg("unseen"), nb::arg("max_size"), nb::arg("allow_empty"));
+}
+
+}  // namespace metarank

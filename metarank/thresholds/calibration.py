@@ -1,0 +1,267 @@
+"""From ranker scores to log-odds: several calibrators, and the mean of those with the least log loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.thresholds.cross_label import CrossLabel
+from metarank.thresholds.lists import LabelIndex
+from metarank.thresholds.logistic import fit_label_logistic
+
+# Log-odds beyond say nothing more, and could overflow.
+_CLIP = 15.0
+# Terms between labels cost L² numbers and need rows to pay for them.
+_CROSS_LABELS = 50
+_CROSS_PAIRS = 200_000
+_MEMBERS = 3
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a calibrator may use.
+
+    The first `columns` of `list_context` (2: only 1 and s), terms of each label for the first
+    `label_columns` of them, and perhaps terms between labels.
+    """
+
+    columns: int
+    label_columns: int
+    label_ridge: float
+    cross_ridge: float | None = None
+
+
+FORMS = {
+    "pooled": Form(2, 0, 0.0),
+    "label slopes, ridge 1": Form(2, 2, 1.0),
+    "label offsets, ridge 10": Form(2, 1, 10.0),
+    "label offsets, ridge 1": Form(2, 1, 1.0),
+    "label slopes, ridge 3": Form(2, 2, 3.0),
+    "context, label offsets": Form(9, 1, 3.0),
+    "context, label slopes": Form(9, 2, 3.0),
+    "label slopes, cross-label 30": Form(2, 2, 3.0, 30.0),
+    "context, cross-label 100": Form(9, 2, 3.0, 100.0),
+    "context, cross-label 30": Form(9, 2, 3.0, 30.0),
+}
+
+
+class Platt:
+    """``logit P = a s + b`` for all pairs: puts the scores of any ranker on the scale of log-odds."""
+
+    slope: float
+    offset: float
+
+    def fit(self, scores: np.ndarray, target: np.ndarray) -> Platt:
+        """Learn a and b by Platt scaling (log loss)."""
+        mean, scale = float(scores.mean()), float(scores.std())
+        scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
+        X = np.column_stack([np.ones(len(scores)), (scores - mean) / scale])
+        rate = (target.sum() + 0.5) / (len(target) + 1.0)
+        (b, a), _ = fit_label_logistic(
+            X, np.zeros(len(X), np.int32), target, np.ones(len(X)),
+            np.array([np.log(rate / (1 - rate)), 0.0]), np.zeros((1, 0)), label_ridge=0.0,
+        )
+        self.slope, self.offset = float(a / scale), float(b - a * mean / scale)
+        return self
+
+    def logits(self, scores: np.ndarray) -> np.ndarray:
+        """float64 (m,), held within [-15, 15]."""
+        return np.clip(self.slope * scores + self.offset, -_CLIP, _CLIP)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelLogistic:
+    """A fitted form: coefficients of the columns, by label for the first of them, and between labels."""
+
+    form: Form
+    shared: np.ndarray
+    by_label: np.ndarray
+    cross: CrossLabel | None = None
+
+    def logits(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """float64 (m,) from the standardised columns, without the terms between labels."""
+        return _core.label_logistic_scores(_columns(X, self.form), index, self.shared, self.by_label)
+
+
+class Calibrator:
+    """Mean log-odds of the three calibrators with the least cross-fitted log loss.
+
+    The scores are brought to the scale of log-odds by one Platt scaling; then `FORMS` are fitted
+    by `fit_label_logistic`, each starting at logit = score, and judged on rows that they have not
+    seen. The folds of this judgement must not be those that made the out-of-fold scores: with the
+    same folds the flexible forms look worse than they are.
+
+    Attributes
+    ----------
+    losses_ : dict of str to float
+        Cross-fitted log loss of each form, per row.
+    members_ : dict of str to LabelLogistic
+        The chosen forms, fitted on all rows.
+    cross_fitted_ : float64 array (m,)
+        Log-odds of the training pairs from fits without their row's fold.
+    """
+
+    losses_: dict[str, float]
+    members_: dict[str, LabelLogistic]
+    cross_fitted_: np.ndarray
+
+    def fit(
+        self, candidates: Candidates, scores: np.ndarray, relevant: np.ndarray, fold: np.ndarray
+    ) -> Calibrator:
+        """Learn from out-of-fold scores (m,), relevance (m,) and a fold for each row (n,)."""
+        target = relevant.astype(np.float64)
+        self.platt_ = Platt().fit(scores, target)
+        s = self.platt_.logits(scores)
+        self.index_ = LabelIndex(np.unique(candidates.labels))
+        X = _core.list_context(s, candidates.indptr)
+        mean, scale = X.mean(axis=0), X.std(axis=0)
+        scale[scale < 1e-9] = 1.0
+        mean[0], scale[0] = 0.0, 1.0
+        self.mean_, self.scale_ = mean, scale
+        X = (X - mean) / scale
+        data = _Training(candidates, X, s, self.index_.of(candidates.labels), target, fold, len(self.index_))
+
+        start = np.zeros(X.shape[1])
+        start[:2] = mean[1], scale[1]
+        fits: dict[Form, _CrossFit] = {}
+        held_out: dict[str, np.ndarray] = {}
+        models: dict[str, LabelLogistic] = {}
+        for name, form in FORMS.items():
+            plain = Form(form.columns, form.label_columns, form.label_ridge)
+            if plain not in fits:
+                fits[plain] = data.cross_fit(plain, start)
+            if form.cross_ridge is None:
+                models[name], held_out[name] = fits[plain].model, fits[plain].held_out
+            elif data.allows_cross_labels:
+                models[name], held_out[name] = data.cross_fit_between_labels(form, fits[plain])
+        n = max(1, candidates.n_rows)
+        self.losses_ = {
+            name: float((np.logaddexp(0, z) - target * z).sum() / n) for name, z in held_out.items()
+        }
+        chosen = sorted(self.losses_, key=self.losses_.__getitem__)[:_MEMBERS]
+        self.members_ = {name: models[name] for name in chosen}
+        self.cross_fitted_ = np.mean([held_out[name] for name in chosen], axis=0)
+        return self
+
+    def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+        """Calibrated log-odds, float64 (m,); those of a row depend on the scores of that row only."""
+        s = self.platt_.logits(scores)
+        X = (_core.list_context(s, candidates.indptr) - self.mean_) / self.scale_
+        index = self.index_.of(candidates.labels)
+        total = np.zeros(len(s))
+        for model in self.members_.values():
+            total += model.logits(X, index)
+            if model.cross is not None:
+                total += model.cross.logits(candidates, s)
+        return total / len(self.members_)
+
+    def get_state(self) -> dict[str, Any]:
+        return {
+            "platt": [self.platt_.slope, self.platt_.offset],
+            "mean": self.mean_,
+            "scale": self.scale_,
+            "labels": self.index_.ids,
+            "losses": self.losses_,
+            "members": [
+                {
+                    "form": name,
+                    "shared": m.shared,
+                    "by_label": m.by_label,
+                    "cross": None if m.cross is None else m.cross.get_state(),
+                }
+                for name, m in self.members_.items()
+            ],
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Calibrator:
+        """The inverse of `get_state`."""
+        out = cls()
+        out.platt_ = Platt()
+        out.platt_.slope, out.platt_.offset = map(float, state["platt"])
+        out.mean_, out.scale_ = np.asarray(state["mean"]), np.asarray(state["scale"])
+        out.index_, out.losses_ = LabelIndex(state["labels"]), dict(state["losses"])
+        out.members_ = {
+            m["form"]: LabelLogistic(
+                FORMS[m["form"]],
+                np.ascontiguousarray(m["shared"]),
+                np.ascontiguousarray(m["by_label"]),
+                None if m["cross"] is None else CrossLabel.from_state(m["cross"]),
+            )
+            for m in state["members"]
+        }
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class _CrossFit:
+    """A form fitted on all rows and without each fold."""
+
+    model: LabelLogistic
+    held_out: np.ndarray
+    without: dict[int, LabelLogistic]
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    candidates: Candidates
+    X: np.ndarray
+    s: np.ndarray
+    index: np.ndarray
+    target: np.ndarray
+    fold: np.ndarray
+    n_known: int
+
+    @property
+    def fold_of_pair(self) -> np.ndarray:
+        return self.fold[self.candidates.row_of_pair]
+
+    @property
+    def allows_cross_labels(self) -> bool:
+        c = self.candidates
+        return c.is_full and 1 < c.n_labels <= _CROSS_LABELS and c.n_pairs <= _CROSS_PAIRS
+
+    def cross_fit(self, form: Form, start: np.ndarray) -> _CrossFit:
+        fold = self.fold_of_pair
+        X = _columns(self.X, form)
+
+        def fit(weight: np.ndarray, shared: np.ndarray, by_label: np.ndarray) -> LabelLogistic:
+            fitted = fit_label_logistic(
+                X, self.index, self.target, weight, shared, by_label, label_ridge=form.label_ridge)
+            return LabelLogistic(form, *fitted)
+
+        # One row more than there are labels: the zeros of a label never seen.
+        model = fit(np.ones(len(X)), start[: form.columns], np.zeros((self.n_known + 1, form.label_columns)))
+        held_out, without = model.logits(self.X, self.index), {}
+        folds = np.unique(self.fold)
+        for f in folds if len(folds) > 1 else []:
+            # The full fit is near: the loss is convex, so where it starts does not matter.
+            without[int(f)] = fit((fold != f).astype(np.float64), model.shared, model.by_label)
+            held_out[fold == f] = without[int(f)].logits(self.X, self.index)[fold == f]
+        return _CrossFit(model, held_out, without)
+
+    def cross_fit_between_labels(self, form: Form, base: _CrossFit) -> tuple[LabelLogistic, np.ndarray]:
+        n, n_labels = self.candidates.n_rows, self.candidates.n_labels
+        S, Y = self.s.reshape(n, n_labels), self.target.reshape(n, n_labels)
+        assert form.cross_ridge is not None
+
+        def offsets(model: LabelLogistic) -> np.ndarray:
+            return model.logits(self.X, self.index).reshape(n, n_labels)
+
+        full = offsets(base.model)
+        cross = CrossLabel(form.cross_ridge).fit(S, Y, full)
+        held_out = full + cross.terms(S)
+        for f, model in base.without.items():
+            out = self.fold == f
+            offset = offsets(model)
+            part = CrossLabel(form.cross_ridge).fit(S[~out], Y[~out], offset[~out], start=cross)
+            held_out[out] = offset[out] + part.terms(S[out])
+        return LabelLogistic(form, base.model.shared, base.model.by_label, cross), held_out.ravel()
+
+
+def _columns(X: np.ndarray, form: Form) -> np.ndarray:
+    return np.ascontiguousarray(X[:, : form.columns])

@@ -1,0 +1,88 @@
+"""What the scores of the other labels say about a label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from metarank import _core
+from metarank.candidates import Candidates
+
+_LOW, _HIGH = -6.0, 4.0
+_MIN_RELEVANT = 5
+_MAX_STEPS = 6
+
+
+class CrossLabel:
+    """Added log-odds ``W[l] . v + b_l``, v the clipped, standardised scores of all labels of the row.
+
+    For each label with at least five relevant rows a ridge-penalised logistic regression, with
+    the log-odds found so far as offset.
+    """
+
+    mean: np.ndarray
+    scale: float
+    weights: np.ndarray
+
+    def __init__(self, ridge: float) -> None:
+        self.ridge = ridge
+
+    def fit(
+        self, S: np.ndarray, Y: np.ndarray, offset: np.ndarray, start: CrossLabel | None = None
+    ) -> CrossLabel:
+        """Learn from scores, relevance and log-odds found so far, each (n, L), by Newton's method."""
+        n_labels = S.shape[1]
+        clipped = np.clip(S, _LOW, _HIGH)
+        self.mean, self.scale = clipped.mean(axis=0), float(clipped.std()) or 1.0
+        V = self._inputs(S)
+        self.weights = np.zeros((n_labels, n_labels + 1)) if start is None else start.weights.copy()
+        for label in range(n_labels):
+            if Y[:, label].sum() < _MIN_RELEVANT:
+                self.weights[label] = 0.0
+                continue
+            w, y, o = self.weights[label], Y[:, label], offset[:, label]
+            value = self._loss(V, w, y, o)
+            for _ in range(_MAX_STEPS):
+                P = expit(o + V @ w)
+                hessian = (V * (P * (1 - P))[:, None]).T @ V + self.ridge * np.eye(n_labels + 1)
+                new = w - np.linalg.solve(hessian, V.T @ (P - y) + self.ridge * w)
+                new_value = self._loss(V, new, y, o)
+                if not new_value < value - 1e-7 * abs(value):
+                    break
+                w, value = new, new_value
+            self.weights[label] = w
+        return self
+
+    def _loss(self, V: np.ndarray, w: np.ndarray, y: np.ndarray, offset: np.ndarray) -> float:
+        z = offset + V @ w
+        return float((np.logaddexp(0, z) - y * z).sum() + 0.5 * self.ridge * (w @ w))
+
+    def _inputs(self, S: np.ndarray) -> np.ndarray:
+        standardised = (np.clip(S, _LOW, _HIGH) - self.mean) / self.scale
+        return np.concatenate([np.ones((len(S), 1)), standardised], axis=1)
+
+    def terms(self, S: np.ndarray) -> np.ndarray:
+        """Added log-odds (n, L) in training."""
+        return self._inputs(S) @ self.weights.T
+
+    def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+        """Added log-odds, float32 (m,), in a fixed order; a label that is no candidate counts as average."""
+        labels = candidates.labels
+        V = np.zeros((candidates.n_rows, candidates.n_labels), np.float32)
+        V[candidates.row_of_pair, labels] = (np.clip(scores, _LOW, _HIGH) - self.mean[labels]) / self.scale
+        W = np.ascontiguousarray(self.weights[:, 1:].T, np.float32)
+        return _core.linear_scores_dense(
+            V, W, self.weights[:, 0].astype(np.float32), candidates.indptr, labels, 1)
+
+    def get_state(self) -> dict[str, Any]:
+        return {"ridge": self.ridge, "mean": self.mean, "scale": self.scale, "weights": self.weights}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> CrossLabel:
+        """The inverse of `get_state`."""
+        out = cls(float(state["ridge"]))
+        out.mean, out.scale = np.asarray(state["mean"]), float(state["scale"])
+        out.weights = np.asarray(state["weights"])
+        return out

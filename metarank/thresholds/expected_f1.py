@@ -1,0 +1,46 @@
+"""The answer of greatest expected F1, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank import _core
+from metarank.thresholds.base import Cut
+from metarank.thresholds.lists import ScoredLists
+
+# Labels of a row looked at one by one; those behind count by their sum.
+_MAX_SIZE = 25
+
+
+class ExpectedF1Cut(Cut):
+    """Keep the k best pairs of a row, k maximising ``E[2 |kept & relevant| / (|kept| + |relevant|)]``.
+
+    Labels are taken as independent given their calibrated probabilities, so that both counts are
+    Poisson-binomial; exact up to 25 candidates a row. Relevant labels behind the 25th, and those
+    missed by the candidates, count as a Poisson variable. The empty answer, whose value is the
+    probability that nothing is relevant, is allowed where some training row is empty.
+    """
+
+    family = "expected-f1"
+
+    unseen: float
+    keep_best: bool
+
+    def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
+        self.keep_best = lists.never_empty
+        self.unseen = float(lists.missed / max(1, lists.n_rows))
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        sizes = _core.expected_f1_sizes(
+            lists.probabilities, lists.candidates.indptr, self.unseen, _MAX_SIZE, not self.keep_best)
+        return lists.rank < sizes[lists.row]
+
+    def get_state(self) -> dict[str, Any]:
+        return {"unseen": self.unseen, "keep_best": self.keep_best}
+
+    def set_state(self, state: dict[str, Any]) -> ExpectedF1Cut:
+        self.unseen, self.keep_best = float(state["unseen"]), bool(state["keep_best"])
+        return self

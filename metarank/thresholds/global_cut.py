@@ -1,0 +1,93 @@
+"""One cut for all pairs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank.thresholds.base import Cut
+from metarank.thresholds.f1_cut import best_f1_cuts
+from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.objectives import quality
+
+# Logits tried where the best cut has no simple sweep: the scores are calibrated, so it lies among them.
+_GRID = np.linspace(-6.0, 6.0, 97)
+
+
+class GlobalCut(Cut):
+    """Keep the pairs whose logit is at least t.
+
+    Where no training row is empty, micro-F1 and the two families of F1 per label also keep the best
+    label of each row, and t is learned knowing that.
+
+    Parameters
+    ----------
+    plug_in : bool
+        Maximise the micro-F1 expected under the calibrated probabilities, for any metric;
+        otherwise the metric itself on the training labels (micro-F1 exactly, others over a grid).
+    """
+
+    family = "global"
+
+    threshold: float
+    keep_best: bool
+
+    def __init__(self, plug_in: bool = False) -> None:
+        self.plug_in = plug_in
+
+    def fit(self, lists: ScoredLists, metric: str) -> GlobalCut:
+        self.keep_best = lists.never_empty
+        if self.plug_in or metric == "micro-f1":
+            y = lists.probabilities if self.plug_in else lists.truth.astype(np.float64)
+            z = np.where(lists.rank == 0, np.inf, lists.logits) if self.keep_best else lists.logits
+            cut = best_f1_cuts(z, y, np.zeros(len(z), np.int64), 1, lists.missed)[0]
+            self.threshold = float(np.nan_to_num(cut, nan=0.0, posinf=np.inf))
+            return self
+        values = []
+        for t in _GRID:
+            self.threshold = float(t)
+            values.append(quality(metric, self.keep(lists), lists)[0])
+        self.threshold = float(_GRID[int(np.argmax(values))])
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        kept = lists.logits >= self.threshold
+        return kept | (lists.rank == 0) if self.keep_best else kept
+
+    def get_state(self) -> dict[str, Any]:
+        return {"plug_in": self.plug_in, "threshold": self.threshold, "keep_best": self.keep_best}
+
+    def set_state(self, state: dict[str, Any]) -> GlobalCut:
+        self.plug_in, self.keep_best = bool(state["plug_in"]), bool(state["keep_best"])
+        self.threshold = float(state["threshold"])
+        return self
+
+
+class HalfCut(Cut):
+    """Keep what is more probable than not: the best answer for Hamming loss where probabilities are right."""
+
+    family = "half"
+
+    keep_best: bool = False
+
+    def fit(self, lists: ScoredLists, metric: str) -> HalfCut:
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        return lists.logits >= 0
+
+    def get_state(self) -> dict[str, Any]:
+        return {}
+
+    def set_state(self, state: dict[str, Any]) -> HalfCut:
+        return self
+
+
+class NoneCut(HalfCut):
+    """Keep nothing: what training rows without any relevant label teach."""
+
+    family = "none"
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        return np.zeros(len(lists.logits), bool)

@@ -1,0 +1,120 @@
+"""The paper's threshold of each instance (Yang & Gopal 2012, section 2.3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank import _core
+from metarank.thresholds.base import Cut
+from metarank.thresholds.lists import ScoredLists
+
+# Sorted top scores that predict the threshold where a column for each label would be too many.
+_TOP = 20
+_ROWS_PER_LABEL = 10
+_RIDGE = 1e-6
+
+
+class InstanceCut(Cut):
+    """Keep a pair whose score is at least the threshold that its row's scores predict.
+
+    The scores of a row are its calibrated probabilities rescaled to sum to one. The target t_i is
+    the cut that minimises false positives plus false negatives on row i, and ``t = w . scores + b``
+    is fitted by linear least squares: from the scores of all labels, in their order, where each list
+    is full and there are ten rows a label; otherwise from the 20 best, sorted.
+    """
+
+    family = "instance"
+
+    by_label: bool
+    weights: np.ndarray
+    bias: float
+
+    def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
+        n, n_labels = lists.n_rows, lists.candidates.n_labels
+        self.by_label = lists.candidates.is_full and n >= _ROWS_PER_LABEL * n_labels
+        filled = np.diff(lists.candidates.indptr) > 0
+        scores = rescaled(lists.probabilities, lists.row, n)
+        X = self._inputs(scores, lists)[filled].astype(np.float64)
+        t = best_thresholds(scores, lists)[filled]
+        if len(t) == 0:
+            self.weights, self.bias = np.zeros(X.shape[1]), np.inf
+            return self
+        mean = X.mean(axis=0)
+        centred = X - mean
+        gram = centred.T @ centred + _RIDGE * len(t) * np.eye(X.shape[1])
+        self.weights = np.linalg.solve(gram, centred.T @ (t - t.mean()))
+        self.bias = float(t.mean() - mean @ self.weights)
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        scores = rescaled(lists.probabilities, lists.row, lists.n_rows)
+        t = _core.linear_scores(
+            self._inputs(scores, lists), np.zeros(len(self.weights)), self.weights, self.bias, 1)
+        return scores >= t[lists.row]
+
+    def _inputs(self, scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
+        """float32 (n, d): what predicts the threshold of each row; labels that are no candidates score 0."""
+        width = lists.candidates.n_labels if self.by_label else _TOP
+        place = lists.labels if self.by_label else lists.rank
+        out = np.zeros((lists.n_rows, width), np.float32)
+        inside = place < width
+        out[lists.row[inside], place[inside]] = scores[inside]
+        return out
+
+    def get_state(self) -> dict[str, Any]:
+        return {"by_label": self.by_label, "weights": self.weights, "bias": self.bias}
+
+    def set_state(self, state: dict[str, Any]) -> InstanceCut:
+        self.by_label, self.bias = bool(state["by_label"]), float(state["bias"])
+        self.weights = np.ascontiguousarray(state["weights"], np.float64)
+        return self
+
+
+def rescaled(scores: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
+    """Non-negative scores of each row divided by their sum.
+
+    Examples
+    --------
+    >>> rescaled(np.array([1.0, 3.0, 2.0]), np.array([0, 0, 1]), 2)
+    array([0.25, 0.75, 1.  ])
+    """
+    total = np.bincount(row, weights=scores, minlength=n)
+    return scores / np.maximum(total, np.finfo(np.float64).tiny)[row]
+
+
+def best_thresholds(scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
+    """For each row the threshold with the fewest false positives plus false negatives.
+
+    Half-way between the last score above it and the first below; among equally good cuts the one
+    with the widest gap. Above the best score the gap reaches to 1.2 times that score, below the last
+    one to 0. A row without pairs gets 0.
+
+    Parameters
+    ----------
+    scores : float array (m,)
+        Non-negative, in the order of the logits within a row.
+    lists : ScoredLists
+        With relevance.
+
+    Returns
+    -------
+    float64 array (n,)
+    """
+    n = lists.n_rows
+    sizes = np.diff(lists.candidates.indptr)
+    width = int(sizes.max(initial=0))
+    s, gain = np.zeros((n, width)), np.zeros((n, width))
+    s[lists.row, lists.rank] = scores
+    gain[lists.row, lists.rank] = np.where(lists.truth, 1.0, -1.0)
+    # Mistakes fewer than with nothing kept.
+    saved = np.concatenate([np.zeros((n, 1)), np.cumsum(gain, axis=1)], axis=1)
+    high = np.concatenate([1.2 * s[:, :1], s], axis=1) if width else np.zeros((n, 1))
+    low = np.concatenate([s, np.zeros((n, 1))], axis=1)
+    gap = high - low
+    possible = (np.arange(width + 1) <= sizes[:, None]) & (gap > 0)
+    saved[~possible] = -np.inf
+    best = saved == saved.max(axis=1, keepdims=True)
+    at = np.where(best & possible, gap, -1.0).argmax(axis=1)
+    return ((high + low) / 2)[np.arange(n), at]

@@ -1,0 +1,89 @@
+"""A cut for each label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank.thresholds.base import Cut
+from metarank.thresholds.f1_cut import best_f1_cuts
+from metarank.thresholds.global_cut import GlobalCut
+from metarank.thresholds.lists import LabelIndex, ScoredLists
+
+
+class LabelCut(Cut):
+    """Keep a pair whose logit is at least t_l, the threshold of its label (SCut; Yang 2001).
+
+    For F1 metrics t_l maximises the label's F1 with relevance ``a y + (1 - a) p``, p the calibrated
+    probability and ``a = N_l / (N_l + shrinkage)``: labels with few relevant rows trust p. For
+    Hamming loss and subset accuracy t_l makes the fewest mistakes with the same relevance. Labels
+    that are no training candidate are cut where micro-F1 is expected to be greatest.
+    Where no training row is empty, F1 cuts also keep the best label of each row.
+
+    Parameters
+    ----------
+    shrinkage : float
+        0 believes the training labels alone.
+    """
+
+    family = "label"
+
+    index: LabelIndex
+    thresholds: np.ndarray
+    keep_best: bool
+
+    def __init__(self, shrinkage: float = 0.0) -> None:
+        self.shrinkage = shrinkage
+
+    def fit(self, lists: ScoredLists, metric: str) -> LabelCut:
+        counts_f1 = metric.endswith("f1")
+        self.keep_best = counts_f1 and lists.never_empty
+        self.index = LabelIndex(np.unique(lists.labels))
+        group, k = self.index.of(lists.labels), len(self.index)
+        n_relevant = np.bincount(group[lists.truth], minlength=k)
+        trust = n_relevant / np.maximum(n_relevant + self.shrinkage, 1e-12)
+        if self.shrinkage == 0:
+            trust[:] = 1.0
+        y = trust[group] * lists.truth + (1 - trust[group]) * lists.probabilities
+        z = np.where(lists.rank == 0, np.inf, lists.logits) if self.keep_best else lists.logits
+        cuts = best_f1_cuts(z, y, group, k) if counts_f1 else _fewest_mistakes(z, y, group, k)
+        elsewhere = GlobalCut(plug_in=True).fit(lists, "micro-f1").threshold
+        self.thresholds = np.append(cuts, elsewhere)
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        kept = lists.logits >= self.thresholds[self.index.of(lists.labels)]
+        return kept | (lists.rank == 0) if self.keep_best else kept
+
+    def get_state(self) -> dict[str, Any]:
+        return {
+            "shrinkage": self.shrinkage, "labels": self.index.ids, "thresholds": self.thresholds,
+            "keep_best": self.keep_best,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> LabelCut:
+        self.shrinkage, self.keep_best = float(state["shrinkage"]), bool(state["keep_best"])
+        self.index, self.thresholds = LabelIndex(state["labels"]), np.asarray(state["thresholds"])
+        return self
+
+
+def _fewest_mistakes(z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """For each group the highest threshold with the least ``sum (1 - y)[z >= t] + sum y[z < t]``."""
+    out = np.full(n_groups, np.inf)
+    if len(z) == 0:
+        return out
+    order = np.lexsort((-z, group))
+    z, y, group = z[order], y[order], group[order]
+    first = np.concatenate([[True], group[1:] != group[:-1]])
+    starts = np.flatnonzero(first)
+    within = np.cumsum(first) - 1
+    sums = np.concatenate([[0.0], np.cumsum(2 * y - 1)])
+    gain = sums[1:] - sums[starts][within]
+    last = np.append(first[1:], True)
+    gain[~(last | np.append(z[1:] != z[:-1], True))] = -np.inf
+    best = np.maximum.reduceat(gain, starts)
+    at = np.minimum.reduceat(np.where(gain == best[within], np.arange(len(z)), len(z)), starts)
+    middle = np.where(last[at], z[at], (z[at] + z[np.minimum(at + 1, len(z) - 1)]) / 2)
+    out[group[starts]] = np.where(best > 0, middle, np.inf)
+    return out

@@ -1,0 +1,99 @@
+"""`ScoredLists`: ranked lists with calibrated logits, as every cut sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import expit
+
+from metarank import _core
+from metarank.candidates import Candidates
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredLists:
+    """The m candidate pairs of n rows with their logits and, in training, their relevance.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    logits : float64 array (m,)
+        Calibrated log-odds of relevance.
+    relevant : bool array (m,), optional
+    missed : float
+        Relevant pairs of these rows that are not among the candidates.
+    """
+
+    candidates: Candidates
+    logits: np.ndarray
+    relevant: np.ndarray | None = None
+    missed: float = 0.0
+
+    @property
+    def n_rows(self) -> int:
+        return self.candidates.n_rows
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.candidates.labels
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """int64 (m,): the row of each pair."""
+        return self.candidates.row_of_pair
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """int32 (m,): 0 for the best pair of a row; ties go to the smaller label id."""
+        return _core.list_ranks(self.logits, self.candidates.indptr)
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """float64 (m,)"""
+        return expit(self.logits)
+
+    @cached_property
+    def truth(self) -> np.ndarray:
+        """bool (m,): the relevance of training lists."""
+        if self.relevant is None:
+            raise ValueError("relevant must be given for lists to learn from")
+        return self.relevant
+
+    @property
+    def relevant_per_row(self) -> np.ndarray:
+        """int64 (n,)"""
+        return np.bincount(self.row[self.truth], minlength=self.n_rows)
+
+    @property
+    def never_empty(self) -> bool:
+        """Whether every row may have a relevant label: one among its candidates, or one that is missed."""
+        return bool(np.count_nonzero(self.relevant_per_row == 0) <= self.missed)
+
+    def rows(self, index: np.ndarray) -> ScoredLists:
+        """Some of the rows (ids); the missed pairs are shared out evenly."""
+        sizes = np.diff(self.candidates.indptr)[index]
+        before = np.concatenate([[0], np.cumsum(sizes)])
+        pairs = np.repeat(self.candidates.indptr[:-1][index] - before[:-1], sizes) + np.arange(before[-1])
+        part = Candidates(before, self.labels[pairs], self.candidates.n_labels)
+        relevant = None if self.relevant is None else self.relevant[pairs]
+        return ScoredLists(part, self.logits[pairs], relevant, self.missed * len(index) / max(1, self.n_rows))
+
+
+class LabelIndex:
+    """Positions of label ids in a sorted list of known ones; any other gets the position behind the last."""
+
+    def __init__(self, ids: np.ndarray) -> None:
+        self.ids = np.asarray(ids, np.int32)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def of(self, labels: np.ndarray) -> np.ndarray:
+        """int32, the shape of `labels`."""
+        if len(self.ids) == 0:
+            return np.zeros(labels.shape, np.int32)
+        at = np.searchsorted(self.ids, labels)
+        known = self.ids[np.minimum(at, len(self.ids) - 1)] == labels
+        return np.where(known, at, len(self.ids)).astype(np.int32)

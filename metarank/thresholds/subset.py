@@ -1,0 +1,113 @@
+"""The most probable label set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.thresholds.base import Cut
+from metarank.thresholds.lists import ScoredLists
+
+_PRIOR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+# The set of all labels more probable than not competes as if it had been seen so many times.
+_PSEUDO_COUNT = 0.3
+# Room for the sets that are remembered (sets times labels); the most frequent stay.
+_MAX_CELLS = 1_000_000
+
+
+class SubsetCut(Cut):
+    """Keep the label set with the greatest ``sum of its logits + b log(times seen in training)``.
+
+    The sets seen in training and the set of labels more probable than not compete; b is chosen by
+    the training rows, each leaving itself out of the counts. Needs lists of all L labels; on
+    shorter ones labels are judged one by one (and the best label is kept where no training row is
+    empty).
+    """
+
+    family = "subset"
+
+    sets: np.ndarray
+    counts: np.ndarray
+    prior_weight: float
+    keep_best: bool
+
+    def fit(self, lists: ScoredLists, metric: str) -> SubsetCut:
+        n, n_labels = lists.n_rows, lists.candidates.n_labels
+        self.keep_best = lists.never_empty
+        self.prior_weight = 0.0
+        self.sets, self.counts = np.zeros((0, n_labels), bool), np.zeros(0, np.int64)
+        if not lists.candidates.is_full or n == 0:
+            return self
+        truth = lists.truth.reshape(n, n_labels)
+        packed, first, set_of_row, counts = np.unique(
+            np.packbits(truth, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True)
+        place = np.argsort(-counts, kind="stable")[: max(1, _MAX_CELLS // n_labels)]
+        self.sets, self.counts = truth[first[place]], counts[place]
+        known = np.full(len(packed), -1)
+        known[place] = np.arange(len(place))
+        own = known[set_of_row.ravel()]
+
+        half, half_value = self._half(lists)
+        half_right = (half == truth).all(axis=1)
+        values = self._set_values(lists)
+        prior = np.tile(np.log(self.counts), (n, 1))
+        rows = np.flatnonzero(own >= 0)
+        with np.errstate(divide="ignore"):
+            prior[rows, own[rows]] = np.log(self.counts[own[rows]] - 1.0)
+        values[np.isinf(prior)] = -np.inf
+        prior[np.isinf(prior)] = 0.0
+        right = []
+        for b in _PRIOR_WEIGHTS:
+            total = values + b * prior
+            best = np.argmax(total, axis=1)
+            seen_wins = total[np.arange(n), best] >= half_value + b * np.log(_PSEUDO_COUNT)
+            right.append(np.count_nonzero(np.where(seen_wins, best == own, half_right)))
+        self.prior_weight = _PRIOR_WEIGHTS[int(np.argmax(right))]
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        if not lists.candidates.is_full or len(self.sets) == 0:
+            kept = lists.logits >= 0
+            return kept | (lists.rank == 0) if self.keep_best else kept
+        n = lists.n_rows
+        half, half_value = self._half(lists)
+        total = self._set_values(lists) + self.prior_weight * np.log(self.counts)
+        best = np.argmax(total, axis=1)
+        seen_wins = total[np.arange(n), best] >= half_value + self.prior_weight * np.log(_PSEUDO_COUNT)
+        return np.where(seen_wins[:, None], self.sets[best], half).ravel()
+
+    def _half(self, lists: ScoredLists) -> tuple[np.ndarray, np.ndarray]:
+        """The set of labels with logit >= 0, and the sum of its logits in the order used for other sets."""
+        z = _matrix(lists)
+        half = z >= 0
+        value = np.zeros(len(z), np.float32)
+        for column in z.T:
+            value += np.maximum(column, np.float32(0))
+        return half, value.astype(np.float64)
+
+    def _set_values(self, lists: ScoredLists) -> np.ndarray:
+        """float64 (n, number of sets): sum of the logits of each set."""
+        k = len(self.sets)
+        weights = np.ascontiguousarray(self.sets.T, np.float32)
+        every = Candidates.all_labels(lists.n_rows, k)
+        sums = _core.linear_scores_dense(
+            _matrix(lists), weights, np.zeros(k, np.float32), every.indptr, every.labels, 1)
+        return sums.reshape(lists.n_rows, k).astype(np.float64)
+
+    def get_state(self) -> dict[str, Any]:
+        return {
+            "sets": self.sets, "counts": self.counts, "prior_weight": self.prior_weight,
+            "keep_best": self.keep_best,
+        }
+
+    def set_state(self, state: dict[str, Any]) -> SubsetCut:
+        self.sets, self.counts = np.asarray(state["sets"]), np.asarray(state["counts"])
+        self.prior_weight, self.keep_best = float(state["prior_weight"]), bool(state["keep_best"])
+        return self
+
+
+def _matrix(lists: ScoredLists) -> np.ndarray:
+    return lists.logits.reshape(lists.n_rows, lists.candidates.n_labels).astype(np.float32)

@@ -1,0 +1,37 @@
+"""The same number of labels for every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank.thresholds.base import Cut
+from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.objectives import quality
+
+_MAX_K = 50
+
+
+class TopKCut(Cut):
+    """Keep the k best pairs of each row (RCut; Yang 2001), k in 0..50 chosen by the metric in training."""
+
+    family = "top-k"
+
+    k: int
+
+    def fit(self, lists: ScoredLists, metric: str) -> TopKCut:
+        most = int(min(lists.rank.max(initial=-1) + 1, _MAX_K))
+        values = [quality(metric, lists.rank < k, lists)[0] for k in range(most + 1)]
+        self.k = int(np.argmax(values))
+        return self
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        return lists.rank < self.k
+
+    def get_state(self) -> dict[str, Any]:
+        return {"k": self.k}
+
+    def set_state(self, state: dict[str, Any]) -> TopKCut:
+        self.k = int(state["k"])
+        return self

@@ -1,0 +1,459 @@
+"""Thresholds: kernels and cuts against slow twins, optima by brute force, laws, and hard inputs."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+from metarank import _core, persist
+from metarank.candidates import Candidates
+from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, ThresholdLearner, check_metric
+from metarank.thresholds.budget import BudgetCut
+from metarank.thresholds.f1_cut import best_f1_cuts
+from metarank.thresholds.global_cut import GlobalCut
+from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
+from metarank.thresholds.label_cut import LabelCut
+from metarank.thresholds.lists import LabelIndex, ScoredLists
+from metarank.thresholds.logistic import fit_label_logistic
+from metarank.thresholds.objectives import quality
+from metarank.thresholds.subset import SubsetCut
+from metarank.thresholds.top_k import TopKCut
+
+FAMILIES = [t for t in THRESHOLDS if t != "auto"]
+
+
+def make_scored(n=120, n_labels=6, seed=0, full=True, empty=True):
+    """Logits whose probabilities are right, distorted by the same increasing function for all."""
+    rng = np.random.default_rng(seed)
+    true = rng.normal(-1.2, 1.8, (n, n_labels)) + rng.normal(0, 0.7, n_labels)
+    Y = rng.random((n, n_labels)) < expit(true)
+    if not empty:
+        Y[np.arange(n), true.argmax(1)] = True
+    scores = 0.4 * true + 3.0
+    keep = np.ones((n, n_labels), bool) if full else rng.random((n, n_labels)) < 0.7
+    if not full:
+        keep[2] = False
+    indptr = np.concatenate([[0], np.cumsum(keep.sum(1))])
+    pairs = Candidates(indptr, np.nonzero(keep)[1].astype(np.int32), n_labels)
+    return pairs, scores[keep], Y[keep].astype(np.float32), true[keep]
+
+
+def fitted(threshold="auto", n_folds=5, seed=0, **made):
+    pairs, scores, gains, _ = make_scored(seed=seed, **made)
+    learner = ThresholdLearner(threshold).fit(pairs, scores, gains, fold=np.arange(pairs.n_rows) % n_folds)
+    return learner, pairs, scores, gains
+
+
+def lists_of(Z, Y, missed=0.0):
+    Z = np.asarray(Z, np.float64)
+    return ScoredLists(Candidates.all_labels(*Z.shape), Z.ravel(), np.asarray(Y).ravel() > 0, missed)
+
+
+# --- kernels against slow twins ----------------------------------------------
+
+
+def test_ranks_ties_go_to_the_earlier_pair():
+    ranks = _core.list_ranks(np.array([1.0, 2, 2, 5, 5]), np.array([0, 3, 3, 5]))
+    assert ranks.tolist() == [2, 0, 1, 0, 1]
+
+
+def test_context_twin():
+    rng = np.random.default_rng(0)
+    pairs, _, _, s = make_scored(n=30, full=False)
+    s = np.round(s, 1)
+    X = _core.list_context(s, pairs.indptr)
+    rank = _core.list_ranks(s, pairs.indptr)
+    for i in rng.permutation(30):
+        a, b = pairs.indptr[i : i + 2]
+        best_first = sorted(s[a:b], reverse=True)
+        for j in range(a, b):
+            r = rank[j]
+            other = best_first[1 if r == 0 and b - a > 1 else 0]
+            expected = [
+                1, s[j], expit(s[a:b]).sum() - expit(s[j]), np.log(1 + r), r == 0, np.clip(other, -8, 8),
+                s[j] - np.clip(other, -8, 8),
+                0 if r == 0 else min(5, best_first[r - 1] - s[j]),
+                0 if r + 1 == b - a else min(5, s[j] - best_first[r + 1]),
+            ]
+            np.testing.assert_allclose(X[j], expected, atol=1e-12)
+
+
+def test_logistic_terms_twin():
+    rng = np.random.default_rng(1)
+    m, p, q, k = 50, 4, 2, 3
+    X, index = rng.normal(size=(m, p)), rng.integers(0, k, m).astype(np.int32)
+    y, w = rng.random(m), rng.integers(0, 3, m).astype(float)
+    beta, B = rng.normal(size=p), rng.normal(size=(k, q))
+    loss, g, H, gl, Hl = _core.label_logistic_terms(X, index, y, w, beta, B)
+    z = X @ beta + (X[:, :q] * B[index]).sum(1)
+    P = expit(z)
+    np.testing.assert_allclose(_core.label_logistic_scores(X, index, beta, B), z)
+    np.testing.assert_allclose(loss, (w * (np.logaddexp(0, z) - y * z)).sum())
+    np.testing.assert_allclose(g, X.T @ (w * (P - y)))
+    np.testing.assert_allclose(H, (X * (w * P * (1 - P))[:, None]).T @ X)
+    for label in range(k):
+        at = index == label
+        np.testing.assert_allclose(gl[label], X[at, :q].T @ (w * (P - y))[at], atol=1e-12)
+        block = (X[at, :q] * (w * P * (1 - P))[at, None]).T @ X[at]
+        np.testing.assert_allclose(Hl[label].reshape(q, p), block, atol=1e-12)
+
+
+def test_logistic_fit_is_a_minimum_and_never_climbs():
+    rng = np.random.default_rng(2)
+    m, p, q, k = 400, 3, 2, 4
+    X = np.column_stack([np.ones(m), rng.normal(size=(m, p - 1))])
+    index = rng.integers(0, k, m).astype(np.int32)
+    y = (rng.random(m) < expit(X[:, 1] - 1)).astype(float)
+    ones = np.ones(m)
+    far = np.array([0.0, 30.0, -30.0])
+    beta, B = fit_label_logistic(X, index, y, ones, far, np.zeros((k, q)), label_ridge=3.0)
+    _, g, _, gl, _ = _core.label_logistic_terms(X, index, y, ones, beta, B)
+    np.testing.assert_allclose(g + np.array([1e-6, 1e-2, 1e-2]) * beta, 0, atol=1e-3)
+    np.testing.assert_allclose(gl + 3.0 * B, 0, atol=1e-3)
+
+
+def expected_f1(p, k):
+    """By enumeration of all label sets; p descending, the first k kept."""
+    total = 0.0
+    for y in product([0, 1], repeat=len(p)):
+        weight = np.prod([q if t else 1 - q for q, t in zip(p, y)])
+        total += weight * (1.0 if k + sum(y) == 0 else 2 * sum(y[:k]) / (k + sum(y)))
+    return total
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=7), st.booleans())
+def test_expected_f1_by_enumeration(p, allow_empty):
+    p = np.sort(np.array(p))[::-1].copy()
+    got = int(_core.expected_f1_sizes(p, np.array([0, len(p)]), 0.0, 25, allow_empty)[0])
+    values = [expected_f1(p, k) for k in range(len(p) + 1)]
+    assert allow_empty or got > 0
+    assert values[got] >= max(values[0 if allow_empty else 1 :]) - 1e-12
+
+
+def test_expected_f1_of_labels_beyond_those_enumerated():
+    p = np.full(4, 0.55)
+    for unseen in (0.0, 8.0, 1e9):
+        assert _core.expected_f1_sizes(p, np.array([0, 4]), unseen, 25, False)[0] == 4
+    p = np.array([0.9, 0.4, 0.35, 0.3])
+    alone, among_many = (_core.expected_f1_sizes(p, np.array([0, 4]), u, 25, False)[0] for u in (0.0, 6.0))
+    assert alone < among_many == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: _core.list_ranks(np.array([np.nan]), np.array([0, 1])), "scores must be finite"),
+        (lambda: _core.list_ranks(np.zeros(2), np.array([0, 3])), "indptr must start at 0"),
+        (
+            lambda: _core.label_logistic_scores(np.ones((1, 1)), np.int32([1]), np.ones(1), np.ones((1, 1))),
+            "index must lie in",
+        ),
+        (
+            lambda: _core.expected_f1_sizes(np.array([1.5]), np.array([0, 1]), 0.0, 25, True),
+            "probabilities must lie in",
+        ),
+    ],
+)
+def test_kernels_refuse_what_they_cannot_follow(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- cuts ----------------------------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 25), st.booleans(), st.sampled_from([0.0, 3.0]))
+def test_f1_cuts_by_brute_force(seed, m, soft, missed):
+    rng = np.random.default_rng(seed)
+    z, group = np.round(rng.normal(size=m), 1), rng.integers(0, 3, m)
+    y = rng.random(m) if soft else (rng.random(m) < 0.4).astype(float)
+    cuts = best_f1_cuts(z, y, group, 3, missed)
+    for g in range(3):
+        zg, yg = z[group == g], y[group == g]
+        if len(zg) == 0:
+            assert np.isnan(cuts[g])
+            continue
+
+        def f1(t, zg=zg, yg=yg):
+            kept = zg >= t
+            return 2 * yg[kept].sum() / max(1e-300, kept.sum() + yg.sum() + missed)
+
+        assert f1(cuts[g]) >= max(f1(t) for t in [*zg, np.inf]) - 1e-12
+
+
+def test_global_cut_worked_by_hand():
+    # Sorted: 3+, 2+, 1-, 0.5+, -1-, ...: F1 of the prefixes 1/2, 4/5, 2/3, 6/7, 3/4: keep four.
+    lists = lists_of([[3, -1, 1], [2, 0.5, -2], [-3, -4, -5]], [[1, 0, 0], [1, 1, 0], [0, 0, 0]])
+    cut = GlobalCut().fit(lists, "micro-f1")
+    assert cut.threshold == pytest.approx(-0.25)
+    assert not cut.keep_best
+    assert quality("micro-f1", cut.keep(lists), lists)[0] == pytest.approx(6 / 7)
+
+
+def test_global_cut_keeps_the_best_label_where_no_row_is_empty():
+    lists = lists_of([[3, -1], [-2, -3]], [[1, 0], [1, 0]])
+    cut = GlobalCut().fit(lists, "micro-f1")
+    assert cut.keep_best
+    assert cut.keep(lists).tolist() == [True, False, True, False]
+
+
+def test_rows_that_only_missed_their_labels_are_not_empty():
+    lists = lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]], missed=1.0)
+    assert lists.never_empty
+    assert not lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]]).never_empty
+
+
+def test_label_cut_follows_each_label():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 3))
+    Y = np.array([-0.5, 0.0, 1.0]) < Z
+    Y[0] = False
+    Z[0] = -3
+    cut = LabelCut().fit(lists_of(Z, Y), "macro-f1")
+    np.testing.assert_allclose(cut.thresholds[:3], [-0.5, 0, 1], atol=0.05)
+    errors = LabelCut().fit(lists_of(Z, Y), "hamming")
+    assert quality("hamming", errors.keep(lists_of(Z, Y)), lists_of(Z, Y))[0] == 0
+
+
+def test_a_label_never_seen_is_cut_where_micro_f1_is():
+    lists = lists_of([[2, 0.5], [1, -2]], [[1, 1], [0, 0]])
+    cut = LabelCut(100.0).fit(lists, "macro-f1")
+    new = ScoredLists(Candidates(np.array([0, 2]), np.int32([5, 7]), 9), np.array([9.0, -9.0]))
+    assert cut.keep(new).tolist() == [True, False]
+
+
+def test_top_k_and_budget():
+    lists = lists_of([[3, 2, 1], [1, 2, 3]], [[1, 1, 0], [0, 1, 1]])
+    assert TopKCut().fit(lists, "micro-f1").k == 2
+    assert TopKCut().fit(lists_of([[1, 2]], [[0, 0]]), "hamming").k == 0
+    budget = BudgetCut().fit(lists, "micro-f1")
+    assert budget.keep(lists).sum() == 4
+    assert budget.keep(lists_of([[9, 9, 9]], [[0, 0, 0]])).all()
+
+
+def test_instance_targets_by_brute_force():
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        n_labels = int(rng.integers(1, 7))
+        Z = np.round(rng.normal(size=(1, n_labels)), 1)
+        Y = rng.random((1, n_labels)) < 0.4
+        lists = lists_of(Z, Y)
+        s = rescaled(lists.probabilities, lists.row, 1)
+        t = best_thresholds(s, lists)[0]
+        mistakes = [np.sum((s >= cut) != Y.ravel()) for cut in [*s, 2.0]]
+        assert np.sum((s >= t) != Y.ravel()) == min(mistakes)
+
+
+def test_instance_target_worked_by_hand():
+    lists = lists_of(np.log([[3.0, 1.0]]), [[1, 0]])  # probabilities 3/4 and 1/2, rescaled 0.6 and 0.4
+    assert best_thresholds(rescaled(lists.probabilities, lists.row, 1), lists)[0] == pytest.approx(0.5)
+
+
+def test_instance_cut_is_the_least_squares_fit():
+    pairs, _, gains, true = make_scored(n=300, n_labels=5)
+    lists = ScoredLists(pairs, true, gains > 0)
+    cut = InstanceCut().fit(lists, "micro-f1")
+    assert cut.by_label
+    s = rescaled(lists.probabilities, lists.row, 300)
+    t = best_thresholds(s, lists)
+    X = np.column_stack([np.ones(300), s.reshape(300, 5)])
+    expected = X @ np.linalg.lstsq(X, t, rcond=None)[0]
+    np.testing.assert_allclose(s.reshape(300, 5) @ cut.weights + cut.bias, expected, atol=1e-4)
+
+
+def test_subset_prefers_sets_seen_in_training():
+    Y = np.repeat([[1, 1, 0], [0, 0, 1]], 20, axis=0)
+    Z = np.where(Y > 0, 1.0, -1.0)
+    cut = SubsetCut().fit(lists_of(Z, Y), "subset-accuracy")
+    cut.prior_weight = 1.0
+    doubtful = lists_of([[2.0, -0.5, -2.0]], [[1, 1, 0]])
+    assert cut.keep(doubtful).tolist() == [True, True, False]
+    certain = lists_of([[9.0, -9.0, 9.0]], [[1, 0, 1]])
+    assert cut.keep(certain).tolist() == [True, False, True]
+
+
+def test_quality_worked_by_hand():
+    lists = lists_of([[1, 1], [1, 1], [1, 1]], [[1, 0], [1, 1], [0, 0]])
+    kept = np.array([1, 1, 1, 0, 0, 0], bool)
+    values = {m: quality(m, kept, lists)[0] for m in METRICS}
+    assert values["micro-f1"] == pytest.approx(4 / 6)
+    assert values["macro-f1"] == pytest.approx((1 + 0) / 2)
+    assert values["example-f1"] == pytest.approx((2 / 3 + 2 / 3 + 1) / 3)
+    assert values["hamming"] == pytest.approx(-2 / 6)
+    assert values["subset-accuracy"] == pytest.approx(1 / 3)
+    assert quality("micro-f1", kept, lists_of(np.ones((3, 2)), [[1, 0], [1, 1], [0, 0]], 4.0))[0] == 0.4
+    weight = np.array([[2.0, 1, 0]])
+    twice = lists.rows(np.array([0, 0, 1]))
+    for m in METRICS:
+        again = quality(m, kept[[0, 1, 0, 1, 2, 3]], twice)[0]
+        assert quality(m, kept, lists, weight)[0] == pytest.approx(again)
+
+
+def test_label_index():
+    index = LabelIndex(np.array([2, 5, 9]))
+    assert index.of(np.int32([5, 2, 3, 99, 9])).tolist() == [1, 0, 3, 3, 2]
+    assert LabelIndex(np.zeros(0)).of(np.int32([4])).tolist() == [0]
+
+
+# --- calibration ---------------------------------------------------------------
+
+
+def test_calibration_undoes_a_distortion():
+    pairs, scores, gains, true = make_scored(n=600, n_labels=8)
+    z = Calibrator().fit(pairs, scores, gains > 0, np.arange(600) % 10).cross_fitted_
+
+    def loss(logits):
+        return np.mean(np.logaddexp(0, logits) - gains * logits)
+
+    assert loss(z) < 0.5 * loss(scores)
+    assert loss(z) < 1.03 * loss(true)
+
+
+def test_calibration_learns_the_labels_own_offsets():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(2000, 4))
+    offset = np.array([-2.0, 0, 1, 0])
+    Y = rng.random(z.shape) < expit(z + offset)
+    learned = Calibrator().fit(Candidates.all_labels(2000, 4), z.ravel(), Y.ravel(), np.arange(2000) % 5)
+    shift = (learned.cross_fitted_.reshape(z.shape) - z).mean(0)
+    np.testing.assert_allclose(shift, offset, atol=0.25)
+
+
+def test_learned_cuts_beat_one_half_on_unseen_rows():
+    pairs, scores, gains, _ = make_scored(n=400, seed=1)
+    learner = ThresholdLearner().fit(pairs, scores, gains, fold=np.arange(400) % 5)
+    pairs, scores, gains, true = make_scored(n=3000, seed=1)
+    lists = ScoredLists(pairs, true, gains > 0)
+    for metric in METRICS:
+        kept = learner.cut(pairs, scores, metric)
+        assert quality(metric, kept, lists)[0] >= quality(metric, true >= 0, lists)[0] - 0.012, metric
+    assert quality("macro-f1", learner.cut(pairs, scores, "macro-f1"), lists)[0] > 0.03 + (
+        quality("macro-f1", true >= 0, lists)[0])
+
+
+# --- laws ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_rows_are_judged_alone(threshold, full):
+    learner, pairs, scores, _ = fitted(threshold, full=full, empty=False)
+    order = np.random.default_rng(0).permutation(pairs.n_rows)
+    for some in (order, order[:1], order[:33]):
+        part = pairs.rows(some)
+        at = np.concatenate([np.arange(pairs.indptr[i], pairs.indptr[i + 1]) for i in some]).astype(int)
+        expected = learner.probabilities(pairs, scores)[at]
+        assert learner.probabilities(part, scores[at]).tobytes() == expected.tobytes()
+        for metric in METRICS:
+            assert (learner.cut(part, scores[at], metric) == learner.cut(pairs, scores, metric)[at]).all()
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_same_bytes_again_and_after_a_round_trip(threshold, tmp_path):
+    learner, pairs, scores, _ = fitted(threshold)
+    again = fitted(threshold)[0]
+    persist.save(learner, tmp_path / "model")
+    for other in (again, ThresholdLearner.from_state(learner.get_state()), persist.load(tmp_path / "model")):
+        assert other.summary() == learner.summary()
+        assert other.probabilities(pairs, scores).tobytes() == learner.probabilities(pairs, scores).tobytes()
+        for metric in METRICS:
+            assert (other.cut(pairs, scores, metric) == learner.cut(pairs, scores, metric)).all()
+
+
+def test_cross_label_terms_survive_a_round_trip():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=800)
+    z = np.column_stack([first, 0.1 * rng.normal(size=800), rng.normal(size=800)])
+    Y = np.column_stack([first > 0, first > 0.2, rng.random(800) < 0.3])
+    pairs = Candidates.all_labels(800, 3)
+    learned = Calibrator().fit(pairs, z.ravel(), Y.ravel(), np.arange(800) % 5)
+    assert any(m.cross is not None for m in learned.members_.values())
+    restored = Calibrator.from_state(learned.get_state())
+    assert restored.logits(pairs, z.ravel()).tobytes() == learned.logits(pairs, z.ravel()).tobytes()
+    one = Candidates.all_labels(1, 3)
+    assert restored.logits(one, z[7]).tobytes() == learned.logits(pairs, z.ravel())[21:24].tobytes()
+
+
+def test_order_is_that_of_the_families():
+    assert fitted("instance")[0].summary().startswith("micro-f1: instance, macro-f1: instance")
+    assert "example-f1: expected-f1" in fitted("expected-f1")[0].summary()
+
+
+# --- hard inputs -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+@pytest.mark.parametrize(
+    "case", ["nothing", "everything", "constant", "one label", "three rows", "one pair", "huge"]
+)
+def test_hard_inputs(threshold, case):
+    n, n_labels = {"one label": (40, 1), "three rows": (3, 4), "one pair": (1, 1)}.get(case, (40, 4))
+    pairs, scores, gains, _ = make_scored(n=n, n_labels=n_labels)
+    gains[1::n_labels] = 0  # a label without relevant rows (but for one label)
+    if case == "nothing":
+        gains[:] = 0
+    elif case == "everything":
+        gains[:] = 3
+    elif case == "constant":
+        scores = np.full(len(scores), 2.0)
+    elif case == "huge":
+        scores = scores * 1e30
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        learner = ThresholdLearner(threshold).fit(pairs, scores, gains, fold=np.arange(n) % 3)
+    p = learner.probabilities(pairs, scores)
+    assert p.dtype == np.float32
+    assert ((p >= 0) & (p <= 1)).all()
+    for metric in METRICS:
+        kept = learner.cut(pairs, scores, metric)
+        assert kept.shape == scores.shape
+        assert kept.dtype == bool
+        if case == "nothing":
+            assert not kept.any()
+        if case == "everything" and threshold != "instance":
+            assert kept.all()
+
+
+def test_no_rows_to_predict():
+    learner, *_ = fitted()
+    none = Candidates.all_labels(0, 6)
+    for metric in METRICS:
+        assert learner.cut(none, np.zeros(0), metric).shape == (0,)
+    assert learner.probabilities(none, np.zeros(0)).shape == (0,)
+
+
+def test_rows_without_candidates_and_unknown_labels():
+    learner, *_ = fitted(full=False, empty=False)
+    odd = Candidates(np.array([0, 0, 1]), np.int32([5]), 6)
+    for metric in METRICS:
+        assert learner.cut(odd, np.array([9.0]), metric).shape == (1,)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"scores": np.zeros(3)}, "scores must have shape"),
+        ({"scores": np.full(720, np.nan)}, "scores must be finite"),
+        ({"gains": np.zeros(3)}, "gains must have shape"),
+        ({"gains": np.full(720, np.nan)}, "gains must not be NaN"),
+        ({"fold": np.zeros(3, int)}, "fold must have shape"),
+        ({"missed": -1}, "missed must be an integer >= 0, got -1"),
+    ],
+)
+def test_bad_input_is_named(changed, message):
+    pairs, scores, gains, _ = make_scored()
+    given = {"scores": scores, "gains": gains, "fold": np.arange(120) % 5} | changed
+    with pytest.raises(ValueError, match=message):
+        ThresholdLearner().fit(pairs, given.pop("scores"), given.pop("gains"), **given)
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match=r"threshold must be one of auto, .* got 'best'"):
+        ThresholdLearner("best")
+    with pytest.raises(ValueError, match=r"optimize must be None or one of micro-f1, .* got 'f1'"):
+        check_metric("f1")
+    assert ThresholdLearner().check_metric(None) == "micro-f1"
