@@ -245,7 +245,7 @@ class MetaRanker(BaseEstimator):
         if self.features == "yang2012":
             from metarank.features.choose_k import choose_k
 
-            k = choose_k(data, n_jobs=n_jobs, seed=self.random_state)
+            k = choose_k(data, n_jobs=n_jobs)
         scorers = choose_features(
             self.features, data.X, int(data.Y.shape[1]), label_text=label_text, effort=self.effort, k=k)
         # Free parameters are chosen once, on all rows, and hold in every fold: all columns describe one model.

@@ -658,7 +658,7 @@ def test_labels_beyond_the_label_set_of_fit_are_refused():
 def test_other_dtypes_and_layouts_give_the_same():
     table, gains = make_lists()
     other = FeatureTable(np.asfortranarray(table.values, np.float64), table.names, table.candidates)
-    for name in ["labelwise", "lambdarank"]:
+    for name in ["ensemble", "lambdarank"]:
         expected = make_ranker(name, **FAST[name]).fit(table, gains).score(table)
         fitted = make_ranker(name, **FAST[name]).fit(other, gains.astype(int), sample_weight=[1] * 60)
         assert same_bytes(fitted.score(other), expected)
