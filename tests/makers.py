@@ -1,0 +1,85 @@
+"""Toy data, and a scorer of a user's own, for the tests of whole models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import Dataset
+from metarank.candidates import Candidates
+from metarank.data import make_multilabel
+from metarank.persist import register
+from metarank.scorers.base import Features, LabelScorer
+from metarank.view import TrainingSet, View, fold_of_rows
+
+WORDS = ("sea sun sand wave wind sail port fish salt tide", "oven bread flour salt dough yeast crust sugar milk egg",
+         "code test bug loop type class list graph tree sort")  # fmt: skip
+TOPICS = ["the sea", "bread", "code"]
+
+
+def dense(n: int = 60, L: int = 4, seed: int = 0) -> Dataset:
+    """Dense features, as of measurements."""
+    return make_multilabel(n, n_features=6, n_labels=L, seed=seed)
+
+
+def sparse(n: int = 60, L: int = 4, seed: int = 0) -> Dataset:
+    """Sparse features, as of words."""
+    return make_multilabel(n, n_features=80, n_labels=L, seed=seed, sparse=True)
+
+
+def texts(n: int = 60, seed: int = 0) -> Dataset:
+    """Short raw texts on one or two of three topics, with names of the labels."""
+    rng = np.random.default_rng(seed)
+    documents, labels = [], []
+    for _ in range(n):
+        topics = np.unique(rng.integers(0, 3, size=rng.integers(1, 3)))
+        documents.append(" ".join(rng.choice(WORDS[t].split(), 5).tolist()[i] for i in range(5) for t in topics))
+        labels.append([TOPICS[t] for t in topics])
+    return Dataset(texts=documents, Y=labels, label_names=TOPICS, name="topics")
+
+
+MAKERS = {"dense": dense, "sparse": sparse, "texts": texts}
+
+
+def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:
+    """The training set `MetaRanker` makes of features and labels; the labels' texts depend on the sizes alone."""
+    label_text = None
+    if sp.issparse(X):
+        rng = np.random.default_rng(7)
+        label_text = sp.random(Y.shape[1], X.shape[1], 0.1, "csr", np.float32, random_state=rng)
+        label_text.sort_indices()
+    return TrainingSet(X, Y, fold_of_rows(X.shape[0], n_folds, seed), seed=seed, label_text=label_text)
+
+
+@register
+class MeanFeature(LabelScorer):
+    """A user's scorer: the mean of one feature over the label's rows, less the instance's own value."""
+
+    def __init__(self, *, feature: int = 0) -> None:
+        self.feature = feature
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> MeanFeature:
+        values = column(view.X, self.feature)
+        totals = np.array([values[view.Y[:, [label]].nonzero()[0]].sum() for label in range(view.n_labels)])
+        self.mean_ = totals / np.maximum(view.label_counts, 1)
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        own = column(X, self.feature)[candidates.row_of_pair]
+        return {"mean_feature": (self.mean_[candidates.labels] - own).astype(np.float32)}
+
+    def get_state(self) -> dict[str, Any]:
+        return {"feature": self.feature, "mean": self.mean_}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> MeanFeature:
+        out = cls(feature=state["feature"])
+        out.mean_ = state["mean"]
+        return out
+
+
+def column(X: Features, j: int) -> np.ndarray:
+    """One feature of dense or sparse rows, float64 (n,)."""
+    return np.asarray(X[:, [j]].toarray() if sp.issparse(X) else X[:, [j]], np.float64)[:, 0]
