@@ -22,6 +22,8 @@ ALL_LABELS_LIMIT = 1000
 # Kernel machines hold a matrix of n x n and factor it.
 KERNEL_ROWS = 10_000
 SVM_ROWS = 3_000
+# Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
+TREE_CELLS = 2_000_000
 EFFORTS = ("low", "medium", "high")
 
 
@@ -110,7 +112,7 @@ def _auto_features(X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str)
     if sp.issparse(X):
         names += ["linear-svm"] + (["linear-ridge"] if X.shape[0] <= KERNEL_ROWS else [])
     else:
-        names += ["extra-trees"]
+        names += ["extra-trees"] if X.shape[0] * n_labels <= TREE_CELLS else []
         names += ["rbf-ridge", "laplacian-ridge"] if X.shape[0] <= KERNEL_ROWS else ["linear-svm"]
         names += ["rbf-svm"] if X.shape[0] <= SVM_ROWS else []
     if effort == "high":
