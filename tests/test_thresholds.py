@@ -12,7 +12,6 @@ from metarank import _core, persist
 from metarank.candidates import Candidates
 from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, ThresholdLearner, check_metric
 from metarank.thresholds.budget import BudgetCut
-from metarank.thresholds.f1_cut import best_f1_cuts
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
 from metarank.thresholds.label_cut import LabelCut
@@ -20,6 +19,7 @@ from metarank.thresholds.lists import LabelIndex, ScoredLists
 from metarank.thresholds.logistic import fit_label_logistic
 from metarank.thresholds.objectives import quality
 from metarank.thresholds.subset import SubsetCut
+from metarank.thresholds.sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.top_k import TopKCut
 
 FAMILIES = [t for t in THRESHOLDS if t != "auto"]
@@ -184,6 +184,17 @@ def test_f1_cuts_by_brute_force(seed, m, soft, missed):
             return 2 * yg[kept].sum() / max(1e-300, kept.sum() + yg.sum() + missed)
 
         assert f1(cuts[g]) >= max(f1(t) for t in [*zg, np.inf]) - 1e-12
+
+
+def test_fewest_mistakes_by_brute_force():
+    rng = np.random.default_rng(4)
+    for _ in range(50):
+        z, y, group = np.round(rng.normal(size=20), 1), rng.random(20), rng.integers(0, 2, 20)
+        cuts = fewest_mistakes_cuts(z, y, group, 2)
+        for g in range(2):
+            zg, yg = z[group == g], y[group == g]
+            mistakes = [np.where(zg >= t, 1 - yg, yg).sum() for t in [cuts[g], *zg, np.inf]]
+            assert mistakes[0] <= min(mistakes) + 1e-12
 
 
 def test_global_cut_worked_by_hand():

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from metarank.thresholds.base import Cut
-from metarank.thresholds.f1_cut import best_f1_cuts
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.objectives import quality
+from metarank.thresholds.sweep import best_f1_cuts
 
 # Logits tried where the best cut has no simple sweep: the scores are calibrated, so it lies among them.
 _GRID = np.linspace(-6.0, 6.0, 97)
@@ -41,8 +41,7 @@ class GlobalCut(Cut):
         if self.plug_in or metric == "micro-f1":
             y = lists.probabilities if self.plug_in else lists.truth.astype(np.float64)
             z = np.where(lists.rank == 0, np.inf, lists.logits) if self.keep_best else lists.logits
-            cut = best_f1_cuts(z, y, np.zeros(len(z), np.int64), 1, lists.missed)[0]
-            self.threshold = float(np.nan_to_num(cut, nan=0.0, posinf=np.inf))
+            self.threshold = float(best_f1_cuts(z, y, np.zeros(len(z), np.int64), 1, lists.missed)[0])
             return self
         values = []
         for t in _GRID:

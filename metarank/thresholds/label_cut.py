@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from metarank.thresholds.base import Cut
-from metarank.thresholds.f1_cut import best_f1_cuts
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.lists import LabelIndex, ScoredLists
+from metarank.thresholds.sweep import best_f1_cuts, fewest_mistakes_cuts
 
 
 class LabelCut(Cut):
@@ -47,9 +47,9 @@ class LabelCut(Cut):
             trust[:] = 1.0
         y = trust[group] * lists.truth + (1 - trust[group]) * lists.probabilities
         z = np.where(lists.rank == 0, np.inf, lists.logits) if self.keep_best else lists.logits
-        cuts = best_f1_cuts(z, y, group, k) if counts_f1 else _fewest_mistakes(z, y, group, k)
+        best_cuts = best_f1_cuts if counts_f1 else fewest_mistakes_cuts
         elsewhere = GlobalCut(plug_in=True).fit(lists, "micro-f1").threshold
-        self.thresholds = np.append(cuts, elsewhere)
+        self.thresholds = np.append(best_cuts(z, y, group, k), elsewhere)
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
@@ -66,24 +66,3 @@ class LabelCut(Cut):
         self.shrinkage, self.keep_best = float(state["shrinkage"]), bool(state["keep_best"])
         self.index, self.thresholds = LabelIndex(state["labels"]), np.asarray(state["thresholds"])
         return self
-
-
-def _fewest_mistakes(z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """For each group the highest threshold with the least ``sum (1 - y)[z >= t] + sum y[z < t]``."""
-    out = np.full(n_groups, np.inf)
-    if len(z) == 0:
-        return out
-    order = np.lexsort((-z, group))
-    z, y, group = z[order], y[order], group[order]
-    first = np.concatenate([[True], group[1:] != group[:-1]])
-    starts = np.flatnonzero(first)
-    within = np.cumsum(first) - 1
-    sums = np.concatenate([[0.0], np.cumsum(2 * y - 1)])
-    gain = sums[1:] - sums[starts][within]
-    last = np.append(first[1:], True)
-    gain[~(last | np.append(z[1:] != z[:-1], True))] = -np.inf
-    best = np.maximum.reduceat(gain, starts)
-    at = np.minimum.reduceat(np.where(gain == best[within], np.arange(len(z)), len(z)), starts)
-    middle = np.where(last[at], z[at], (z[at] + z[np.minimum(at + 1, len(z) - 1)]) / 2)
-    out[group[starts]] = np.where(best > 0, middle, np.inf)
-    return out

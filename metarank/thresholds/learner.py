@@ -49,8 +49,9 @@ _ALL_CUTS: dict[str, Callable[[], Cut]] = {
     **_FAMILIES, "half": HalfCut, "none": NoneCut, "subset": SubsetCut,
 }
 
-# A challenger must beat the default by so many standard errors.
-_STANDARD_ERRORS = 1.0
+# A challenger must beat the default by so many standard errors; with fewer,
+# chance chooses more often than merit.
+_STANDARD_ERRORS = 2.0
 _BOOTSTRAPS = 100
 _SELECTION_FOLDS = 5
 _SELECTION_PAIRS = 200_000
@@ -76,7 +77,7 @@ class ThresholdLearner:
         - subset accuracy: the most probable label set,
 
         unless a cut learned on the labels alone ("global", "label", "instance") beats it in
-        cross-validation by more than one standard error (looked at up to 200,000 pairs).
+        cross-validation by more than two standard errors (looked at up to 200,000 pairs).
 
     Attributes
     ----------
@@ -223,7 +224,8 @@ def _choose(metric: str, lists: ScoredLists, fold: np.ndarray, seed: int) -> Cut
     """The default of a metric, or a challenger that clearly beats it on held-out rows; fitted on all."""
     default = _DEFAULTS[metric]
     n_folds = int(fold.max()) + 1
-    if len(lists.logits) > _SELECTION_PAIRS or n_folds < _SELECTION_FOLDS:
+    few = np.count_nonzero(np.diff(lists.candidates.indptr)) < 2 * _SELECTION_FOLDS
+    if few or len(lists.logits) > _SELECTION_PAIRS:
         return default().fit(lists, metric)
     n = lists.n_rows
     weight = np.random.default_rng([seed, METRICS.index(metric)]).poisson(1.0, (_BOOTSTRAPS, n))

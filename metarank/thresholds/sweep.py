@@ -1,0 +1,99 @@
+"""The best threshold of sorted scores, for many groups of pairs at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Sweep:
+    """Scores sorted downwards within groups: every prefix that ends before a smaller score is a cut.
+
+    Parameters
+    ----------
+    z : float array (m,), m >= 1
+        Scores; infinite ones are always kept.
+    group : int array (m,)
+    n_groups : int
+    """
+
+    def __init__(self, z: np.ndarray, group: np.ndarray, n_groups: int) -> None:
+        self.order = np.lexsort((-z, group))
+        self.z = z[self.order]
+        group = group[self.order]
+        first = np.concatenate([[True], group[1:] != group[:-1]])
+        self.starts = np.flatnonzero(first)
+        self.within = np.cumsum(first) - 1
+        self.last = np.append(first[1:], True)
+        self.groups, self.n_groups = group[self.starts], n_groups
+        self.count = np.arange(1, len(z) + 1) - self.starts[self.within]
+
+    def prefix_sums(self, y: np.ndarray) -> np.ndarray:
+        """For each cut, in sorted order, the sum of `y` over the pairs kept."""
+        sums = np.concatenate([[0.0], np.cumsum(y[self.order])])
+        return sums[1:] - sums[self.starts][self.within]
+
+    def totals(self, y: np.ndarray) -> np.ndarray:
+        """The sum of `y` over each group that has pairs."""
+        return np.add.reduceat(y[self.order], self.starts)
+
+    def best(self, value: np.ndarray, floor: np.ndarray | float) -> np.ndarray:
+        """float64 (n_groups,): the highest threshold of greatest value, half-way to the next score.
+
+        It is inf (keep nothing) where no value exceeds `floor`, nan for a group without pairs.
+        """
+        value = np.where(self.last | np.append(self.z[1:] != self.z[:-1], True), value, -np.inf)
+        best = np.maximum.reduceat(value, self.starts)
+        position = np.arange(len(value))
+        at = np.minimum.reduceat(np.where(value == best[self.within], position, len(value)), self.starts)
+        high = self.z[at]
+        low = np.where(self.last[at], high, self.z[np.minimum(at + 1, len(value) - 1)])
+        with np.errstate(invalid="ignore"):
+            middle = low + (high - low) / 2
+        # Between neighbouring numbers there may be none; an infinite score stands alone.
+        cut = np.where(np.isfinite(high), np.where(middle > low, middle, high), np.inf)
+        out = np.full(self.n_groups, np.nan)
+        out[self.groups] = np.where(best > floor, cut, np.inf)
+        return out
+
+
+def best_f1_cuts(
+    z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int, missed: float = 0.0
+) -> np.ndarray:
+    """For each group the threshold t that maximises ``2 sum y[z >= t] / (count[z >= t] + sum y)``.
+
+    Parameters
+    ----------
+    z : float array (m,), m >= 1
+        Scores; infinite ones are always kept.
+    y : float array (m,)
+        Relevance: 0/1, or probabilities (then the F1 of expected counts).
+    group : int array (m,)
+    n_groups : int
+    missed : float
+        Relevant pairs that no threshold can reach; they stand in the denominator.
+
+    Returns
+    -------
+    float64 array (n_groups,)
+        See `Sweep.best`; inf where y is all 0.
+
+    Examples
+    --------
+    >>> best_f1_cuts(np.array([3.0, 2, 1, 0]), np.array([1.0, 0, 1, 0]), np.zeros(4, int), 1)
+    array([0.5])
+    """
+    sweep = Sweep(z, group, n_groups)
+    f1 = 2 * sweep.prefix_sums(y) / (sweep.count + sweep.totals(y)[sweep.within] + missed)
+    return sweep.best(f1, 0.0)
+
+
+def fewest_mistakes_cuts(z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """For each group the threshold with the least ``sum (1 - y)[z >= t] + sum y[z < t]``.
+
+    Examples
+    --------
+    >>> fewest_mistakes_cuts(np.array([3.0, 2, 1, 0]), np.array([1.0, 0, 1, 0]), np.zeros(4, int), 1)
+    array([2.5])
+    """
+    sweep = Sweep(z, group, n_groups)
+    return sweep.best(sweep.prefix_sums(2 * y - 1), 0.0)
