@@ -4,10 +4,12 @@ A model is a tree of dicts, lists, numbers, strings, arrays, CSR matrices and
 objects of registered classes. Arrays become ``.npy`` files, long texts ``.txt``
 and long lists of strings ``.json``; everything else stands in ``manifest.json``,
 which lists each file with its size and SHA-256 and carries a digest of itself.
+Equal contents, such as the training rows that several scorers keep, share a file.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib
 import json
@@ -83,6 +85,7 @@ class _Writer:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files: dict[str, dict[str, Any]] = {}
+        self.name_of_content: dict[tuple[str, str], str] = {}
 
     def add(self, stem: str, suffix: str, write: Any) -> str:
         base = "".join(c if c.isalnum() or c in "-_." else "-" for c in stem).strip(".-") or "value"
@@ -91,11 +94,18 @@ class _Writer:
         while name in self.files:
             name, n = f"{base}-{n}{suffix}", n + 1
         path = self.folder / name
-        with open(path, "wb") as f:
+        with open(path, "w+b") as f:
             write(f)
             f.flush()
-            os.fsync(f.fileno())
-        self.files[name] = {"bytes": path.stat().st_size, "sha256": _sha256(path)}
+            f.seek(0)
+            sha256 = hashlib.file_digest(f, "sha256").hexdigest()
+            earlier = self.name_of_content.setdefault((suffix, sha256), name)
+            if earlier == name:
+                os.fsync(f.fileno())
+        if earlier != name:
+            path.unlink()
+            return earlier
+        self.files[name] = {"bytes": path.stat().st_size, "sha256": sha256}
         return name
 
     def encode(self, value: Any, at: str) -> Any:
@@ -140,11 +150,22 @@ class _Writer:
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """The folder a model may be written to: new, empty, or an earlier model. Anything else is a ValueError."""
-    target = Path(path)
+    """The folder a model may be written to: new, empty, or an earlier model; symbolic links are followed.
+
+    Raises
+    ------
+    ValueError, OSError
+        If anything else stands at `path`, or nothing can be written there.
+    """
+    target = Path(path).resolve()
     empty = target.is_dir() and not any(target.iterdir())
     if target.exists() and not empty and not (target / MANIFEST).is_file():
-        raise ValueError(f"a model goes to a new folder or replaces an earlier model, {str(target)!r} is neither")
+        raise ValueError(f"a model goes to a new folder or replaces an earlier model, {str(path)!r} is neither")
+    parent = next(p for p in target.parents if p.exists())
+    if not parent.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(parent))
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
     return target
 
 
@@ -180,21 +201,28 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             f.flush()
             os.fsync(f.fileno())
         os.chmod(staging, 0o777 & ~_umask())
-        if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
-            os.rename(target, old / "model")
-            try:
-                os.rename(staging, target)
-            except BaseException:
-                os.rename(old / "model", target)
-                raise
-            finally:
-                shutil.rmtree(old, ignore_errors=True)
-        else:
-            os.rename(staging, target)
+        _put_in_place(staging, target)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
+
+
+def _put_in_place(staging: Path, target: Path) -> None:
+    """Rename `staging` to `target`; what stood there goes once the new one is in place."""
+    if not target.exists():
+        os.rename(staging, target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    try:
+        os.rename(target, old / "model")
+        os.rename(staging, target)
+    except BaseException:
+        if not target.exists():
+            os.rename(old / "model", target)
+        raise
+    finally:
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _umask() -> int:
@@ -222,10 +250,12 @@ def read_manifest(path: str | os.PathLike[str], *, verify: bool = True) -> dict[
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["format"] != FORMAT:
             raise ModelError(f"{str(folder)!r} is not a metarank model: its format is {manifest['format']!r}")
-        version, files, digest = manifest["format_version"], manifest["files"], manifest["digest"]
-        manifest["model"]
-    except (UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: {error!r}") from None
+        version, digest, _ = manifest["format_version"], manifest["digest"], manifest["model"]
+        files = {name: (entry["bytes"], entry["sha256"]) for name, entry in manifest["files"].items()}
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: {error}") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: an entry is missing or wrong: {error}") from None
     if not isinstance(version, int) or version < 1 or version > FORMAT_VERSION:
         raise ModelError(
             f"{str(folder)!r} has format version {version!r}; this metarank ({__version__}) reads 1 to "
@@ -240,9 +270,12 @@ def read_manifest(path: str | os.PathLike[str], *, verify: bool = True) -> dict[
         raise ModelError(f"{str(folder)!r} is incomplete: {name!r} is missing")
     for name in sorted(present - set(files)):
         raise ModelError(f"{str(folder)!r} holds {name!r}, which is not part of the model")
-    for name, entry in files.items():
-        if (folder / name).stat().st_size != entry["bytes"] or _sha256(folder / name) != entry["sha256"]:
-            raise ModelError(f"{str(folder / name)!r} is damaged: its checksum does not match the manifest")
+    for name, (size, sha256) in files.items():
+        file = folder / name
+        if file.is_symlink() or not file.is_file():
+            raise ModelError(f"{str(file)!r} is damaged: it is not a regular file")
+        if file.stat().st_size != size or _sha256(file) != sha256:
+            raise ModelError(f"{str(file)!r} is damaged: its checksum does not match the manifest")
     return manifest  # type: ignore[no-any-return]
 
 
@@ -271,7 +304,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
         return _decode(manifest["model"], Path(path), set(manifest["files"]))
     except ModelError:
         raise
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError) as error:
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, EOFError) as error:
         raise ModelError(f"{str(path)!r} cannot be read: {error}") from error
 
 
@@ -281,7 +314,7 @@ def _decode(value: Any, folder: Path, files: set[str]) -> Any:
     if not isinstance(value, dict):
         return value
     if "__array__" in value:
-        array = np.load(_member(folder, value["__array__"], files), mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(_member(folder, value["__array__"], files), mode="r")
         if array.dtype.str != value["dtype"] or list(array.shape) != value["shape"]:
             raise ModelError(
                 f"{value['__array__']!r} holds {array.dtype.str} {array.shape}, the manifest says "

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import Dataset
+from metarank import Dataset, MetaRanker
 from metarank.candidates import Candidates
-from metarank.data import make_multilabel
+from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import TrainingSet, View, fold_of_rows
@@ -35,12 +36,29 @@ def texts(n: int = 60, seed: int = 0) -> Dataset:
     documents, labels = [], []
     for _ in range(n):
         topics = np.unique(rng.integers(0, 3, size=rng.integers(1, 3)))
-        documents.append(" ".join(rng.choice(WORDS[t].split(), 5).tolist()[i] for i in range(5) for t in topics))
+        documents.append(
+            " ".join(rng.choice(WORDS[t].split(), 5).tolist()[i] for i in range(5) for t in topics)
+        )
         labels.append([TOPICS[t] for t in topics])
     return Dataset(texts=documents, Y=labels, label_names=TOPICS, name="topics")
 
 
-MAKERS = {"dense": dense, "sparse": sparse, "texts": texts}
+def many_labels(n: int = 40) -> Dataset:
+    """More labels than are all ranked: candidates come from a shortlist."""
+    return make_extreme(n, n_features=200, n_labels=1200, labels_per_row=3, nnz_per_row=12, seed=0)
+
+
+MAKERS = {"dense": dense, "sparse": sparse, "texts": texts, "many labels": many_labels}
+
+
+# Two folds, one ranker, no base classifiers: for what does not depend on the learner.
+QUICK = {"effort": "low", "ranker": "logistic", "n_folds": 2, "n_jobs": 1}
+
+
+@cache
+def fitted(maker: str, **params: Any) -> MetaRanker:
+    """A model of a maker's data; shared by the tests, which must not change it."""
+    return MetaRanker(**(params or QUICK)).fit(MAKERS[maker]())
 
 
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:

@@ -63,7 +63,9 @@ def settled(scorer: LabelScorer, data: TrainingSet) -> LabelScorer:
     return scorer.choose(data.view()) if hasattr(scorer, "choose") else scorer
 
 
-def columns_of_rows(scorer: LabelScorer, X: Features, Y: np.ndarray, rows: Sequence[int]) -> dict[str, np.ndarray]:
+def columns_of_rows(
+    scorer: LabelScorer, X: Features, Y: np.ndarray, rows: Sequence[int]
+) -> dict[str, np.ndarray]:
     candidates = Candidates.all_labels(len(rows), N_LABELS)
     return held_out_columns(scorer, makers.training_set(X, sp.csr_matrix(Y)), candidates, rows=np.array(rows))
 
@@ -89,7 +91,9 @@ def test_own_labels_do_not_reach_own_columns(name, layout):
             assert_same(of_row(columns, row), columns_of_rows(scorer, X, changed(Y, row, change), [row]))
 
 
-@pytest.mark.parametrize("name", ["neighbors", "votes", "centroids", "prior", "linear-ridge", "extra-trees", "user"])
+@pytest.mark.parametrize(
+    "name", ["neighbors", "votes", "centroids", "prior", "linear-ridge", "extra-trees", "user"]
+)
 def test_labels_do_reach_the_columns_of_other_rows(name):
     """The law is not kept by looking at nothing."""
     X, Y = rows_and_labels("dense")
@@ -105,7 +109,9 @@ def test_labels_do_reach_the_columns_of_other_rows(name):
 def test_a_leak_is_caught():
     X, Y = rows_and_labels("dense")
     with pytest.raises(AssertionError, match="mean_feature"):
-        assert_same(columns_of_rows(Leaking(), X, Y, [0]), columns_of_rows(Leaking(), X, changed(Y, 0, "flip"), [0]))
+        assert_same(
+            columns_of_rows(Leaking(), X, Y, [0]), columns_of_rows(Leaking(), X, changed(Y, 0, "flip"), [0])
+        )
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])

@@ -1,0 +1,421 @@
+"""Saved models: the same answers, to the byte; damage is found; nothing is half-written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import makers
+import numpy as np
+import pytest
+
+from metarank import MetaRanker, load, persist
+from metarank.persist import MANIFEST, ModelError
+
+GOLDEN = Path(__file__).parent / "golden"
+FULL = {"n_folds": 2, "n_jobs": 1}
+
+
+def answers(model, ds):
+    rows = ds.texts if ds.X is None else ds.X
+    small = model.n_labels_ <= 1000
+    proba = model.predict_proba(rows)
+    out = {"rank": model.rank(rows, k=3).scores, "labels": model.rank(rows, k=3).labels,
+           "proba": proba if small else proba.data}  # fmt: skip
+    if small:
+        out["scores"] = model.decision_function(rows)
+    for metric in ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy"):
+        cut = model.predict(rows, optimize=metric)
+        out[metric], out[f"{metric}, rows"] = cut.indices, cut.indptr
+    return {name: np.asarray(values).tobytes() for name, values in out.items()}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {p.name: p.read_bytes() for p in folder.iterdir()}
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {n: e["sha256"] for n, e in json.loads((folder / MANIFEST).read_text())["files"].items()}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A small saved model; not to be changed."""
+    path = tmp_path_factory.mktemp("saved") / "M"
+    makers.fitted("texts").save(path)
+    return path
+
+
+@pytest.fixture
+def copy(saved, tmp_path):
+    """A copy of it, to be damaged."""
+    return Path(shutil.copytree(saved, tmp_path / "M"))
+
+
+def rewrite(folder: Path, change) -> None:
+    """Change the manifest and give it a digest that fits again."""
+    manifest = json.loads((folder / MANIFEST).read_text())
+    change(manifest)
+    manifest["digest"] = persist._digest(manifest)
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+# --- the same answers ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("maker", "params"),
+    [("dense", FULL), ("sparse", FULL), ("texts", makers.QUICK), ("many labels", makers.QUICK)],
+    ids=["dense", "sparse", "texts", "many labels"],
+)
+def test_loaded_models_answer_as_the_fitted_one(maker, params, tmp_path):
+    ds, model = makers.MAKERS[maker](), makers.fitted(maker, **params)
+    model.save(tmp_path / "M")
+    for verify in (True, False):
+        loaded = load(tmp_path / "M", verify=verify)
+        assert answers(loaded, ds) == answers(model, ds)
+        assert loaded.get_params() == model.get_params()
+        assert loaded.feature_columns_ == model.feature_columns_
+        assert loaded.label_names_ == model.label_names_
+    row = ds.take([0])
+    assert str(loaded.explain(row, 0)) == str(model.explain(row, 0))
+    loaded.save(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(tmp_path / "M")
+
+
+def test_golden_model_keeps_loading():
+    """A model saved by the first release of this format, with what it answered then."""
+    model = load(GOLDEN / "format-1")
+    expected = json.loads((GOLDEN / "format-1.json").read_text())
+    np.testing.assert_allclose(model.decision_function(expected["texts"]), expected["scores"], atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(expected["texts"]), expected["probabilities"], atol=1e-6)
+    assert model.predict(expected["texts"]).toarray().tolist() == expected["labels"]
+    assert model.label_names_ == expected["label_names"]
+
+
+def test_arrays_are_mapped_and_no_pickle_is_used(saved, monkeypatch):
+    import pickle
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("pickle was used")
+
+    for name in ("load", "loads", "dump", "dumps", "Unpickler", "Pickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    model = load(saved)
+    arrays = [v for v in vars(model.scorers_[2]).values() if isinstance(v, np.ndarray)]
+    assert isinstance(model.inv_propensity_, np.memmap)
+    assert arrays
+    assert all(isinstance(a, np.memmap) for a in arrays)
+    assert not model.inv_propensity_.flags.writeable
+    for name in digests(saved):
+        assert Path(name).suffix in (".npy", ".txt", ".json")
+    for path in saved.glob("*.npy"):
+        np.load(path, allow_pickle=False)
+
+
+def test_equal_contents_are_stored_once(tmp_path):
+    makers.fitted("dense", **FULL).save(tmp_path / "M")
+    hashes = list(digests(tmp_path / "M").values())
+    assert len(set(hashes)) == len(hashes)
+    state = {
+        "a": np.arange(5),
+        "b": [np.arange(5), np.arange(5, dtype=np.int32)],
+        "c": "x" * 3000,
+        "d": "x" * 3000,
+    }
+    writer = persist._Writer(tmp_path)
+    encoded = writer.encode(state, "s")
+    assert encoded["a"]["__array__"] == encoded["b"][0]["__array__"] == "s.a.npy"
+    assert encoded["c"] == encoded["d"]
+    assert sorted(writer.files) == ["s.a.npy", "s.b.1.npy", "s.c.txt"]
+
+
+def test_plain_values_come_back_as_they_were(tmp_path):
+    state = {
+        "none": None, "yes": True, "int": -3, "float": 0.1, "inf": float("-inf"), "text": "ä\n", "long": "ö" * 3000,
+        "strings": [f"s{i}\n" for i in range(60)], "nested": {"list": [1, [2.5, "x"], {"a": None}]}, "tuple": (1, 2),
+        "np": np.float32(0.5), "empty": np.empty((0, 3), np.float32), "scalar": np.array(7), "bools": np.array([True]),
+    }  # fmt: skip
+    writer = persist._Writer(tmp_path)
+    root = json.loads(json.dumps(writer.encode(state, "s")))
+    back = persist._decode(root, tmp_path, set(writer.files))
+    for name in ("empty", "scalar", "bools"):
+        assert back[name].dtype == state[name].dtype
+        assert back[name].shape == state[name].shape
+        assert back[name].tolist() == state[name].tolist()
+    expected = {**state, "tuple": [1, 2], "np": 0.5}
+    for name in set(state) - {"empty", "scalar", "bools"}:
+        assert back[name] == expected[name]
+
+
+@pytest.mark.parametrize("value", [{1, 2}, object(), {1: 2}, {"__array__": 1}, np.array([None]), b"x", 1j])
+def test_what_cannot_be_saved_is_a_type_error(value, tmp_path):
+    with pytest.raises(TypeError, match=r"s\.a"):
+        persist._Writer(tmp_path).encode({"a": value}, "s.a" if isinstance(value, dict) else "s")
+
+
+# --- a user's scorer -----------------------------------------------------------
+
+
+def test_a_users_scorer_goes_round(tmp_path):
+    ds = makers.dense()
+    model = MetaRanker(features=["prior", makers.MeanFeature(feature=2)], **makers.QUICK).fit(ds)
+    model.save(tmp_path / "M")
+    assert answers(load(tmp_path / "M"), ds) == answers(model, ds)
+    script = f"import metarank\ntry: metarank.load({str(tmp_path / 'M')!r})\nexcept ValueError as e: print(e)"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "'MeanFeature'" in run.stdout
+    assert "metarank.persist.register" in run.stdout
+
+
+def test_a_scorer_that_is_not_registered_cannot_be_saved(tmp_path):
+    class Forgotten(makers.MeanFeature):
+        pass
+
+    model = MetaRanker(features=[Forgotten()], **makers.QUICK).fit(makers.dense())
+    with pytest.raises(ValueError, match=r"'Forgotten'.*metarank\.persist\.register"):
+        model.save(tmp_path / "M")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- damage ----------------------------------------------------------------------
+
+
+def assert_damaged(folder: Path, match: str) -> None:
+    with pytest.raises(ModelError, match=match) as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_flipped_byte_and_every_cut_is_found(saved, copy):
+    rng = np.random.default_rng(0)
+    for path in sorted(copy.iterdir()):
+        whole = path.read_bytes()
+        at = int(rng.integers(len(whole)))
+        for damaged in (
+            whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :], whole[:-1], whole[: len(whole) // 2], b"", whole + b"\0",
+        ):  # fmt: skip
+            path.write_bytes(damaged)
+            assert_damaged(copy, "damaged|not a metarank model|incomplete")
+        path.write_bytes(whole)
+    load(copy)
+
+
+def test_missing_extra_and_replaced_files(copy, tmp_path):
+    name = sorted(digests(copy))[0]
+    whole = (copy / name).read_bytes()
+    (copy / name).unlink()
+    assert_damaged(copy, "missing")
+    (copy / name).mkdir()
+    assert_damaged(copy, "not a regular file")
+    (copy / name).rmdir()
+    (tmp_path / "elsewhere").write_bytes(whole)
+    (copy / name).symlink_to(tmp_path / "elsewhere")
+    assert_damaged(copy, "not a regular file")
+    (copy / name).unlink()
+    (copy / name).write_bytes(whole)
+    (copy / "notes.txt").write_text("mine")
+    assert_damaged(copy, "not part of the model")
+    (copy / "notes.txt").unlink()
+    load(copy)
+    (copy / MANIFEST).unlink()
+    assert_damaged(copy, "not a metarank model")
+
+
+def _entry(manifest):
+    return next(iter(manifest["files"].values()))
+
+
+def _first_array(value):
+    if isinstance(value, dict):
+        if "__array__" in value:
+            return value
+        value = list(value.values())
+    if isinstance(value, list):
+        return next((a for a in map(_first_array, value) if a is not None), None)
+    return None
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda m: m.update(format="other"), "format is 'other'"),
+        (lambda m: m.update(format_version=99), "format version 99"),
+        (lambda m: m.update(format_version=0), "format version 0"),
+        (lambda m: m.update(format_version="1"), "format version '1'"),
+        (lambda m: m.pop("format"), "damaged"),
+        (lambda m: m.pop("files"), "damaged"),
+        (lambda m: m.pop("model"), "damaged"),
+        (lambda m: m.update(files=[]), "damaged"),
+        (lambda m: m["files"].update(x={}), "damaged"),
+        (lambda m: _entry(m).update(sha256="0"), "checksum"),
+        (lambda m: _entry(m).update(bytes=1), "checksum"),
+        (lambda m: m["files"].update({"../x": {"bytes": 0, "sha256": ""}}), "missing"),
+        (
+            lambda m: m.update(model={"__array__": "../manifest.json", "dtype": "|u1", "shape": []}),
+            "does not list",
+        ),
+        (lambda m: m.update(model={"__text__": "/etc/hostname"}), "does not list"),
+        (lambda m: m.update(model={"__text__": "manifest.json"}), "does not list"),
+        (lambda m: m.update(model={"__object__": "Popen", "state": {}}), "'Popen', which is not known"),
+        (lambda m: m.update(model={"__object__": "MetaRanker", "state": {}}), "cannot be read"),
+        (
+            lambda m: m.update(model={"__object__": "MetaRanker", "state": {"params": {"no": 1}}}),
+            "cannot be read",
+        ),
+        (lambda m: m.update(model={"__object__": "MetaRanker"}), "cannot be read"),
+        (lambda m: _first_array(m["model"]).update(dtype="<f2"), "the manifest says"),
+        (lambda m: _first_array(m["model"]).update(shape=[1, 2, 3]), "the manifest says"),
+    ],
+)
+def test_changed_manifests(copy, change, match):
+    rewrite(copy, change)
+    assert_damaged(copy, match)
+    whole = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps({**whole, "digest": "0"}))
+    assert_damaged(copy, "is damaged|not a metarank model|format version")
+
+
+@pytest.mark.parametrize("name", ["../secret", "/etc/hostname"])
+def test_names_that_lead_out_of_the_folder_are_refused_unverified_too(copy, name):
+    def change(manifest):
+        manifest["files"][name] = {"bytes": 1, "sha256": ""}
+        manifest["model"] = {"__text__": name}
+
+    rewrite(copy, change)
+    for verify in (True, False):
+        with pytest.raises(ModelError):
+            load(copy, verify=verify)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "3", "null", "{}", "\x00\xff", "[" * 100_000, '{"format": "metarank-model"}']
+)
+def test_manifests_that_are_none(copy, text):
+    (copy / MANIFEST).write_text(text, encoding="latin-1")
+    assert_damaged(copy, "damaged")
+
+
+def test_unverified_loads_still_fail_in_one_line(copy):
+    """Without the checksums, what does not even parse is found where it is read."""
+    for path in sorted(copy.glob("*.npy")):
+        whole = path.read_bytes()
+        for damaged in (b"", b"\x93NUMPY", whole[:40], b"PK\x03\x04" + whole, whole[:100] + b"\0" * 28):
+            path.write_bytes(damaged)
+            with pytest.raises(ModelError) as caught:
+                load(copy, verify=False)
+            assert "\n" not in str(caught.value)
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", ["absent", "file", "empty folder", "other folder"])
+def test_what_is_no_model(tmp_path, kind):
+    path = tmp_path / "P"
+    if kind == "file":
+        path.write_text("x")
+    elif kind != "absent":
+        path.mkdir()
+        if kind == "other folder":
+            (path / "x.txt").write_text("x")
+    assert_damaged(path, "not a metarank model")
+
+
+# --- writing ---------------------------------------------------------------------
+
+
+def test_saving_replaces_an_earlier_model(tmp_path):
+    first, second = makers.fitted("texts"), makers.fitted("dense")
+    first.save(tmp_path / "M")
+    second.save(tmp_path / "M")
+    assert answers(load(tmp_path / "M"), makers.dense()) == answers(second, makers.dense())
+    (tmp_path / "E").mkdir()
+    second.save(tmp_path / "E")
+    second.save(str(tmp_path / "deep" / "er" / "M"))
+    assert contents(tmp_path / "M") == contents(tmp_path / "E") == contents(tmp_path / "deep" / "er" / "M")
+    (tmp_path / "link").symlink_to(tmp_path / "M")
+    first.save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert contents(tmp_path / "M") == contents(tmp_path / "link") != contents(tmp_path / "E")
+    assert sorted(os.listdir(tmp_path)) == ["E", "M", "deep", "link"]
+
+
+def test_a_mapped_model_survives_its_replacement(tmp_path):
+    ds = makers.dense()
+    makers.fitted("dense").save(tmp_path / "M")
+    loaded = load(tmp_path / "M")
+    expected = answers(loaded, ds)
+    makers.fitted("texts").save(tmp_path / "M")
+    assert answers(loaded, ds) == expected
+
+
+def test_saving_refuses_what_is_no_model(tmp_path):
+    model = makers.fitted("dense")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("x")
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path / "mine", tmp_path / "file"):
+        with pytest.raises(ValueError, match="neither"):
+            model.save(path)
+    with pytest.raises(NotADirectoryError):
+        model.save(tmp_path / "file" / "M")
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
+    assert sorted(os.listdir(tmp_path)) == ["file", "mine"]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=str
+)
+@pytest.mark.parametrize(
+    ("call", "times"),
+    [("fsync", (1, 2, 9, "last")), ("save", (1, 5)), ("rename", (1, 2))],
+    ids=["fsync", "np.save", "rename"],
+)
+@pytest.mark.parametrize("earlier", [True, False], ids=["replacing", "new"])
+def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, call, times, error, earlier):
+    if earlier:
+        makers.fitted("dense").save(tmp_path / "M")
+        before = contents(tmp_path / "M")
+    module = np if call == "save" else os
+    real = getattr(module, call)
+    for n in times:
+        if call == "rename" and n == 2 and not earlier:
+            continue
+        stop = 1 + len(digests_of_texts()) if n == "last" else n
+        calls = 0
+
+        def failing(*args, **kwargs):
+            nonlocal calls
+            calls += 1
+            if calls == stop:  # noqa: B023
+                raise error
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(module, call, failing)
+        with pytest.raises(type(error)):
+            makers.fitted("texts").save(tmp_path / "M")
+        monkeypatch.undo()
+        assert os.listdir(tmp_path) == (["M"] if earlier else [])
+        if earlier:
+            assert contents(tmp_path / "M") == before
+            load(tmp_path / "M")
+
+
+def digests_of_texts() -> list[str]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        makers.fitted("texts").save(Path(folder) / "M")
+        return sorted(digests(Path(folder) / "M"))
+
+
+def test_saved_files_get_the_usual_permissions(tmp_path):
+    makers.fitted("dense").save(tmp_path / "M")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "M").stat().st_mode & 0o777 == 0o777 & ~mask
+    assert {p.stat().st_mode & 0o777 for p in (tmp_path / "M").iterdir()} == {0o666 & ~mask}
