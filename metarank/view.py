@@ -22,12 +22,15 @@ T = TypeVar("T")
 def fold_of_rows(n: int, n_folds: int, seed: int) -> np.ndarray:
     """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
 
+    Of a few rows all may share a fold; then row i is in fold i mod K, so that no View is empty.
+
     Examples
     --------
     >>> fold_of_rows(6, 3, seed=0).shape
     (6,)
     """
-    return _core.fold_of_rows(n, n_folds, seed)
+    fold = _core.fold_of_rows(n, n_folds, seed)
+    return fold if np.any(fold != fold[:1]) else np.arange(n, dtype=np.int32) % np.int32(n_folds)
 
 
 class TrainingSet:

@@ -48,7 +48,29 @@ def many_labels(n: int = 40) -> Dataset:
     return make_extreme(n, n_features=200, n_labels=1200, labels_per_row=3, nnz_per_row=12, seed=0)
 
 
-MAKERS = {"dense": dense, "sparse": sparse, "texts": texts, "many labels": many_labels}
+def many_texts(n: int = 40) -> Dataset:
+    """Texts with more labels than are all ranked: their names propose candidates too."""
+    rng = np.random.default_rng(0)
+    vocabulary = [f"word{i}" for i in range(300)]
+    names = [" ".join(rng.choice(vocabulary, 2)) for _ in range(1200)]
+    labels = [np.unique(rng.integers(0, 1200, 3)).tolist() for _ in range(n)]
+    documents = [" ".join([names[row[0]], *rng.choice(vocabulary, 6)]) for row in labels]
+    return Dataset(
+        texts=documents, Y=sp.csr_matrix(_indicator(labels, 1200)), label_names=names, name="many texts"
+    )
+
+
+def _indicator(labels: list[list[int]], L: int) -> np.ndarray:
+    return np.array([np.isin(np.arange(L), row) for row in labels], np.float32)
+
+
+MAKERS = {
+    "dense": dense,
+    "sparse": sparse,
+    "texts": texts,
+    "many labels": many_labels,
+    "many texts": many_texts,
+}
 
 
 # Two folds, one ranker, no base classifiers: for what does not depend on the learner.

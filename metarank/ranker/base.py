@@ -131,6 +131,10 @@ class Ranker(BaseEstimator):
         copy: Self = clone(self)
         return copy
 
+    def can_learn(self, data: RankingData) -> bool:
+        """Whether there is anything to learn from; the folds for which there is not score all pairs alike."""
+        return True
+
     def _checked(self, table: FeatureTable) -> FeatureTable:
         if not hasattr(self, "names_"):
             raise ValueError(f"{type(self).__name__} must be fitted before it scores")

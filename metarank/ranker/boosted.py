@@ -114,8 +114,14 @@ class BoostedRanker(Ranker):
             num_boost_round=self.n_rounds,
             valid_sets=[held_out] if held_out else [],
         )
-        self.model_text_ = booster.model_to_string()
+        # The number of threads is no part of the model.
+        self.model_text_ = booster.model_to_string().replace(f"[num_threads: {n_jobs}]", "[num_threads: 1]")
         self.arrays_ = BoosterArrays.from_text(self.model_text_)
+
+    def can_learn(self, data: RankingData) -> bool:
+        """Whether the gains differ: within a list or, pointwise, anywhere."""
+        told = data.lists(data.weight > 0 if self.objective == "binary" else data.informative)
+        return len(np.unique(told.gains)) > 1
 
     def _check_params(self) -> None:
         if self.objective not in self._names:

@@ -147,7 +147,7 @@ def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.n
     ranker : Ranker
         Stays unfitted; what it chooses by cross-validation is chosen once, on all folds.
     data : RankingData
-        With at least two folds.
+        With at least two folds. Where the others hold nothing to learn from, a fold scores 0.
 
     Returns
     -------
@@ -161,8 +161,10 @@ def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.n
         settled = ranker.tuned(data, n_jobs)
 
         def one_fold(f: int, threads: int) -> np.ndarray:
-            learned = clone(settled).fit_lists(data.lists(data.fold != f), threads)
-            return learned.score(data.lists(data.fold == f).table, n_jobs=threads)
+            seen, held_out = data.lists(data.fold != f), data.lists(data.fold == f)
+            if not settled.can_learn(seen):
+                return np.zeros(len(held_out.gains))
+            return clone(settled).fit_lists(seen, threads).score(held_out.table, n_jobs=threads)
 
         scores = np.empty(data.table.candidates.n_pairs)
         for f, held_out in zip(folds, over_folds(one_fold, folds, n_jobs)):
