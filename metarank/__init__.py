@@ -1,6 +1,6 @@
 """metarank: rank the labels of an instance and decide how many of them to keep.
 
-    data -> shortlist -> candidates -> meta-features -> ranker -> thresholds -> metrics
+data -> shortlist -> candidates -> meta-features -> ranker -> thresholds -> metrics
 """
 
 from __future__ import annotations

@@ -440,3 +440,17 @@ def check_candidates(candidates: Any, n_rows: int, n_labels: int, *, name: str =
             f"{name} must have {n_rows} rows and {n_labels} labels, got {out.n_rows} and {out.n_labels}"
         )
     return out
+
+
+def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
+    """float64 (n,): finite, non-negative, not all zero; a number stands for all rows, None stays None."""
+    if weight is None:
+        return None
+    w = np.asarray(weight, dtype=np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(f"sample_weight must have shape {(n,)}, got {w.shape}")
+    if not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+        raise ValueError("sample_weight must be finite, non-negative and not all zero")
+    return w

@@ -66,7 +66,9 @@ class Candidates:
         scores = {k: np.ascontiguousarray(v, dtype=np.float32) for k, v in self.scores.items()}
         for name, values in scores.items():
             if values.shape != labels.shape:
-                raise ValueError(f"candidates.scores[{name!r}] must have shape {labels.shape}, got {values.shape}")
+                raise ValueError(
+                    f"candidates.scores[{name!r}] must have shape {labels.shape}, got {values.shape}"
+                )
         object.__setattr__(self, "indptr", indptr)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scores", scores)
@@ -114,16 +116,43 @@ class Candidates:
         out.has_sorted_indices = out.has_canonical_format = True
         return out
 
+    def values_of(self, Y: sp.csr_matrix) -> np.ndarray:
+        """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 where none is stored."""
+        width = np.int64(self.n_labels)
+        stored = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * width + Y.indices
+        values = np.zeros(self.n_pairs, np.float32)
+        if len(stored):
+            wanted = self.row_of_pair * width + self.labels
+            at = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
+            hit = stored[at] == wanted
+            values[hit] = Y.data[at[hit]]
+        return values
+
+    def to_dense(self, values: np.ndarray) -> np.ndarray:
+        """Values (m,) as float32 (n, L); labels that are no candidates stand 1 below the row's lowest."""
+        values = values.astype(np.float32)
+        if self.is_full:
+            return values.reshape(self.n_rows, self.n_labels)
+        lowest = np.zeros(self.n_rows, np.float32)
+        filled = np.diff(self.indptr) > 0
+        if filled.any():
+            lowest[filled] = np.minimum.reduceat(values, self.indptr[:-1][filled]) - 1
+        out = np.repeat(lowest[:, None], self.n_labels, axis=1)
+        out[self.row_of_pair, self.labels] = values
+        return out
+
     def rows(self, index: np.ndarray | slice) -> Candidates:
         """The candidates of some rows, in the given order."""
         index = np.arange(self.n_rows)[index]
         counts = np.diff(self.indptr)[index]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         pairs = np.repeat(self.indptr[:-1][index] - indptr[:-1], counts) + np.arange(indptr[-1])
-        return Candidates(indptr, self.labels[pairs], self.n_labels, {k: v[pairs] for k, v in self.scores.items()})
+        return Candidates(
+            indptr, self.labels[pairs], self.n_labels, {k: v[pairs] for k, v in self.scores.items()}
+        )
 
     def union(self, other: Candidates) -> Candidates:
-        """Pairs of either; a score missing on one side is the smallest value of that source in the row, or 0."""
+        """Pairs of either; a score missing on one side is the least of that source in the row, or 0."""
         if (self.n_rows, self.n_labels) != (other.n_rows, other.n_labels):
             raise ValueError(
                 f"candidates to unite must agree in rows and labels, got {(self.n_rows, self.n_labels)} "
@@ -172,4 +201,6 @@ class Candidates:
         rank[order] = np.arange(self.n_pairs) - self.indptr[row[order]]
         keep = rank < k
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=self.n_rows))])
-        return Candidates(indptr, self.labels[keep], self.n_labels, {n: v[keep] for n, v in self.scores.items()})
+        return Candidates(
+            indptr, self.labels[keep], self.n_labels, {n: v[keep] for n, v in self.scores.items()}
+        )

@@ -120,7 +120,9 @@ def _auto_features(X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str)
     return names
 
 
-def choose_shortlister(shortlister: Any, n_labels: int, *, label_text: sp.csr_matrix | None) -> list[LabelScorer]:
+def choose_shortlister(
+    shortlister: Any, n_labels: int, *, label_text: sp.csr_matrix | None
+) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
     Raises
@@ -143,7 +145,9 @@ def choose_shortlister(shortlister: Any, n_labels: int, *, label_text: sp.csr_ma
             chosen.append(NameScorer())
         logger.info(
             "shortlister: %s, since %d labels are more than %d",
-            " and ".join(type(s).__name__ for s in chosen), n_labels, ALL_LABELS_LIMIT,
+            " and ".join(type(s).__name__ for s in chosen),
+            n_labels,
+            ALL_LABELS_LIMIT,
         )
         return chosen
     items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]
@@ -151,10 +155,14 @@ def choose_shortlister(shortlister: Any, n_labels: int, *, label_text: sp.csr_ma
     for item in items:
         if isinstance(item, str):
             if item not in proposers:
-                raise ValueError(f"shortlister must be among {sorted(proposers)}, 'auto' or None, got {item!r}")
+                raise ValueError(
+                    f"shortlister must be among {sorted(proposers)}, 'auto' or None, got {item!r}"
+                )
             out.append(proposers[item]())
         elif hasattr(item, "fit") and hasattr(item, "shortlist"):
             out.append(item)
         else:
-            raise TypeError(f"shortlister must be a name, a scorer with shortlist(), a list of them or None, got {item!r}")
+            raise TypeError(
+                f"shortlister must be a name, a scorer with shortlist(), a list of them or None, got {item!r}"
+            )
     return out

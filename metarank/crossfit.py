@@ -22,7 +22,12 @@ T = TypeVar("T")
 
 
 def held_out_columns(
-    scorer: LabelScorer, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
+    scorer: LabelScorer,
+    data: TrainingSet,
+    candidates: Candidates,
+    *,
+    rows: np.ndarray | None = None,
+    n_jobs: int = 1,
 ) -> dict[str, np.ndarray]:
     """Columns (m,) of the pairs of training rows, each as if its row were new.
 
@@ -53,7 +58,9 @@ def held_out_columns(
     return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
 
 
-def held_out_shortlist(scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1) -> Candidates:
+def held_out_shortlist(
+    scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
+) -> Candidates:
     """The scorer's k proposals for each of some training rows, from fits without the row's fold."""
 
     def one_fold(f: int, threads: int) -> Candidates:
@@ -74,7 +81,10 @@ def held_out_shortlist(scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarr
 
 
 def scatter_folds(
-    one_fold: Callable[[int, int], dict[str, np.ndarray]], fold: np.ndarray, candidates: Candidates, n_jobs: int
+    one_fold: Callable[[int, int], dict[str, np.ndarray]],
+    fold: np.ndarray,
+    candidates: Candidates,
+    n_jobs: int,
 ) -> dict[str, np.ndarray]:
     """Run `one_fold(f, threads)` for every fold present and put its columns at the fold's pairs."""
     folds = np.unique(fold)

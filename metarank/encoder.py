@@ -17,8 +17,7 @@ from metarank._validation import check_features
 from metarank.data.dataset import Dataset
 from metarank.data.vectorizer import TextVectorizer
 from metarank.features.transform import FeatureTransform
-
-Features = np.ndarray | sp.csr_matrix
+from metarank.scorers.base import Features
 
 
 class InputEncoder:
@@ -68,21 +67,29 @@ class InputEncoder:
         if self.vectorizer is not None:
             if texts is None:
                 raise TypeError(
-                    "X must be a list of texts or a Dataset with texts, since this model was trained on text; "
+                    "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
                     f"got {type(X).__name__}"
                 )
             return self.vectorizer.transform(texts)
         if isinstance(X, Dataset):
             if X.X is None:
-                raise TypeError("X must hold numeric features, since this model was trained on numbers; got texts")
+                raise TypeError(
+                    "X must hold numeric features, since this model was trained on numbers; got texts"
+                )
             X = X.X
         elif texts:
-            raise TypeError("X must hold numeric features, since this model was trained on numbers; got texts")
+            raise TypeError(
+                "X must hold numeric features, since this model was trained on numbers; got texts"
+            )
         features = check_features(X, n_features=self.n_features, layout=self.layout)
         return self.transform.transform(features)
 
     def label_text(
-        self, features: Features, names: list[str] | None, texts: list[str] | None, words: list[str] | None
+        self,
+        features: Features,
+        names: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        words: Sequence[str] | None,
     ) -> sp.csr_matrix | None:
         """The labels' names (and longer texts) as rows of the feature space, CSR (L, d); None where unknown.
 
@@ -97,7 +104,9 @@ class InputEncoder:
             matrix = label_text_matrix(names, texts, vectorizer=self.vectorizer)
         elif words is not None:
             df = np.bincount(features.indices, minlength=self.n_features)
-            matrix = label_text_matrix(names, texts, feature_names=words, idf=smooth_idf(df, features.shape[0]))
+            matrix = label_text_matrix(
+                names, texts, feature_names=words, idf=smooth_idf(df, features.shape[0])
+            )
         else:
             return None
         return matrix if matrix.nnz else None

@@ -41,16 +41,23 @@ def evaluate_model(
     dict of name to float, or to a triple of floats
     """
     parsed = [metrics.Metric.parse(name) for name in names]
-    out: dict[str, Any] = {}
     lists = [m for m in parsed if m.needs != "sets"]
-    measure = metrics.bootstrap if intervals else metrics.evaluate
-    weights = {"inv_propensity": model.inv_propensity_}
+    out: dict[str, Any] = {}
     if lists:
-        whole = any(m.k is None for m in lists)
-        result = model.decision_function(X) if whole else model.rank(X, k=max(m.k for m in lists))
-        out.update(measure(Y, result, [str(m) for m in lists], **weights))
+        depths = [m.k for m in lists if m.k is not None]
+        whole = len(depths) < len(lists)
+        result = model.decision_function(X) if whole else model.rank(X, k=max(depths))
+        out |= _measure(Y, result, [str(m) for m in lists], intervals, inv_propensity=model.inv_propensity_)
     for m in parsed:
         if m.needs == "sets":
             predicted = model.predict(X, optimize=CUT_OF_METRIC.get(m.name))
-            out.update(measure(Y, predicted, [str(m)], **weights))
+            out |= _measure(Y, None, [str(m)], intervals, Y_pred=predicted)
     return {str(m): out[str(m)] for m in parsed}
+
+
+def _measure(
+    Y: sp.csr_matrix, scores: Any, names: list[str], intervals: bool, **kwargs: Any
+) -> dict[str, Any]:
+    if intervals:
+        return {name: tuple(triple) for name, triple in metrics.bootstrap(Y, scores, names, **kwargs).items()}
+    return {name: float(value) for name, value in metrics.evaluate(Y, scores, names, **kwargs).items()}

@@ -10,8 +10,8 @@ import numpy as np
 from metarank._threads import resolve_n_jobs
 
 if TYPE_CHECKING:
-    from metarank.encoder import Features
-    from metarank.pipeline import MetaRanker
+        from metarank.pipeline import MetaRanker
+    from metarank.scorers.base import Features
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class Explanation:
         if self.neighbors:
             lines.append("  nearest training points with this label:")
             lines += [
-                f"    {p.distance:8.4f}  row {p.row}" + (f"  {p.name}" if p.name else "") for p in self.neighbors
+                f"    {p.distance:8.4f}  row {p.row}" + (f"  {p.name}" if p.name else "")
+                for p in self.neighbors
             ]
         if self.contributions:
             lines.append("  what moved the score:")

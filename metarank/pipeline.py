@@ -1,6 +1,6 @@
 """`MetaRanker`: the only file that knows the order of the stages.
 
-    data -> shortlist -> candidates -> meta-features -> ranker -> thresholds
+data -> shortlist -> candidates -> meta-features -> ranker -> thresholds
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
+from functools import reduce
 from numbers import Integral
 from typing import Any
 
@@ -19,19 +20,19 @@ from sklearn.utils.validation import check_is_fitted
 from metarank import _core, persist
 from metarank._progress import report
 from metarank._threads import resolve_n_jobs, single_threaded_blas
-from metarank._validation import check_candidates, check_labels
+from metarank._validation import check_candidates, check_labels, check_sample_weight
 from metarank.candidates import Candidates
 from metarank.choices import EFFORTS, choose_features, choose_shortlister
 from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.data.dataset import Dataset
-from metarank.encoder import Features, InputEncoder
+from metarank.encoder import InputEncoder
 from metarank.explain import Explanation, explain_pair
 from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
 from metarank.propensity import inv_propensity
 from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranking import Ranking
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import Features, LabelScorer
 from metarank.thresholds import ThresholdLearner
 from metarank.view import TrainingSet, fold_of_rows
 
@@ -151,20 +152,30 @@ class MetaRanker(BaseEstimator):
             if Y is not None:
                 raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
             Y_in, names, label_texts, words, row_names = (
-                X.Y, X.label_names, X.label_texts, X.feature_names, _short_names(X.texts))
+                X.Y,
+                X.label_names,
+                X.label_texts,
+                X.feature_names,
+                _short_names(X.texts),
+            )
         else:
             if Y is None:
-                raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
+                raise ValueError(
+                    "Y is required: MetaRanker requires y to be passed, but the target y is None"
+                )
             Y_in, names, label_texts, words, row_names = Y, None, None, None, None
         with single_threaded_blas():
             report("reading", 0.0)
             self.encoder_ = InputEncoder()
             features = self.encoder_.fit_encode(X)
             labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
-            weight = _check_weight(sample_weight, features.shape[0])
+            weight = check_sample_weight(sample_weight, features.shape[0])
             self._fit(features, labels, found_names, label_texts, words, weight, n_jobs)
-            self.row_names_ = row_names if row_names is not None else _short_names(
-                X if self.encoder_.vectorizer is not None else None)
+            self.row_names_ = (
+                row_names
+                if row_names is not None
+                else _short_names(X if self.encoder_.vectorizer is not None else None)
+            )
         report("done", 1.0)
         return self
 
@@ -186,9 +197,9 @@ class MetaRanker(BaseEstimator):
         self,
         X: Features,
         Y: sp.csr_matrix,
-        names: list[str] | None,
-        label_texts: list[str] | None,
-        words: list[str] | None,
+        names: Sequence[str] | None,
+        label_texts: Sequence[str] | None,
+        words: Sequence[str] | None,
         weight: np.ndarray | None,
         n_jobs: int,
     ) -> None:
@@ -199,7 +210,9 @@ class MetaRanker(BaseEstimator):
         if isinstance(self.label_text, (list, tuple)):
             label_texts = list(self.label_text)
             if len(label_texts) != n_labels:
-                raise ValueError(f"label_text must hold one text a label ({n_labels}), got {len(label_texts)}")
+                raise ValueError(
+                    f"label_text must hold one text a label ({n_labels}), got {len(label_texts)}"
+                )
             names = names or [""] * n_labels
         elif self.label_text is None:
             names, label_texts = None, None
@@ -207,20 +220,29 @@ class MetaRanker(BaseEstimator):
             raise TypeError(f"label_text must be 'auto', None or a list of texts, got {self.label_text!r}")
         label_text = self.encoder_.label_text(X, names, label_texts, words)
         data = TrainingSet(
-            X, Y, fold_of_rows(n, self.n_folds, self.random_state), seed=self.random_state,
-            label_names=self.label_names_, label_text=label_text, feature_scale=self.encoder_.transform.scale,
+            X,
+            Y,
+            fold_of_rows(n, self.n_folds, self.random_state),
+            seed=self.random_state,
+            label_names=self.label_names_,
+            label_text=label_text,
+            feature_scale=self.encoder_.transform.scale,
         )
         shortlisters = choose_shortlister(self.shortlister, n_labels, label_text=label_text)
         scorers = self._choose_scorers(data, label_text, n_jobs)
 
-        rows = _sampled_rows(n, n_labels if not shortlisters else self.shortlist_size * len(shortlisters), self.random_state)
+        rows = _sampled_rows(
+            n, n_labels if not shortlisters else self.shortlist_size * len(shortlisters), self.random_state
+        )
         candidates = self._training_candidates(shortlisters, data, rows, n_jobs)
-        gains = _gains(Y[rows], candidates)
+        gains = candidates.values_of(Y[rows])
         columns: dict[str, np.ndarray] = {}
         classifier_columns: list[str] = []
         for i, scorer in enumerate(scorers):
             report(f"describing: {_title(scorer)}", 0.05 + 0.6 * i / len(scorers))
-            added = _add_columns(columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs))
+            added = _add_columns(
+                columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs)
+            )
             classifier_columns += added if getattr(scorer, "is_classifier", False) else []
         table = assemble(columns, candidates, standardize=self._standardized, n_jobs=n_jobs)
         self.feature_columns_ = table.names
@@ -228,11 +250,16 @@ class MetaRanker(BaseEstimator):
         report("ranking", 0.65)
         self.ranker_ = self._new_ranker(classifier_columns)
         lists = RankingData.checked(
-            table, gains, None if weight is None else weight[rows], data.fold[rows], self.random_state)
+            table, gains, None if weight is None else weight[rows], data.fold[rows], self.random_state
+        )
         scores = self.ranker_.fit_out_of_fold(lists, n_jobs)
         report("thresholds", 0.85)
         self.thresholds_ = ThresholdLearner(self.threshold).fit(
-            candidates, scores, gains, fold=data.fold[rows], missed=Y[rows].nnz - int((gains > 0).sum()),
+            candidates,
+            scores,
+            gains,
+            fold=data.fold[rows],
+            missed=Y[rows].nnz - int((gains > 0).sum()),
             seed=self.random_state,
         )
         report("fitting on all rows", 0.9)
@@ -247,8 +274,9 @@ class MetaRanker(BaseEstimator):
 
             k = choose_k(data, n_jobs=n_jobs)
         scorers = choose_features(
-            self.features, data.X, int(data.Y.shape[1]), label_text=label_text, effort=self.effort, k=k)
-        # Free parameters are chosen once, on all rows, and hold in every fold: all columns describe one model.
+            self.features, data.X, int(data.Y.shape[1]), label_text=label_text, effort=self.effort, k=k
+        )
+        # Free parameters are chosen once, on all rows, and hold in every fold.
         view = data.view()
         return [s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for s in scorers]
 
@@ -265,15 +293,11 @@ class MetaRanker(BaseEstimator):
     def _training_candidates(
         self, shortlisters: list[LabelScorer], data: TrainingSet, rows: np.ndarray, n_jobs: int
     ) -> Candidates:
-        if not shortlisters:
-            return Candidates.all_labels(len(rows), self.n_labels_)
-        out: Candidates | None = None
-        for shortlister in shortlisters:
-            report(f"shortlisting: {_title(shortlister)}", 0.02)
-            part = held_out_shortlist(shortlister, data, self.shortlist_size, rows=rows, n_jobs=n_jobs)
-            out = part if out is None else out.union(part)
-        assert out is not None
-        return Candidates(out.indptr, out.labels, out.n_labels)
+        report("shortlisting", 0.02)
+        parts = [
+            held_out_shortlist(s, data, self.shortlist_size, rows=rows, n_jobs=n_jobs) for s in shortlisters
+        ]
+        return _united(parts, len(rows), self.n_labels_)
 
     # --- prediction ----------------------------------------------------------
 
@@ -308,14 +332,16 @@ class MetaRanker(BaseEstimator):
         if len(parts) == 1:
             return parts[0]
         return Ranking(
-            np.concatenate([p.labels for p in parts]), np.concatenate([p.scores for p in parts]),
-            self.n_labels_, self.label_names_,
+            np.concatenate([p.labels for p in parts]),
+            np.concatenate([p.scores for p in parts]),
+            self.n_labels_,
+            self.label_names_,
         )
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest."""
         check_is_fitted(self, "ranker_")
-        return np.concatenate([_dense(c, s) for c, s in self._scored_chunks(self.encoder_.encode(X), None)])
+        return np.concatenate([c.to_dense(s) for c, s in self._scored_chunks(self.encoder_.encode(X), None)])
 
     def predict_proba(self, X: Any) -> np.ndarray | sp.csr_matrix:
         """Calibrated probabilities of relevance.
@@ -347,7 +373,11 @@ class MetaRanker(BaseEstimator):
             keep = self.thresholds_.cut(c, s, metric)
             row = c.row_of_pair[keep]
             indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
-            parts.append(sp.csr_matrix((np.ones(len(row), np.int8), c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)))
+            parts.append(
+                sp.csr_matrix(
+                    (np.ones(len(row), np.int8), c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)
+                )
+            )
         return sp.vstack(parts, format="csr")
 
     def score(self, X: Any, Y: Any = None, sample_weight: Any = None) -> float:
@@ -357,9 +387,13 @@ class MetaRanker(BaseEstimator):
         if isinstance(X, Dataset) and Y is None:
             Y = X.Y
         scores = self.decision_function(X)
-        labels, _, _ = check_labels(Y, n_rows=len(scores), n_labels=self.n_labels_, label_names=self.label_names_)
+        labels, _, _ = check_labels(
+            Y, n_rows=len(scores), n_labels=self.n_labels_, label_names=self.label_names_
+        )
         values = metrics.per_row(labels, scores, "MAP")
-        weight = np.ones(len(values)) if sample_weight is None else _check_weight(sample_weight, len(values))
+        weight = (
+            np.ones(len(values)) if sample_weight is None else check_sample_weight(sample_weight, len(values))
+        )
         counted = ~np.isnan(values)
         assert weight is not None
         return float(np.average(values[counted], weights=weight[counted])) if counted.any() else 0.0
@@ -402,15 +436,9 @@ class MetaRanker(BaseEstimator):
 
     def candidates_of(self, X: Features) -> Candidates:
         """Candidates of encoded rows: all labels, or the union of what the shortlisters propose."""
-        if not self.shortlisters_:
-            return Candidates.all_labels(X.shape[0], self.n_labels_)
         n_jobs = resolve_n_jobs(self.n_jobs)
-        out: Candidates | None = None
-        for shortlister in self.shortlisters_:
-            part = shortlister.shortlist(X, self.shortlist_size, n_jobs=n_jobs)
-            out = part if out is None else out.union(part)
-        assert out is not None
-        return Candidates(out.indptr, out.labels, out.n_labels)
+        parts = [s.shortlist(X, self.shortlist_size, n_jobs=n_jobs) for s in self.shortlisters_]
+        return _united(parts, X.shape[0], self.n_labels_)
 
     def table_of(self, X: Features, candidates: Candidates) -> FeatureTable:
         """Meta-features of the candidate pairs of encoded rows."""
@@ -445,7 +473,7 @@ class MetaRanker(BaseEstimator):
         plain = {}
         for name, value in self.get_params(deep=False).items():
             simple = value is None or isinstance(value, (str, int, float))
-            # A scorer given as an object lives on as a fitted one; its place among the parameters is its default.
+            # A scorer given as an object lives on as a fitted one; the parameter goes back to its default.
             plain[name] = value if simple else "auto"
         return {
             "params": plain,
@@ -488,6 +516,14 @@ class MetaRanker(BaseEstimator):
         return tags
 
 
+def _united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:
+    """The union of what shortlisters propose; all labels where there is none."""
+    if not parts:
+        return Candidates.all_labels(n_rows, n_labels)
+    union = reduce(Candidates.union, parts)
+    return Candidates(union.indptr, union.labels, union.n_labels)
+
+
 def _title(scorer: Any) -> str:
     return type(scorer).__name__
 
@@ -504,32 +540,6 @@ def _add_columns(columns: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> 
     return added
 
 
-def _gains(Y: sp.csr_matrix, candidates: Candidates) -> np.ndarray:
-    """Relevance of each candidate pair, float32 (m,)."""
-    width = np.int64(candidates.n_labels)
-    have = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * width + Y.indices
-    want = candidates.row_of_pair * width + candidates.labels
-    gains = np.zeros(candidates.n_pairs, np.float32)
-    if len(have):
-        at = np.minimum(np.searchsorted(have, want), len(have) - 1)
-        hit = have[at] == want
-        gains[hit] = Y.data[at[hit]]
-    return gains
-
-
-def _dense(candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-    scores = scores.astype(np.float32)
-    if candidates.is_full:
-        return scores.reshape(candidates.n_rows, candidates.n_labels)
-    lowest = np.zeros(candidates.n_rows, np.float32)
-    filled = np.diff(candidates.indptr) > 0
-    if filled.any():
-        lowest[filled] = np.minimum.reduceat(scores, candidates.indptr[:-1][filled]) - 1
-    out = np.repeat(lowest[:, None], candidates.n_labels, axis=1)
-    out[candidates.row_of_pair, candidates.labels] = scores
-    return out
-
-
 def _sampled_rows(n: int, per_row: int, seed: int) -> np.ndarray:
     """Training rows of the ranker: all, or those of smallest hash within the budget of pairs."""
     budget = max(1, MAX_TRAINING_PAIRS // max(1, per_row))
@@ -538,19 +548,6 @@ def _sampled_rows(n: int, per_row: int, seed: int) -> np.ndarray:
     key = _core.fold_of_rows(n, 2**31 - 1, seed + 1)
     logger.info("the ranker learns from %d of %d rows", budget, n)
     return np.sort(np.argsort(key, kind="stable")[:budget])
-
-
-def _check_weight(weight: Any, n: int) -> np.ndarray | None:
-    if weight is None:
-        return None
-    w = np.asarray(weight, dtype=np.float64)
-    if w.ndim == 0:
-        w = np.full(n, float(w))
-    if w.shape != (n,):
-        raise ValueError(f"sample_weight must have shape {(n,)}, got {w.shape}")
-    if not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
-        raise ValueError("sample_weight must be finite, non-negative and not all zero")
-    return w
 
 
 def _short_names(texts: Sequence[str] | None) -> list[str] | None:

@@ -57,7 +57,9 @@ def test_kernel_matrix(n: int, m: int, d: int, gamma: float, kernel: str) -> Non
     expected = slow_kernel(A, B, kernel, float(np.float32(gamma)))
     np.testing.assert_allclose(K, expected, rtol=1e-4, atol=1e-30)
     distance = -np.log(slow_kernel(A, B, kernel, 1e-3)) / 1e-3
-    np.testing.assert_allclose(_core.kernel_matrix(A, B, METRICS[kernel], 0.0, 2), distance, rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(
+        _core.kernel_matrix(A, B, METRICS[kernel], 0.0, 2), distance, rtol=1e-4, atol=1e-9
+    )
 
 
 def test_closed_form_error_is_that_of_refits() -> None:
@@ -98,9 +100,7 @@ def test_held_out_scores_are_those_of_refits(kernel: str, container) -> None:
         refit = clone(scorer).fit(data.without_fold(fold))
         expected = column(refit.score, data.X[inside], pairs.rows(inside)).reshape(-1, 5)
         np.testing.assert_array_equal(held_out[inside], expected)
-    np.testing.assert_array_equal(
-        column(scorer.score_held_out, data, pairs, n_jobs=4), held_out.ravel()
-    )
+    np.testing.assert_array_equal(column(scorer.score_held_out, data, pairs, n_jobs=4), held_out.ravel())
     rows = np.array([7, 3, 50])
     some = column(scorer.score_held_out, data, pairs.rows(rows), rows=rows, n_jobs=2)
     np.testing.assert_array_equal(some.reshape(-1, 5), held_out[rows])
@@ -113,9 +113,7 @@ def test_own_labels_never_reach_a_held_out_score() -> None:
     before = column(scorer.score_held_out, training_set(X, Y), pairs).reshape(Y.shape)
     flipped = Y.toarray()
     flipped[11] = 1 - flipped[11]
-    after = column(scorer.score_held_out, training_set(X, sp.csr_matrix(flipped)), pairs).reshape(
-        Y.shape
-    )
+    after = column(scorer.score_held_out, training_set(X, sp.csr_matrix(flipped)), pairs).reshape(Y.shape)
     fold = fold_of_rows(len(X), 4, 0)
     np.testing.assert_array_equal(after[fold == fold[11]], before[fold == fold[11]])
     assert np.any(after != before)
@@ -134,9 +132,7 @@ def test_threads_batches_and_row_order_change_no_byte(container) -> None:
         assert one.alpha_ == four.alpha_
         whole = column(one.score, X, pairs)
         np.testing.assert_array_equal(column(four.score, X, pairs, n_jobs=4), whole)
-        by_row = [
-            column(one.score, X[i : i + 1], pairs.rows(slice(i, i + 1))) for i in range(X.shape[0])
-        ]
+        by_row = [column(one.score, X[i : i + 1], pairs.rows(slice(i, i + 1))) for i in range(X.shape[0])]
         np.testing.assert_array_equal(np.concatenate(by_row), whole)
         order = np.random.default_rng(1).permutation(X.shape[0])
         shuffled = column(one.score, X[order], pairs.rows(order))
@@ -153,7 +149,9 @@ def test_choice_is_kept_and_state_restores() -> None:
         chosen = KernelRidge(kernel=kernel).choose(data.view())
         assert chosen.get_params() == chosen.choose(data.view()).get_params()
         fitted, again = KernelRidge(kernel=kernel).fit(data.view()), chosen.fit(data.view())
-        np.testing.assert_array_equal(column(fitted.score, X * scale, pairs), column(again.score, X * scale, pairs))
+        np.testing.assert_array_equal(
+            column(fitted.score, X * scale, pairs), column(again.score, X * scale, pairs)
+        )
         restored = KernelRidge.from_state(fitted.get_state())
         np.testing.assert_array_equal(column(restored.score, X, pairs), column(fitted.score, X, pairs))
     # Columns blown up by the scaling: the labels follow the columns as they were given.

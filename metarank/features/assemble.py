@@ -45,7 +45,9 @@ def assemble(
     for j, name in enumerate(names):
         column = np.asarray(columns[name], np.float32)
         if column.shape != (candidates.n_pairs,):
-            raise ValueError(f"feature column {name!r} must have shape {(candidates.n_pairs,)}, got {column.shape}")
+            raise ValueError(
+                f"feature column {name!r} must have shape {(candidates.n_pairs,)}, got {column.shape}"
+            )
         if not np.isfinite(column).all():
             raise ValueError(f"feature column {name!r} must be finite, got NaN or infinity")
         values[:, j] = column

@@ -30,7 +30,9 @@ def choose_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
     Quality is that of `AutoRanker`, over the folds of the fit; ties go to the smaller k.
     """
     n, n_labels = data.Y.shape
-    rows = np.sort(np.argsort(hash_numbers(n, data.seed), kind="stable")[: max(50, _MAX_PAIRS // max(1, n_labels))])
+    rows = np.sort(
+        np.argsort(hash_numbers(n, data.seed), kind="stable")[: max(50, _MAX_PAIRS // max(1, n_labels))]
+    )
     candidates = Candidates.all_labels(len(rows), n_labels)
     near = LabelNeighbors(k=GRID[-1], columns="raw")
     columns = held_out_columns(near, data, candidates, rows=rows, n_jobs=n_jobs)

@@ -27,7 +27,8 @@ class FeatureTable:
     def __post_init__(self) -> None:
         if self.values.shape != (self.candidates.n_pairs, len(self.names)):
             raise ValueError(
-                f"values must have shape {(self.candidates.n_pairs, len(self.names))}, got {self.values.shape}"
+                f"values must have shape {(self.candidates.n_pairs, len(self.names))}, "
+                f"got {self.values.shape}"
             )
 
     @property

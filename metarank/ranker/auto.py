@@ -118,13 +118,18 @@ class AutoRanker(Ranker):
     def _candidates(self, data: RankingData) -> list[Ranker]:
         candidates = self.candidates
         if candidates is None:
-            candidates = [EnsembleRanker(label_columns=self.label_columns), BoostedRanker(objective="lambdarank")]
+            candidates = [
+                EnsembleRanker(label_columns=self.label_columns),
+                BoostedRanker(objective="lambdarank"),
+            ]
         names = [c.name for c in candidates]
         if not names or len(set(names)) < len(names):
             raise ValueError(f"candidates must be rankers of different names, got {names}")
         if np.count_nonzero(data.informative) >= _LISTS_FOR_TREES and len(np.unique(data.fold)) > 1:
             return list(candidates)
-        return [c for c in candidates if not isinstance(c, (BoostedRanker, EnsembleRanker))] or [LogisticRanker()]
+        return [c for c in candidates if not isinstance(c, (BoostedRanker, EnsembleRanker))] or [
+            LogisticRanker()
+        ]
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         return self.ranker_._score(table, n_jobs)

@@ -111,7 +111,7 @@ class Ranker(BaseEstimator):
         return ranker
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-        """Fit on all lists, and return every training pair's score as from a fit without its fold, float64 (m,).
+        """Fit on all lists; return each training pair's score from a fit without its fold, float64 (m,).
 
         What the thresholds learn from: scores of rows a ranker has seen are too good.
         """

@@ -28,7 +28,8 @@ class BoostedRanker(Ranker):
         equal are left out, and of a list longer than 10,000 pairs the relevant ones and a sample
         of the others by hash are learned from. "binary" is pointwise: the log-odds of relevance
         with 0/1 gains, of ``gain / greatest gain`` (so that the order is by expected gain) with graded ones.
-    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, feature_fraction, bagging_fraction, max_bin
+    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, max_bin : numbers
+    feature_fraction, bagging_fraction : float
         As in LightGBM.
     early_stopping : int
         Where positive, a tenth of the lists (by hash) is held out and boosting stops after

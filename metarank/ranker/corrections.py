@@ -45,7 +45,9 @@ class LabelCorrections:
         """Learn from held-out pooled scores (m,); return every pair's held-out corrected score."""
         names = data.table.names
         self.ids_ = np.array([names.index(c) for c in self.columns if c in names], np.int64)
-        design = np.column_stack([data.table.values[:, self.ids_].astype(np.float64), pooled, np.ones(len(pooled))])
+        design = np.column_stack(
+            [data.table.values[:, self.ids_].astype(np.float64), pooled, np.ones(len(pooled))]
+        )
         self.mean_, self.scale_ = design.mean(axis=0), design.std(axis=0)
         # The pooled score keeps its place and scale, so that a weight of 1 means no correction.
         self.mean_[-2:], self.scale_[-2:] = 0.0, 1.0
@@ -97,7 +99,9 @@ class LabelCorrections:
                     out = pair_fold[pairs] == f
                     train, test = pairs[~out], pairs[out]
                     if len(train) and len(test):
-                        w = _solve(design[train], target[train], pair_weight[train], self.strength_, spread, whole)
+                        w = _solve(
+                            design[train], target[train], pair_weight[train], self.strength_, spread, whole
+                        )
                         scores[test] = design[test] @ w
         return scores
 
@@ -122,8 +126,12 @@ class LabelCorrections:
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
         return {
-            "columns": list(self.columns), "strength": self.strength_, "ids": self.ids_,
-            "mean": self.mean_, "scale": self.scale_, "weights": self.weights_,
+            "columns": list(self.columns),
+            "strength": self.strength_,
+            "ids": self.ids_,
+            "mean": self.mean_,
+            "scale": self.scale_,
+            "weights": self.weights_,
         }
 
     @classmethod

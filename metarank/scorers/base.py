@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from metarank.candidates import Candidates
 from metarank.view import View
 
-Features = np.ndarray | sp.csr_matrix
+Features: TypeAlias = np.ndarray | sp.csr_matrix
 
 
 class LabelScorer(BaseEstimator):

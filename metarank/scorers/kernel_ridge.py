@@ -123,7 +123,9 @@ class KernelRidge(LabelScorer):
     def _chosen(self, view: View, n_jobs: int) -> dict[str, Any]:
         """Parameters with nothing left to choose."""
         if self.kernel not in ("auto", "linear", *METRICS):
-            raise ValueError(f"kernel must be 'auto', 'linear', {', '.join(map(repr, METRICS))}, got {self.kernel!r}")
+            raise ValueError(
+                f"kernel must be 'auto', 'linear', {', '.join(map(repr, METRICS))}, got {self.kernel!r}"
+            )
         if self.scaling not in ("auto", "unit", "raw"):
             raise ValueError(f"scaling must be 'auto', 'unit' or 'raw', got {self.scaling!r}")
         for name, value in (("gamma", self.gamma), ("alpha", self.alpha)):

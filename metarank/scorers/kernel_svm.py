@@ -68,7 +68,7 @@ class KernelSVM(LabelScorer):
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
     ) -> dict[str, np.ndarray]:
-        """Columns of the pairs of training rows, as from fits without the row's fold; one Gram matrix serves all."""
+        """Columns of training rows, as from fits without the row's fold; one Gram matrix serves all."""
         rows = np.arange(len(data.fold)) if rows is None else rows
         whole = clone(self)
         whole._settle(data.view())
@@ -90,7 +90,9 @@ class KernelSVM(LabelScorer):
 
     def _settle(self, view: View) -> None:
         for name, value in (("C", self.C), ("gamma", self.gamma)):
-            if (name, value) != ("gamma", "scale") and not (isinstance(value, (int, float)) and 0 < value < np.inf):
+            if (name, value) != ("gamma", "scale") and not (
+                isinstance(value, (int, float)) and 0 < value < np.inf
+            ):
                 raise ValueError(f"{name} must be a positive number, got {value!r}")
         require_rows(view)
         if view.n_rows > self.max_rows:

@@ -46,9 +46,15 @@ class Kernel:
         return _core.kernel_matrix(A, B, METRICS[self.name], self.gamma, n_jobs).astype(np.float64)
 
     def machine(
-        self, X: Features, support: np.ndarray, dual: np.ndarray, bias: np.ndarray, candidates: Candidates, n_jobs: int
+        self,
+        X: Features,
+        support: np.ndarray,
+        dual: np.ndarray,
+        bias: np.ndarray,
+        candidates: Candidates,
+        n_jobs: int,
     ) -> np.ndarray:
-        """``bias[l] + sum_j k(x, support_j) dual[l, j]`` for each pair, float32 (m,); `dual` is (L, rows of support)."""
+        """``bias[l] + sum_j k(x, support_j) dual[l, j]`` for each pair, float32 (m,)."""
         parts = []
         for block, indptr, labels in dense_blocks(X, candidates):
             scaled = block if self.scale is None else block * self.scale
@@ -86,7 +92,9 @@ def choose_kernel(
     X, fold = dense(view.X[rows]), view.fold[rows]
     Y = (view.Y[rows].toarray() > 0).astype(np.float64)
     unscale = None if view.feature_scale is None else (1.0 / view.feature_scale).astype(np.float32)
-    scales = {"unit": [None], "raw": [unscale], "auto": [None] if unscale is None else [None, unscale]}[scaling]
+    scales = {"unit": [None], "raw": [unscale], "auto": [None] if unscale is None else [None, unscale]}[
+        scaling
+    ]
     free = np.any(fold != fold[:1]) and (gamma is None or alpha is None or len(scales) > 1)
 
     def search(scale: np.ndarray | None) -> tuple[float, float, float]:
@@ -108,7 +116,13 @@ def choose_kernel(
 
 
 def _descend(
-    D: np.ndarray, Y: np.ndarray, fold: np.ndarray, gamma: float, alpha: float, move_gamma: bool, move_alpha: bool
+    D: np.ndarray,
+    Y: np.ndarray,
+    fold: np.ndarray,
+    gamma: float,
+    alpha: float,
+    move_gamma: bool,
+    move_alpha: bool,
 ) -> tuple[float, float, float]:
     """Coordinate descent on the grid gamma 2^i, alpha 3^j from the start given."""
     seen: dict[tuple[int, int], float] = {}
