@@ -10,7 +10,7 @@ import numpy as np
 from metarank._threads import resolve_n_jobs
 
 if TYPE_CHECKING:
-        from metarank.pipeline import MetaRanker
+    from metarank.pipeline import MetaRanker
     from metarank.scorers.base import Features
 
 

@@ -167,7 +167,7 @@ class View:
 
     @property
     def rows_by_label(self) -> tuple[np.ndarray, np.ndarray]:
-        """(indptr int64 (L + 1), rows int32): each label's rows in the View, as numbers of the training set."""
+        """(indptr int64 (L + 1), rows int32): each label's rows, as numbers of the training set."""
         if self._by_label is None:
             csc = self.Y.tocsc()
             csc.sort_indices()
