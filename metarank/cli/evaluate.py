@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 from metarank.cli._common import (
     add_jobs_option,
@@ -12,6 +14,7 @@ from metarank.cli._common import (
     aligned_labels,
     load_model,
     read_dataset,
+    showing_progress,
     table,
 )
 
@@ -27,8 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", metavar="DIR")
     parser.add_argument("test", metavar="TEST")
-    parser.add_argument("--metrics", metavar="NAMES", help="names, commas between, such as P@5,PSP@5,micro-F1")
+    parser.add_argument(
+        "--metrics", metavar="NAMES", help="names, commas between, such as P@5,PSP@5,micro-F1"
+    )
     parser.add_argument("--intervals", action="store_true", help="95 %% bootstrap confidence intervals")
+    parser.add_argument("--report", metavar="FILE", help="write a report to look at, as one HTML file")
     parser.add_argument("--json", action="store_true", help="one JSON object of fractions in [0, 1]")
     add_jobs_option(parser)
     add_reading_options(parser)
@@ -42,14 +48,26 @@ def run(args: argparse.Namespace) -> None:
     names = [n.strip() for n in args.metrics.split(",") if n.strip()] if args.metrics else None
     for name in names or []:
         Metric.parse(name)
+    if args.report is not None and not Path(args.report).parent.is_dir():
+        raise FileNotFoundError(2, "no such folder to write the report to", str(Path(args.report).parent))
     model = load_model(args.model, args)
     dataset = read_dataset(args.test, args)
     Y, unknown = aligned_labels(dataset, model)
     if unknown:
-        print(f"metarank: {unknown} relevant pairs carry labels this model does not know; left out", file=sys.stderr)
+        print(
+            f"metarank: {unknown} relevant pairs carry labels this model does not know; left out",
+            file=sys.stderr,
+        )
     if names is None:
         names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + TOP
     values = evaluate_model(model, dataset, Y, names, intervals=args.intervals)
+    if args.report is not None:
+        from metarank.report import evaluation_report
+
+        with showing_progress(quiet=args.json):
+            evaluation_report(
+                model, replace(dataset, Y=Y, label_names=model.label_names_, label_texts=None), args.report
+            )
     if args.json:
         print(json.dumps(values, indent=1))
         return

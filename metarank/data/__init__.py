@@ -2,25 +2,36 @@
 
 from metarank.data.arff import read_arff
 from metarank.data.dataset import Dataset
+from metarank.data.frames import from_frame, read_parquet, to_parquet
+from metarank.data.pydocs import load_pydocs
 from metarank.data.reading import load
 from metarank.data.registry import DatasetRecord, get, list_datasets, load_named
 from metarank.data.splits import stratified_folds, stratified_split
 from metarank.data.synthetic import make_extreme, make_multilabel
+from metarank.data.text import from_texts, read_table
+from metarank.data.vectorizer import TextVectorizer
 from metarank.data.xc import parse_xc, write_svmlight, write_xc
 
 __all__ = [
     "Dataset",
     "DatasetRecord",
+    "TextVectorizer",
+    "from_frame",
+    "from_texts",
     "get",
     "list_datasets",
     "load",
     "load_named",
+    "load_pydocs",
     "make_extreme",
     "make_multilabel",
     "parse_xc",
     "read_arff",
+    "read_parquet",
+    "read_table",
     "stratified_folds",
     "stratified_split",
+    "to_parquet",
     "write_svmlight",
     "write_xc",
 ]

@@ -28,6 +28,7 @@ def load(
     n_labels: int | None = None,
     text_column: str | Sequence[str] | None = None,
     labels_column: str | None = None,
+    label_separator: str | None = None,
     name: str | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
@@ -45,11 +46,12 @@ def load(
     sidecars : bool
         Whether to pick up the files beside repository or svmlight text `STEM.*` (any of them may be
         compressed): `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature, and
-        `titles.STEM.txt`, `STEM_grades.txt` with a line a row.
+        `titles.STEM.txt`, `STEM_grades.txt` with a line a row. Beside a table `labels.txt` gives the label
+        set, which may hold labels without a row, and `label_text.txt` their texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
-    text_column, labels_column
-        Columns of a table; see `metarank.data.text.read_table`.
+    text_column, labels_column, label_separator
+        Columns of a table, and what parts the labels in one cell; see `metarank.data.text.read_table`.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
 
@@ -87,7 +89,14 @@ def load(
     if text_column is not None or suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS):
         from metarank.data.text import read_table
 
-        return read_table(path, text_column=text_column, labels_column=labels_column, name=name)
+        table = read_table(
+            path,
+            text_column=text_column,
+            labels_column=labels_column,
+            label_separator=label_separator,
+            name=name,
+        )
+        return _in_label_set(table, path.parent) if sidecars else table
     if _looks_like_arff(content):
         from metarank.data.arff import read_arff
 
@@ -120,6 +129,28 @@ def load(
     )
 
 
+def _in_label_set(table: Dataset, folder: Path) -> Dataset:
+    """The data set of a table with the labels of `labels.txt`, where there is one."""
+    found = _find(folder / "labels.txt")
+    if found is None:
+        return table
+    names = _read_lines(found)
+    column = {name: j for j, name in enumerate(names)}
+    unknown = next((name for name in table.label_names or () if name not in column), None)
+    if unknown is not None:
+        raise ValueError(f"{found}: lacks the label {unknown!r} of the table {table.name!r}")
+    target = np.array([column[name] for name in table.label_names or ()], np.int32)
+    Y = sp.csr_matrix((table.Y.data, target[table.Y.indices], table.Y.indptr), (table.n_rows, len(names)))
+    texts = _find(folder / "label_text.txt")
+    return Dataset(
+        texts=table.texts,
+        Y=Y,
+        label_names=names,
+        label_texts=None if texts is None else _read_lines(texts, len(names), "labels"),
+        name=table.name,
+    )
+
+
 def _stem_and_suffix(path: Path) -> tuple[str, str]:
     """("train", ".svm") of `train.svm.gz`."""
     bare = path.with_suffix("") if path.suffix in COMPRESSED else path
@@ -148,7 +179,7 @@ def _find(path: Path) -> Path | None:
     return None
 
 
-def _read_lines(path: Path, expected: int, what: str) -> list[str]:
+def _read_lines(path: Path, expected: int | None = None, what: str = "") -> list[str]:
     try:
         text = read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -156,7 +187,8 @@ def _read_lines(path: Path, expected: int, what: str) -> list[str]:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[-1] == "":
         lines.pop()
-    _check_count(path, len(lines), expected, what)
+    if expected is not None:
+        _check_count(path, len(lines), expected, what)
     return lines
 
 

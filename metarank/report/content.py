@@ -1,0 +1,220 @@
+"""`Report`: what a page shows, and how it is measured on a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import metrics
+from metarank._progress import report as report_progress
+from metarank.evaluation import CUT_OF_METRIC
+from metarank.metrics import Interval
+from metarank.ranking import Ranking
+from metarank.report.baselines import alone
+from metarank.report.examples import Example, example, typical_rows
+from metarank.report.measures import (
+    FrequencyBin,
+    Importance,
+    Reliability,
+    frequency_bins,
+    importance,
+    precision_and_recall,
+    recall_by_frequency,
+    reliability_bins,
+)
+
+if TYPE_CHECKING:
+    from metarank.candidates import Candidates
+    from metarank.data.dataset import Dataset
+    from metarank.pipeline import MetaRanker
+
+MODEL = "metarank"
+LIST_METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5")
+SET_METRICS = ("micro-F1", "example-F1")
+KS = tuple(range(1, 11))
+TAIL_K = 5
+
+
+@dataclass(frozen=True)
+class Report:
+    """The content of a page; empty parts are left out of it.
+
+    Attributes
+    ----------
+    title, lead : str
+    facts : list of (name, value)
+    metrics : dict of method to dict of metric name to Interval; the first method is the model
+    notes : list of str
+        Remarks on the table.
+    ks, precision, recall : list lengths, and dict of method to values
+    bins, tail : label frequencies, and dict of method to recall at `tail_k`
+    reliability : Reliability or None
+    importance : Importance or None
+    examples : list of Example
+    """
+
+    title: str
+    lead: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    metrics: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    ks: Sequence[int] = ()
+    precision: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    recall: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bins: Sequence[FrequencyBin] = ()
+    tail: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    tail_k: int = TAIL_K
+    reliability: Reliability | None = None
+    importance: Importance | None = None
+    examples: Sequence[Example] = ()
+    examples_note: str = ""
+
+    def with_changes(self, **changes: Any) -> Report:
+        """A copy with some parts replaced."""
+        return replace(self, **changes)
+
+
+def measure_report(
+    model: MetaRanker,
+    dataset: Dataset,
+    *,
+    baselines: Mapping[str, Ranking] | None = None,
+    candidates: Candidates | None = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    n_examples: int = 4,
+) -> Report:
+    """Measure a fitted model on labelled rows.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    dataset : Dataset
+        Rows as in `MetaRanker.rank`, labels in the model's ids.
+    baselines : dict of name to Ranking of at least ten labels a row, optional
+        What the model is compared with; by default each of its scorers that can propose labels, alone.
+    candidates : Candidates, optional
+        The labels that may be ranked, decided and counted, row by row; by default the model's own.
+    rows : sequence of int, optional
+        Rows to be shown as examples; by default some at evenly spaced quantiles of nDCG@5.
+    n_examples : int
+
+    Raises
+    ------
+    ValueError
+        If the data set is empty or has another number of labels than the model.
+    """
+    Y = dataset.Y
+    if dataset.n_rows == 0:
+        raise ValueError("dataset must have at least one row")
+    if Y.shape[1] != model.n_labels_:
+        raise ValueError(f"dataset must have the {model.n_labels_} labels of the model, got {Y.shape[1]}")
+    k = min(KS[-1], model.n_labels_)
+    ks = KS[:k]
+    report_progress("measuring: lists", 0.0)
+    own = model.rank(dataset, k=max(KS[-1], 100), candidates=candidates)
+    lists: dict[str, Ranking] = {MODEL: own.top(k)}
+    lists |= {
+        name: r.top(k) for name, r in (alone(model, dataset, k) if baselines is None else baselines).items()
+    }
+
+    report_progress("measuring: intervals", 0.2)
+    values = {name: dict(_list_metrics(Y, r, model.inv_propensity_, k)) for name, r in lists.items()}
+    for name in SET_METRICS:
+        decided = _allowed(model.predict(dataset, optimize=CUT_OF_METRIC[name]), candidates)
+        values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
+    notes = [_NOTE_PSP]
+    if len(lists) > 1:
+        notes.append(_NOTE_CUT)
+        for name, ranking in lists.items():
+            if name != MODEL:
+                values[name] |= _best_cut(Y, ranking)
+
+    curves = {name: precision_and_recall(Y, r, ks) for name, r in lists.items()}
+    counts = label_counts(model)
+    bins: list[FrequencyBin] = []
+    tail: dict[str, list[float]] = {}
+    if counts is not None:
+        bins = frequency_bins(Y, counts)
+        tail = {name: recall_by_frequency(Y, r, counts, bins, min(TAIL_K, k)) for name, r in lists.items()}
+    report_progress("measuring: calibration and importance", 0.5)
+    facts = [("test rows", f"{dataset.n_rows:,}"), ("labels", f"{dataset.n_labels:,}"),
+             ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")]  # fmt: skip
+    shown = typical_rows(Y, own, n_examples) if rows is None else np.asarray(rows, np.int64)
+    contributions = importance(model, dataset, lists[MODEL])
+    report_progress("measuring: examples", 0.8)
+    examples = [example(model, dataset, int(i), own) for i in shown]
+    report_progress("done", 1.0)
+    return Report(
+        title=f"{dataset.name or 'Evaluation'}: a metarank report",
+        facts=facts,
+        metrics=values,
+        notes=notes,
+        ks=ks,
+        precision={name: c[0] for name, c in curves.items()},
+        recall={name: c[1] for name, c in curves.items()},
+        bins=bins,
+        tail=tail,
+        tail_k=min(TAIL_K, k),
+        reliability=_reliability(model, dataset, candidates),
+        importance=contributions,
+        examples=examples,
+        examples_note=_NOTE_EXAMPLES if rows is None else "",
+    )
+
+
+_NOTE_PSP = "PSP@5 weighs each label by its inverse propensity: rare labels count more."
+_NOTE_CUT = (
+    "For the F1 metrics metarank decides the number of labels of each row by the thresholds it learned; "
+    "the others give every row the same number, the one that suits them best on these very rows."
+)
+_NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first: neither the best nor the worst."
+
+
+def label_counts(model: MetaRanker) -> np.ndarray | None:
+    """Training rows of each label, where a scorer of the model keeps its labels; int64 (L,)."""
+    for scorer in model.scorers_:
+        rows = getattr(scorer, "labels_", None)
+        if rows is not None and hasattr(rows, "indptr"):
+            return np.diff(rows.indptr)
+    return None
+
+
+def _list_metrics(
+    Y: sp.csr_matrix, ranking: Ranking, inv_propensity: np.ndarray, k: int
+) -> dict[str, Interval]:
+    names = [name for name in LIST_METRICS if int(name.partition("@")[2]) <= k]
+    return metrics.bootstrap(Y, ranking, names, inv_propensity=inv_propensity)
+
+
+def _allowed(decided: sp.csr_matrix, candidates: Candidates | None) -> sp.csr_matrix:
+    if candidates is None:
+        return decided
+    return sp.csr_matrix(decided.multiply(candidates.to_csr(np.ones(candidates.n_pairs, np.int8))))
+
+
+def _best_cut(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, Interval]:
+    """Set metrics of the first k labels of every row, with the k of the greatest value."""
+    ones = [ranking.top(k).to_csr() for k in range(1, ranking.k + 1)]
+    for matrix in ones:
+        matrix.data[:] = 1
+    out: dict[str, Interval] = {}
+    for name in SET_METRICS:
+        best = max(ones, key=lambda decided: metrics.evaluate(Y, None, [name], Y_pred=decided)[name])
+        out |= metrics.bootstrap(Y, None, [name], Y_pred=best)
+    return out
+
+
+def _reliability(model: MetaRanker, dataset: Dataset, candidates: Candidates | None) -> Reliability:
+    """Forecasts of the candidate pairs (all pairs where all labels are ranked) against their relevance."""
+    forecast = model.predict_proba(dataset)
+    if isinstance(forecast, np.ndarray):
+        if candidates is None:
+            return reliability_bins((dataset.Y.toarray() > 0).ravel(), forecast.ravel())
+        forecast = sp.csr_matrix(forecast)
+    listed = _allowed(forecast, candidates).tocoo()
+    relevant = np.asarray((dataset.Y > 0)[listed.row, listed.col]).ravel()
+    return reliability_bins(relevant, listed.data.astype(np.float64))

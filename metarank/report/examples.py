@@ -1,0 +1,103 @@
+"""Single rows under the magnifying glass: labels found, missed and newly proposed, with reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import metrics
+from metarank.ranking import Ranking
+from metarank.report.words import Reason, reasons
+
+if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
+    from metarank.pipeline import MetaRanker
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A label of one row: its place in the list (0 if it is not among the candidates' best), and why."""
+
+    name: str
+    rank: int
+    probability: float
+    reasons: list[Reason]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row and its labels.
+
+    Attributes
+    ----------
+    title, text : str
+        What the row is called, and the start of its text.
+    found, proposed : list of Suggestion
+        Listed labels that are relevant, and those that are not.
+    missed : list of (name, rank)
+        Relevant labels not listed, with their place among all candidates; 0 where they are no candidate.
+    """
+
+    title: str
+    text: str
+    found: list[Suggestion] = field(default_factory=list)
+    missed: list[tuple[str, int]] = field(default_factory=list)
+    proposed: list[Suggestion] = field(default_factory=list)
+
+
+def typical_rows(
+    Y: sp.csr_matrix, ranking: Ranking, n: int, *, eligible: np.ndarray | None = None
+) -> np.ndarray:
+    """n rows at evenly spaced quantiles of nDCG@5, neither the best nor the worst; best first.
+
+    Parameters
+    ----------
+    Y : CSR (m, L)
+    ranking : Ranking of the m rows
+    n : int
+        At most so many rows, distinct.
+    eligible : bool array (m,), optional
+        Rows that may be shown; those without a relevant label never are.
+    """
+    quality = metrics.per_row(Y, ranking, "nDCG@5")
+    kept = ~np.isnan(quality) if eligible is None else eligible & ~np.isnan(quality)
+    rows = np.flatnonzero(kept)
+    rows = rows[np.argsort(-quality[rows], kind="stable")]
+    if not len(rows) or n < 1:
+        return rows[:0]
+    positions = ((np.arange(n) + 0.5) / n * len(rows)).astype(np.int64)
+    return rows[np.unique(positions)]
+
+
+def example(
+    model: MetaRanker, dataset: Dataset, row: int, ranking: Ranking, *, k: int = 5, n_reasons: int = 3
+) -> Example:
+    """The labels of one row, those among the k best with reasons."""
+    x = dataset.take([row])
+    names = model.label_names_
+    relevant = [int(label) for label in dataset.Y[row].indices]
+    listed = [int(label) for label in ranking.labels[row] if label >= 0]
+
+    def name(label: int) -> str:
+        return names[label] if names is not None else f"label {label}"
+
+    def suggestion(label: int) -> Suggestion:
+        explanation = model.explain(x, label)
+        why = reasons(explanation, n_reasons)
+        return Suggestion(name(label), listed.index(label) + 1, explanation.probability, why)
+
+    text = " ".join(dataset.texts[row].split()) if dataset.texts is not None else ""
+    title = dataset.texts[row].partition("\n")[0][:90] if dataset.texts is not None else f"row {row}"
+    return Example(
+        title=title,
+        text=text.removeprefix(title).strip(),
+        found=[suggestion(label) for label in listed[:k] if label in relevant],
+        missed=[
+            (name(v), listed.index(v) + 1 if v in listed else 0) for v in relevant if v not in listed[:k]
+        ],
+        proposed=[suggestion(label) for label in listed[:k] if label not in relevant],
+    )

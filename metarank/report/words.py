@@ -1,0 +1,134 @@
+"""Meta-features in words a person understands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from metarank.explain import Explanation
+
+Values = Mapping[str, float]
+
+
+class Block(NamedTuple):
+    """Columns of one source of evidence: what it is called, and what its values say."""
+
+    title: str
+    columns: re.Pattern[str]
+    sentence: Callable[[Values], str]
+
+
+class Reason(NamedTuple):
+    """What a source of evidence says about a pair, and what that adds to the score."""
+
+    text: str
+    contribution: float
+
+
+def _near(values: Values) -> str:
+    if "cosine_nn1" in values:
+        similarity = 1 - values["cosine_nn1"]
+        if similarity < 0.005:
+            return "no similar row carries it"
+        return f"similarity of the nearest row that carries it: {similarity:.2f}"
+    if "l2_nn1" in values:
+        return f"distance of the nearest row that carries it: {values['l2_nn1']:.2f}"
+    return "nearness of the rows that carry it"
+
+
+def _votes(values: Values) -> str:
+    found = next(((n, v) for n, v in values.items() if re.fullmatch(r"vote\d+", n)), None)
+    if found is None:
+        return "votes of the most similar rows"
+    k = int(found[0].removeprefix("vote"))
+    return f"{round(found[1] * k) or 'none'} of the {k} most similar rows carry it"
+
+
+def _centre(values: Values) -> str:
+    if "centroid_cosine" not in values:
+        return "nearness of the average row that carries it"
+    similarity = 1 - values["centroid_cosine"]
+    return f"similarity of the average row that carries it: {similarity:.2f}"
+
+
+def _names(values: Values) -> str:
+    if "name_share" not in values:
+        return "words shared with its description"
+    return f"{100 * values['name_share']:.0f} % of the words of its description occur in the text"
+
+
+def _prior(values: Values) -> str:
+    return "how frequent the label is"
+
+
+def _classifier(values: Values) -> str:
+    return "opinion of classifiers trained for each label"
+
+
+_NEAREST = "nearest rows with the label"
+BLOCKS = (
+    Block(_NEAREST, re.compile(r"(?:l1|l2|cosine)_(?:nn|mean)\d+"), _near),
+    Block("votes of similar rows", re.compile(r"vote\d+(?:_weighted)?"), _votes),
+    Block("average row of the label", re.compile(r"centroid_\w+"), _centre),
+    Block("label description", re.compile(r"name_\w+"), _names),
+    Block("label frequency", re.compile(r"prior"), _prior),
+    Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge"), _classifier),
+)
+_OWN = re.compile(r".*")
+
+
+def raw_name(column: str) -> str:
+    """The column that was standardised or renamed: "vote10" of "z(vote10)" and of "vote10#2".
+
+    Examples
+    --------
+    >>> raw_name("z(vote10)"), raw_name("prior")
+    ('vote10', 'prior')
+    """
+    column = column[2:-1] if column.startswith("z(") and column.endswith(")") else column
+    return column.partition("#")[0]
+
+
+def block_of(column: str) -> Block:
+    """The source a column of the feature table belongs to; an unknown column is a source of its own.
+
+    Examples
+    --------
+    >>> block_of("z(l2_nn3)").title, block_of("my_score").title
+    ('nearest rows with the label', 'my_score')
+    """
+    name = raw_name(column)
+    for block in BLOCKS:
+        if block.columns.fullmatch(name):
+            return block
+    return Block(name, _OWN, lambda values: name + (f" = {values[name]:.3g}" if name in values else ""))
+
+
+def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
+    """The n sources that moved the score most, in words; standardised columns count with their source.
+
+    Examples
+    --------
+    >>> from metarank.explain import Explanation
+    >>> columns = [("vote10", 0.3, 0.8), ("z(vote10)", 2.1, 0.5), ("prior", -4.0, -0.2)]
+    >>> e = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns)
+    >>> [f"{r.contribution:+.1f} {r.text}" for r in reasons(e)]
+    ['+1.3 3 of the 10 most similar rows carry it', '-0.2 how frequent the label is']
+    """
+    totals: dict[str, float] = {}
+    blocks: dict[str, Block] = {}
+    for column, _, contribution in explanation.contributions:
+        block = block_of(column)
+        blocks[block.title] = block
+        totals[block.title] = totals.get(block.title, 0.0) + contribution
+    values = {column: value for column, value, _ in explanation.contributions}
+    strongest = sorted(totals, key=lambda title: (-abs(totals[title]), title))[:n]
+    out = []
+    for title in strongest:
+        text = blocks[title].sentence(values)
+        if title == _NEAREST and explanation.neighbors and explanation.neighbors[0].name:
+            text += f" ({explanation.neighbors[0].name.split()[0]} …)"
+        out.append(Reason(text, totals[title]))
+    return out

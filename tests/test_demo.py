@@ -1,0 +1,87 @@
+"""`metarank demo`, on fewer rows: the table, the examples, the report and the model."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import metarank
+from metarank import Candidates, data
+from metarank.cli import main
+from metarank.cli.demo import baselines, without
+from metarank.data.pydocs import own_labels
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo")
+    arguments = ["demo", "--out", str(out), "--rows", "60", "--effort", "low", "--jobs", "2"]
+    with pytest.MonkeyPatch.context() as patch:
+        lines: list[str] = []
+        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
+        assert main(arguments) == 0
+    return out, "\n".join(lines)
+
+
+def test_what_is_printed(demo):
+    out, printed = demo
+    assert re.search(r"60 to learn from, \d+ to test", printed)
+    for part in ("nDCG@5", "micro-F1", "label text alone", "nearest neighbours (k = ", "most frequent"):
+        assert part in printed
+    values = {name: float(v) for name, v in re.findall(r"^(metarank|most frequent) +([\d.]+)", printed, re.M)}
+    assert values["metarank"] > values["most frequent"]
+    for word in ("  found ", "  missed ", "  new "):
+        assert word in printed
+    assert re.search(r"words of its description occur in the text [+-]\d", printed)
+    assert f"metarank predict {out / 'model'} --text" in printed
+
+
+def test_report_and_model_are_there(demo):
+    out, printed = demo
+    page = (out / "report.html").read_text()
+    assert "Which functions belong" in page
+    for value in re.search(r"^metarank +(.*)$", printed, re.M)[1].split():
+        assert value in page
+    model = metarank.load(out / "model")
+    test = data.load_pydocs("test")
+    assert model.rank(test.take([0]), k=3).labels.shape == (1, 3)
+
+
+def test_what_it_suggests_works(demo, capsys):
+    out, _ = demo
+    assert (
+        main(["predict", str(out / "model"), "--text", "eigenvalues of a symmetric matrix", "--top", "3"])
+        == 0
+    )
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_own_labels_are_left_out_of_every_list(demo):
+    out, _ = demo
+    model = metarank.load(out / "model")
+    train, test = data.load_pydocs("train").take(slice(0, 100)), data.load_pydocs("test").take(slice(0, 40))
+    own = own_labels(test)
+    for ranking in baselines(model, train, test, own).values():
+        assert ranking.labels.shape == (40, 10)
+        assert not np.any(ranking.labels == own[:, None])
+
+
+def test_without():
+    candidates = Candidates(np.array([0, 2, 2, 3]), np.array([1, 4, 4]), 5, {"s": np.array([1.0, 2, 3])})
+    kept = without(candidates, np.array([4, 0, -1]))
+    assert kept.indptr.tolist() == [0, 1, 1, 2]
+    assert kept.labels.tolist() == [1, 4]
+    assert kept.scores["s"].tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("arguments", [["--rows", "3"], ["--jobs", "0"], ["--effort", "great"]])
+def test_bad_usage(arguments, tmp_path, capsys):
+    try:
+        code = main(["demo", "--out", str(tmp_path / "x"), *arguments])
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not (tmp_path / "x").exists()
