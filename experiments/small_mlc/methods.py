@@ -1,0 +1,231 @@
+"""What is run on a set: metarank in its settings, the baselines, and baselines on meta-features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import baselines
+import numpy as np
+import scipy.sparse as sp
+from baselines.base import Baseline, Features, Scorer, held_out_scores
+from cache import Result, source_digest
+from datasets import Problem
+from timing import Stopwatch, latency
+
+import metarank
+from metarank import MetaRanker
+from metarank.candidates import Candidates
+from metarank.crossfit import held_out_columns
+from metarank.features.transform import FeatureTransform
+from metarank.scorers.centroid import Centroids
+from metarank.scorers.neighbors import LabelNeighbors
+from metarank.thresholds import ThresholdLearner
+from metarank.view import TrainingSet, fold_of_rows
+
+# The cut each metric of label sets is measured with.
+CUTS = {"micro-F1": "micro-f1", "macro-F1": "macro-f1", "Hamming": "hamming"}
+# Neighbours a pair in the meta-features fed to baselines (Fig. 2, Table 7).
+META_K = 10
+_HERE = Path(__file__).parent
+_PACKAGE = Path(metarank.__file__).parent
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all methods of a run share."""
+
+    quick: bool = False
+    n_jobs: int = 2
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Method:
+    """A column of the tables.
+
+    run : what is measured
+    is_peer : neither ours nor the paper's idea in our code
+    skips : why it is not run on a problem, or None
+    sources : files its result depends on
+    """
+
+    name: str
+    title: str
+    run: Callable[[Problem, Settings], Result]
+    sources: tuple[Path, ...]
+    is_peer: bool = False
+    skips: Callable[[Problem], str | None] = lambda problem: None
+
+    def key(self, problem: Problem, settings: Settings) -> str:
+        return f"{problem.key[:16]} {source_digest(self.sources)[:16]} {settings}"
+
+
+# --- metarank ---------------------------------------------------------------
+
+
+def run_metarank(problem: Problem, settings: Settings, **params: Any) -> Result:
+    """Fit, score and cut; `params` are those of MetaRanker."""
+    model = MetaRanker(n_jobs=settings.n_jobs, random_state=settings.seed, **params)
+    with Stopwatch() as watch:
+        model.fit(problem.X, sp.csr_matrix(problem.Y, dtype=np.float32))
+    scores = model.decision_function(problem.X_test)
+    sets = {f"sets:{m}": model.predict(problem.X_test, optimize=cut).toarray() > 0 for m, cut in CUTS.items()}
+    return {
+        "fit_cpu_s": watch.cpu,
+        "fit_wall_s": watch.wall,
+        "scores": scores,
+        "cuts": model.thresholds_.summary(),
+        **sets,
+        **latency(lambda X: model.rank(X, k=10), problem.X_test),
+    }
+
+
+def metarank_method(name: str, title: str, **params: Any) -> Method:
+    sources = tuple(p for suffix in ("py", "cpp", "h") for p in _PACKAGE.rglob(f"*.{suffix}"))
+    return Method(name, title, lambda p, s: run_metarank(p, s, **params), (*sources, _HERE / "methods.py"))
+
+
+# --- baselines --------------------------------------------------------------
+
+
+def run_baseline(kind: type[Baseline], problem: Problem, settings: Settings) -> Result:
+    """Fit, score, cut by the system's default and by section 2.3's regression."""
+    common = {"quick": settings.quick, "n_jobs": settings.n_jobs, "seed": settings.seed}
+    model = kind(**common)
+    with Stopwatch() as watch:
+        model.fit(problem.scaled, problem.Y)
+    scores = model.scores(problem.scaled_test)
+    training = model.training_scores()
+    if training is None:
+
+        def fit(X: Features, Y: np.ndarray) -> Scorer:
+            return kind(**common, given=model.chosen).fit(X, Y).scores
+
+        training = held_out_scores(fit, problem.scaled, problem.Y, settings.seed)
+    return {
+        "fit_cpu_s": watch.cpu,
+        "fit_wall_s": watch.wall,
+        "chosen": model.chosen,
+        "scores": scores,
+        "sets": model.decide(scores),
+        "regression": regression_sets(training, problem.Y, scores, settings.seed),
+        **latency(model.scores, problem.scaled_test),
+    }
+
+
+def regression_sets(training: np.ndarray, Y: np.ndarray, scores: np.ndarray, seed: int) -> np.ndarray:
+    """Label sets, bool (n, L), by the instance-based regression threshold learned on training scores."""
+    learner = ThresholdLearner("instance").fit(
+        Candidates.all_labels(*Y.shape),
+        training.ravel(),
+        Y.astype(np.float32).ravel(),
+        fold=fold_of_rows(len(Y), 5, seed),
+        seed=seed,
+    )
+    return learner.cut(Candidates.all_labels(*scores.shape), scores.ravel(), "micro-f1").reshape(scores.shape)
+
+
+def baseline_method(
+    kind: type[Baseline], title: str, *, skips: Callable[[Problem], str | None] = lambda problem: None
+) -> Method:
+    return Method(
+        kind.__name__,
+        title,
+        lambda p, s: run_baseline(kind, p, s),
+        _baseline_sources(kind),
+        is_peer=True,
+        skips=skips,
+    )
+
+
+def on_meta_features(kind: type[Baseline], title: str) -> Method:
+    """A baseline that is given the concatenated meta-features of a row instead of its features (Fig. 2)."""
+    return Method(
+        f"{kind.__name__}-meta",
+        f"{title} on meta-features",
+        lambda p, s: run_baseline(kind, with_meta_features(p, s), s),
+        _baseline_sources(kind),
+        skips=lambda p: "90 labels x 32 meta-features a label, dense" if p.Y.shape[1] > 50 else None,
+    )
+
+
+def with_meta_features(problem: Problem, settings: Settings) -> Problem:
+    """z_i of eq. 2: the meta-features of all labels side by side, scaled; training rows held out."""
+    n, n_labels = problem.Y.shape
+    fold = fold_of_rows(n, 5, settings.seed)
+    data = TrainingSet(problem.scaled, sp.csr_matrix(problem.Y, dtype=np.float32), fold, seed=settings.seed)
+    parts: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    for scorer in (LabelNeighbors(k=META_K, columns="raw"), Centroids()):
+        train = held_out_columns(scorer, data, Candidates.all_labels(n, n_labels), n_jobs=settings.n_jobs)
+        scorer.fit(data.view())
+        X_test = problem.scaled_test
+        test = scorer.score(X_test, Candidates.all_labels(X_test.shape[0], n_labels), n_jobs=settings.n_jobs)
+        for part, columns in zip(parts, (train, test)):
+            part += [values.reshape(-1, n_labels) for values in columns.values()]
+    X, X_test = (np.hstack(part) for part in parts)
+    scale = FeatureTransform().fit(X)
+    return replace(problem, scaled=scale.transform(X), scaled_test=scale.transform(X_test))
+
+
+def _baseline_sources(kind: type[Baseline]) -> tuple[Path, ...]:
+    modules = {c.__module__.rsplit(".", 1)[-1] for c in kind.__mro__ if c.__module__.startswith("baselines.")}
+    return (*(_HERE / "baselines" / f"{m}.py" for m in modules | {"logistic"}), _HERE / "methods.py")
+
+
+# --- the columns of the tables ----------------------------------------------
+
+
+def _dense_only(why: str) -> Callable[[Problem], str | None]:
+    return lambda problem: why if problem.is_text else None
+
+
+def _not_on_reuters(why: str) -> Callable[[Problem], str | None]:
+    return lambda problem: why if problem.Y.shape[1] > 50 and problem.is_text else None
+
+
+METARANK = metarank_method("metarank", "metarank")
+LISTNET = metarank_method(
+    "listnet", "MLC-ListNet", features="yang2012", ranker="listnet", threshold="instance"
+)
+
+# The baselines of the paper, in the order of its tables.
+PAPER_BASELINES = (
+    baseline_method(baselines.BinarySVM, "Binary-SVM"),
+    baseline_method(baselines.RankSVM, "Rank-SVM"),
+    baseline_method(baselines.IBLR, "IBLR-ML"),
+    baseline_method(baselines.MLkNN, "ML-kNN"),
+)
+IBLR_PLUS = baseline_method(baselines.IBLRPlus, "IBLR-ML+")
+PICKS = (
+    baseline_method(baselines.LogisticOneVsRest, "Logistic"),
+    baseline_method(baselines.RBFSVM, "SVM, RBF", skips=_dense_only("a linear kernel does as well on text")),
+    baseline_method(
+        baselines.LightGBMOneVsRest, "LightGBM", skips=_not_on_reuters("90 boosted models of 26,377 words")
+    ),
+    baseline_method(
+        baselines.ExtraTrees, "Extra trees 500", skips=_not_on_reuters("500 trees of 26,377 words")
+    ),
+    baseline_method(
+        baselines.RandomForest, "Random forest 500", skips=_not_on_reuters("500 trees of 26,377 words")
+    ),
+    baseline_method(baselines.ClassifierChainLR, "Chains of LR"),
+)
+PEERS = (*PAPER_BASELINES, IBLR_PLUS, *PICKS)
+RANKERS = (
+    metarank_method("svmmap", "MLC-SVM-MAP", features="yang2012", ranker="svmmap", threshold="instance"),
+    metarank_method("ranksvm", "MLC-RankSVM-IR", features="yang2012", ranker="ranksvm", threshold="instance"),
+    metarank_method(
+        "lambdarank", "MLC-LambdaRank", features="yang2012", ranker="lambdarank", threshold="instance"
+    ),
+    LISTNET,
+)
+ON_META = (
+    on_meta_features(baselines.BinarySVM, "Binary-SVM"),
+    on_meta_features(baselines.RankSVM, "Rank-SVM"),
+    on_meta_features(baselines.IBLR, "IBLR-ML"),
+    on_meta_features(baselines.MLkNN, "ML-kNN"),
+)
+VOWEL = (METARANK, LISTNET, PEERS[0], ON_META[0], PICKS[1], PICKS[3])
