@@ -55,6 +55,14 @@ def named_scorers() -> dict[str, Any]:
     }
 
 
+def check_names(features: Any, shortlister: Any) -> None:
+    """ValueError or TypeError where `choose_features` or `choose_shortlister` would raise one, before any work."""
+    if not (isinstance(features, str) and features in ("auto", "yang2012")):
+        choose_features(features, np.empty((0, 0)), 0, label_text=None, effort="low")
+    if not (isinstance(shortlister, str) and shortlister == "auto"):
+        choose_shortlister(shortlister, 0, label_text=None)
+
+
 def choose_features(
     features: str | Sequence[str | LabelScorer],
     X: np.ndarray | sp.csr_matrix,
@@ -93,7 +101,7 @@ def choose_features(
             if item not in known:
                 raise ValueError(f"features must name scorers among {sorted(known)}, got {item!r}")
             out.append(known[item]())
-        elif hasattr(item, "fit") and hasattr(item, "score"):
+        elif hasattr(item, "fit") and hasattr(item, "score") and not isinstance(item, type):
             out.append(item)
         else:
             raise TypeError(f"features must hold names and LabelScorers, got {item!r}")
@@ -159,7 +167,7 @@ def choose_shortlister(
                     f"shortlister must be among {sorted(proposers)}, 'auto' or None, got {item!r}"
                 )
             out.append(proposers[item]())
-        elif hasattr(item, "fit") and hasattr(item, "shortlist"):
+        elif hasattr(item, "fit") and hasattr(item, "shortlist") and not isinstance(item, type):
             out.append(item)
         else:
             raise TypeError(

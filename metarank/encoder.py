@@ -65,6 +65,8 @@ class InputEncoder:
         """
         texts = texts_of(X)
         if self.vectorizer is not None:
+            if isinstance(X, Dataset) and X.texts is not None:
+                texts = list(X.texts)
             if texts is None:
                 raise TypeError(
                     "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
@@ -130,11 +132,16 @@ class InputEncoder:
 
 
 def texts_of(X: Any) -> list[str] | None:
-    """The raw texts in X: a sequence of strings, or a Dataset that has texts and no features."""
+    """The raw texts in X: strings in a sequence, array or series, or a Dataset that has texts and no features."""
     if isinstance(X, Dataset):
         return list(X.texts) if X.X is None and X.texts is not None else None
     if isinstance(X, str):
         raise TypeError(f"X must be a list of texts, not one text: pass [{X[:40]!r}]")
+    if getattr(X, "ndim", None) == 1 and hasattr(X, "tolist"):
+        X = X.tolist()
     if isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], str):
+        for row, text in enumerate(X):
+            if not isinstance(text, str):
+                raise TypeError(f"X must hold a text a row, got {text!r} at row {row}")
         return list(X)
     return None

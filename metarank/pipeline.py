@@ -22,7 +22,7 @@ from metarank._progress import report
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_candidates, check_labels, check_sample_weight
 from metarank.candidates import Candidates
-from metarank.choices import EFFORTS, choose_features, choose_shortlister
+from metarank.choices import EFFORTS, check_names, choose_features, choose_shortlister
 from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.data.dataset import Dataset
 from metarank.encoder import InputEncoder
@@ -185,12 +185,16 @@ class MetaRanker(BaseEstimator):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
-            if value < low:
-                raise ValueError(f"{name} must be an integer >= {low}, got {value!r}")
+            if not low <= value < 2**31:
+                raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
         if self.effort not in EFFORTS:
             raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
         if isinstance(self.ranker, str):
             make_ranker(self.ranker)
+        elif not isinstance(self.ranker, Ranker):
+            raise TypeError(f"ranker must be a name or a Ranker, got {self.ranker!r}")
+        check_names(self.features, self.shortlister)
+        ThresholdLearner(self.threshold)
         return n_jobs
 
     def _fit(
@@ -472,7 +476,7 @@ class MetaRanker(BaseEstimator):
         """What `from_state` needs."""
         plain = {}
         for name, value in self.get_params(deep=False).items():
-            simple = value is None or isinstance(value, (str, int, float))
+            simple = value is None or isinstance(value, (str, int, float, np.generic))
             # A scorer given as an object lives on as a fitted one; the parameter goes back to its default.
             plain[name] = value if simple else "auto"
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 import tempfile
@@ -30,22 +31,42 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 def add_jobs_option(parser: argparse.ArgumentParser) -> None:
     """The one budget of threads."""
-    parser.add_argument("--jobs", type=int, default=None, metavar="N", help="threads (default: all cores)")
+    parser.add_argument("--jobs", type=_jobs, default=None, metavar="N", help="threads (default: all cores)")
 
 
-def read_dataset(path: str, args: argparse.Namespace) -> Dataset:
-    """The data file of a command."""
+def _jobs(text: str) -> int:
+    from metarank._threads import resolve_n_jobs
+
+    try:
+        return resolve_n_jobs(int(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be -1 or a positive integer, got {text!r}") from None
+
+
+def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
+    """The data file of a command; rows for a model get the width of its training rows."""
     from metarank import data
+    from metarank.data.xc import has_header
 
     if not os.path.exists(path):
-        raise FileNotFoundError(2, "no such file", path)
-    return data.load(
+        raise FileNotFoundError(errno.ENOENT, "no such file", path)
+    sizes: dict[str, int] = {}
+    if model is not None and model.encoder_.vectorizer is None:
+        sizes["n_features"] = model.n_features_in_
+        # A header may speak of other labels, or of none where rows are only to be ranked.
+        if os.path.isfile(path) and not has_header(path):
+            sizes["n_labels"] = model.n_labels_
+    dataset = data.load(
         path,
+        **sizes,
         text_column=args.text_column,
         labels_column=args.labels_column,
         zero_based=not args.one_based,
         n_jobs=getattr(args, "jobs", None),
     )
+    if dataset.n_rows == 0:
+        raise ValueError(f"{path} holds no rows")
+    return dataset
 
 
 def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
@@ -53,11 +74,8 @@ def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
     from metarank.persist import load
 
     model: MetaRanker = load(path)
-    jobs = getattr(args, "jobs", None)
-    if jobs is not None:
-        from metarank._threads import resolve_n_jobs
-
-        model.n_jobs = resolve_n_jobs(jobs)
+    if args.jobs is not None:
+        model.n_jobs = args.jobs
     return model
 
 
@@ -129,7 +147,7 @@ def writing(path: str) -> Iterator[IO[str]]:
         return
     target = Path(path)
     if target.is_dir():
-        raise IsADirectoryError(21, "--out must name a file, not a folder", path)
+        raise IsADirectoryError(errno.EISDIR, "--out must name a file, not a folder", path)
     handle, staging = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as f:

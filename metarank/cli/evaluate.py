@@ -51,13 +51,15 @@ def run(args: argparse.Namespace) -> None:
     if args.report is not None and not Path(args.report).parent.is_dir():
         raise FileNotFoundError(2, "no such folder to write the report to", str(Path(args.report).parent))
     model = load_model(args.model, args)
-    dataset = read_dataset(args.test, args)
+    dataset = read_dataset(args.test, args, model)
     Y, unknown = aligned_labels(dataset, model)
     if unknown:
         print(
             f"metarank: {unknown} relevant pairs carry labels this model does not know; left out",
             file=sys.stderr,
         )
+    if Y.nnz == 0:
+        raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
     if names is None:
         names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + TOP
     values = evaluate_model(model, dataset, Y, names, intervals=args.intervals)

@@ -28,12 +28,14 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     if (args.input is None) == (args.text is None):
         raise ValueError("give either INPUT or --text")
+    if args.top < 1:
+        raise ValueError(f"--top must be positive, got {args.top}")
     model = load_model(args.model, args)
     row: Any
     if args.text is not None:
         row = [args.text]
     else:
-        dataset = read_dataset(args.input, args)
+        dataset = read_dataset(args.input, args, model)
         if not 0 <= args.row < dataset.n_rows:
             raise ValueError(f"--row must lie in [0, {dataset.n_rows}), got {args.row}")
         row = dataset.take([args.row])

@@ -34,16 +34,16 @@ def run(args: argparse.Namespace) -> None:
     if (args.input is None) == (args.text is None):
         raise ValueError("give either INPUT or --text")
     kind = args.format or {"csv": "csv", "jsonl": "jsonl"}.get(args.out.rsplit(".", 1)[-1], "txt")
-    model = load_model(args.model, args)
-    rows: Any = args.text if args.text is not None else read_dataset(args.input, args)
-    ranking = model.rank(rows, k=args.top)
-    kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize)
     with writing(args.out) as out:
+        model = load_model(args.model, args)
+        rows: Any = args.text if args.text is not None else read_dataset(args.input, args, model)
+        ranking = model.rank(rows, k=args.top)
+        kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize)
         writer = csv.writer(out) if kind == "csv" else None
         if writer is not None:
             writer.writerow(["row", "rank", "label", "name", "score"])
         for i in range(len(ranking.labels)):
-            allowed = set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist()) if kept is not None else None
+            allowed = None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
             pairs = [
                 (int(label), float(score))
                 for label, score in zip(ranking.labels[i], ranking.scores[i])

@@ -55,6 +55,19 @@ def read_bytes(path: PathLike) -> bytes:
     return raw.removeprefix(BYTE_ORDER_MARK)
 
 
+def has_header(path: PathLike) -> bool:
+    """Whether a file, compressed or not, opens with the line `N D L` of repository text."""
+    with open(path, "rb") as raw:
+        magic = raw.read(len(XZ_MAGIC))
+    opened = gzip.open if magic.startswith(GZIP_MAGIC) else lzma.open if magic == XZ_MAGIC else open
+    try:
+        with opened(path, "rb") as f:
+            start = f.read(200)
+    except (OSError, EOFError, lzma.LZMAError):
+        return False  # whoever reads the whole file says what is wrong with it
+    return HEADER.match(start.removeprefix(BYTE_ORDER_MARK)) is not None
+
+
 def parse_xc(
     text: bytes,
     *,

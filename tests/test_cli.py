@@ -1,0 +1,379 @@
+"""The command line: exit codes, one line for bad input, and nothing half-written."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import makers
+import numpy as np
+import pytest
+
+from metarank import load
+from metarank.cli import COMMANDS, main
+
+ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
+TABLE = "text,labels\nsalt and flour,bread\nthe wave,the sea\n"
+
+
+def run(argv: list) -> int:
+    try:
+        return main([str(a) for a in argv])
+    except SystemExit as stop:  # argparse
+        return int(stop.code or 0)
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    """A folder with data files and two models; not to be changed."""
+    folder = tmp_path_factory.mktemp("work")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4)).round(2)
+    lines = [
+        ",".join(str(j) for j in range(3) if x[j] > 0) + " " + " ".join(f"{j}:{v}" for j, v in enumerate(x))
+        for x in X
+    ]
+    (folder / "train.svm").write_text("\n".join(lines) + "\n")
+    (folder / "train.txt").write_text("\n".join(["30 4 3", *lines]) + "\n")
+    (folder / "rows.svm").write_text(ROWS)
+    (folder / "talk.csv").write_text(TABLE)
+    (folder / "numbers").mkdir()
+    shutil.move(folder / "numbers", folder / "gone")
+    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
+    assert run(["train", folder / "train.txt", "--model", folder / "numbers", *options]) == 0
+    makers.fitted("texts").save(folder / "words")
+    (folder / "gone").rmdir()
+    return folder
+
+
+# --- what works ------------------------------------------------------------------
+
+
+def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
+    assert run(["evaluate", work / "numbers", work / "train.svm", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert {"MAP", "RankLoss", "nDCG", "One-error", "micro-F1", "Hamming", "P@1", "PSP@5"} <= set(values)
+    assert all(0 <= v <= 1 for name, v in values.items() if name != "Coverage")
+    assert values["MAP"] > 0.9
+    assert run(["evaluate", work / "numbers", work / "train.svm", "--metrics", "P@1,Coverage", "--intervals"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split() == ["metric", "value", "95", "%", "interval"]
+    out = tmp_path / "top.txt"
+    assert run(["predict", work / "numbers", work / "train.svm", "--top", "2", "--out", out]) == 0
+    model = load(work / "numbers")
+    from metarank import data
+
+    expected = model.rank(data.load(work / "train.svm"), k=2).labels
+    found = [[int(pair.split(":")[0]) for pair in line.split()] for line in out.read_text().splitlines()]
+    assert found == expected.tolist()
+    assert run(["explain", work / "numbers", work / "train.svm", "--row", "3", "--label", "1"]) == 0
+    assert "label 1: rank" in capsys.readouterr().out
+    assert run(["explain", work / "words", "--text", "salt and flour", "--top", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["label_name"] == "bread"
+    for path in (work / "numbers", work / "words", work / "train.svm", work / "talk.csv"):
+        assert run(["inspect", path]) == 0
+    assert "logistic" in capsys.readouterr().out
+
+
+def test_predictions_of_texts_in_every_format(work, tmp_path, capsys):
+    texts = ["--text", "salt and flour", "--text", "wave and wind"]
+    assert run(["predict", work / "words", *texts, "--top", "1"]) == 0
+    assert [line.split("  ")[-1] for line in capsys.readouterr().out.splitlines()] == ["bread", "the sea"]
+    for name in ("top.csv", "top.jsonl"):
+        assert run(["predict", work / "words", *texts, "--top", "1", "--out", tmp_path / name]) == 0
+    with open(tmp_path / "top.csv", newline="") as f:
+        assert [row["name"] for row in csv.DictReader(f)] == ["bread", "the sea"]
+    lines = (tmp_path / "top.jsonl").read_text().splitlines()
+    assert [json.loads(line)["labels"][0]["name"] for line in lines] == ["bread", "the sea"]
+    assert run(["predict", work / "words", work / "talk.csv", "--optimize", "hamming"]) == 0
+    assert os.listdir(tmp_path) != []
+
+
+def test_files_narrower_than_the_model(work, tmp_path, capsys):
+    """svmlight text names no widths: the model knows them, beside a label file too."""
+    narrow = tmp_path / "rows.svm"
+    narrow.write_text("0 0:1\n 1:2\n1 0:0.3\n")
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    for command in (["predict"], ["evaluate"], ["explain"]):
+        assert run([*command, work / "numbers", narrow]) == 0, capsys.readouterr().err
+    for header in ("2 4 3", "2 4 0", "2 4 9"):
+        (tmp_path / "labels.txt").unlink(missing_ok=True)
+        narrow.write_text(f"{header}\n 0:1\n 1:2\n")
+        assert run(["predict", work / "numbers", narrow]) == 0, capsys.readouterr().err
+
+
+def test_labels_the_model_does_not_know_are_told(work, tmp_path, capsys):
+    (tmp_path / "t.txt").write_text("2 4 5\n0,4 0:1\n1 1:2\n")
+    assert run(["evaluate", work / "numbers", tmp_path / "t.txt", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "1 relevant pairs" in captured.err
+    assert json.loads(captured.out)
+
+
+def test_progress_is_plain_lines_where_redirected(work, tmp_path, capsys):
+    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "2"]
+    assert run(["train", work / "train.svm", "--model", tmp_path / "M", *options]) == 0
+    captured = capsys.readouterr()
+    assert "\r" not in captured.err
+    assert "\x1b" not in captured.err
+    assert "100 %  done" in captured.err
+    assert captured.out.startswith(f"{tmp_path / 'M'}: 30 rows")
+    assert os.listdir(tmp_path) == ["M"]
+
+
+def test_help_of_every_command(capsys):
+    for argv in (["-h"], ["--version"], *([c, "-h"] for c in COMMANDS)):
+        assert run(argv) == 0
+    assert "usage: metarank" in capsys.readouterr().out
+
+
+# --- what does not -----------------------------------------------------------------
+
+TRAIN = ["train", "FILE", "--model", "NEW"]
+PREDICT = ["predict", "numbers", "FILE", "--out", "NEW"]
+EVALUATE = ["evaluate", "numbers", "FILE"]
+
+BAD_FILES = {
+    "empty": b"",
+    "blank": b"\n\n  \n",
+    "binary": bytes(range(256)) * 4,
+    "truncated gz": gzip.compress(ROWS.encode() * 50)[:-20],
+    "truncated xz": lzma.compress(ROWS.encode() * 50)[:-20],
+    "gz of garbage": gzip.compress(b"\x00\xff" * 50),
+    "too few rows": b"9 4 3\n" + ROWS.encode(),
+    "too many rows": b"2 4 3\n" + ROWS.encode(),
+    "label out of range": b"4 4 2\n" + ROWS.encode(),
+    "feature out of range": b"4 3 3\n" + ROWS.encode(),
+    "negative feature": b"0 -1:2\n1 1:1\n",
+    "negative label": b"-1 0:2\n1 1:1\n",
+    "no colon": b"0 1 2 3\n",
+    "no rows": b"0 4 3\n",
+    "no value": b"0 1:\n1 1:1\n",
+    "words": b"hello world, this is no data file\n",
+    "NaN": b"0 0:nan\n1 1:1\n",
+    "infinity": b"0 0:inf\n1 1:1\n",
+    "overflow": b"0 0:1e999\n1 1:1\n",
+    "huge id": b"0 99999999999999999999:1\n1 1:1\n",
+    "negative grade": b"2 3 2\n0:-1 0:1\n1 1:1\n",
+    "NaN grade": b"2 3 2\n0:nan 0:1\n1 1:1\n",
+    "broken ARFF": b"@relation x\n@attribute a numeric\n@data\n1,2,3\n",
+    "broken JSON lines": b'{"text": "a", "labels": [\n',
+    "broken Parquet": b"PAR1 nothing of the kind PAR1",
+}
+
+
+def put(folder: Path, content: bytes, name: str = "FILE") -> Path:
+    (folder / name).write_bytes(content)
+    return folder / name
+
+
+def filled(argv: list[str], work: Path, folder: Path) -> list[str]:
+    """The arguments with the names of files and models as paths."""
+    places = {"FILE": folder / "FILE", "NEW": folder / "NEW", "HERE": folder, "GOOD": work / "train.svm",
+              "TEXTS": work / "talk.csv", "numbers": work / "numbers", "words": work / "words"}  # fmt: skip
+    return [str(places.get(a, a)) for a in argv]
+
+
+def assert_refused(argv: list[str], capsys, *, match: str = "", lines: int | None = 1) -> None:
+    assert run(argv) == 2, argv
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    said = captured.err.splitlines()
+    assert "Traceback" not in captured.err
+    assert said[-1].startswith("metarank")
+    assert "error: " in said[-1]
+    assert match in said[-1]
+    if lines is not None:
+        assert len(said) == lines, captured.err
+
+
+@pytest.mark.parametrize("command", [TRAIN, PREDICT, EVALUATE], ids=lambda argv: argv[0])
+@pytest.mark.parametrize("content", BAD_FILES)
+def test_bad_files(work, tmp_path, capsys, command, content):
+    put(tmp_path, BAD_FILES[content])
+    assert_refused(filled(command, work, tmp_path), capsys, match="FILE")
+    assert os.listdir(tmp_path) == ["FILE"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "match"),
+    [
+        ([], "COMMAND"),
+        (["dance"], "dance"),
+        (["train"], "TRAIN"),
+        (["train", "GOOD"], "--model"),
+        (["train", "GOOD", "--model", "NEW", "--colour", "red"], "--colour"),
+        (["train", "NOFILE", "--model", "NEW"], "NOFILE"),
+        (["train", "HERE", "--model", "NEW"], "folder"),
+        (["train", "GOOD", "--model", "GOOD"], "neither"),
+        (["train", "GOOD", "--model", "GOOD/M"], "Not a directory"),
+        (["train", "GOOD", "--model", "/proc/M", "--effort", "low"], "/proc"),
+        (["train", "GOOD", "--model", "NEW", "--folds", "1"], "n_folds"),
+        (["train", "GOOD", "--model", "NEW", "--folds", "two"], "--folds"),
+        (["train", "GOOD", "--model", "NEW", "--folds", "99999999999"], "n_folds"),
+        (["train", "GOOD", "--model", "NEW", "--seed", "-1"], "random_state"),
+        (["train", "GOOD", "--model", "NEW", "--jobs", "0"], "--jobs"),
+        (["train", "GOOD", "--model", "NEW", "--jobs", "-3"], "--jobs"),
+        (["train", "GOOD", "--model", "NEW", "--effort", "huge"], "--effort"),
+        (["train", "GOOD", "--model", "NEW", "--ranker", "best"], "ranker"),
+        (["train", "GOOD", "--model", "NEW", "--features", "best"], "features"),
+        (["train", "GOOD", "--model", "NEW", "--features", ""], "features"),
+        (["train", "GOOD", "--model", "NEW", "--features", "neighbors,best"], "features"),
+        (["train", "GOOD", "--model", "NEW", "--shortlister", "best"], "shortlister"),
+        (["train", "GOOD", "--model", "NEW", "--threshold", "best"], "threshold"),
+        (["train", "TEXTS", "--model", "NEW", "--text-column", "body"], "body"),
+        (["train", "TEXTS", "--model", "NEW", "--labels-column", "tags"], "tags"),
+        (["predict", "NOFILE", "GOOD"], "not a metarank model"),
+        (["predict", "GOOD", "GOOD"], "not a metarank model"),
+        (["predict", "HERE", "GOOD"], "not a metarank model"),
+        (["predict", "numbers"], "INPUT or --text"),
+        (["predict", "numbers", "GOOD", "--text", "x"], "INPUT or --text"),
+        (["predict", "numbers", "NOFILE"], "NOFILE"),
+        (["predict", "numbers", "HERE"], "folder"),
+        (["predict", "numbers", "GOOD", "--top", "0"], "--top"),
+        (["predict", "numbers", "GOOD", "--top", "-5"], "--top"),
+        (["predict", "numbers", "GOOD", "--top", "x"], "--top"),
+        (["predict", "numbers", "GOOD", "--jobs", "0"], "--jobs"),
+        (["predict", "numbers", "GOOD", "--jobs", "-3"], "--jobs"),
+        (["predict", "numbers", "GOOD", "--optimize", "profit", "--out", "NEW"], "profit"),
+        (["predict", "numbers", "GOOD", "--format", "xml"], "--format"),
+        (["predict", "numbers", "GOOD", "--out", "HERE"], "--out"),
+        (["predict", "numbers", "GOOD", "--out", "GOOD/x"], "Not a directory"),
+        (["predict", "numbers", "GOOD", "--out", "/proc/nothing/x"], "/proc"),
+        (["predict", "numbers", "TEXTS", "--out", "NEW"], "numeric"),
+        (["predict", "numbers", "--text", "salt", "--out", "NEW"], "numeric"),
+        (["predict", "words", "GOOD", "--out", "NEW"], "texts"),
+        (["evaluate", "numbers", "GOOD", "--metrics", "Q@5"], "Q@5"),
+        (["evaluate", "numbers", "GOOD", "--metrics", "P@0"], "P@0"),
+        (["evaluate", "numbers", "TEXTS"], "numeric"),
+        (["evaluate", "words", "GOOD"], "texts"),
+        (["evaluate", "numbers"], "TEST"),
+        (["explain", "numbers", "GOOD", "--row", "30"], "--row"),
+        (["explain", "numbers", "GOOD", "--row", "-1"], "--row"),
+        (["explain", "numbers", "GOOD", "--label", "3"], "label"),
+        (["explain", "numbers", "GOOD", "--label", "sea"], "sea"),
+        (["explain", "numbers", "GOOD", "--top", "0"], "--top"),
+        (["explain", "numbers", "--text", "salt"], "numeric"),
+        (["explain", "words", "--text", "salt", "--label", "the moon"], "the moon"),
+        (["inspect", "NOFILE"], "NOFILE"),
+        (["inspect", "HERE"], "not a metarank model"),
+        (["data"], "ACTION"),
+        (["data", "get", "no-such-set"], "no-such-set"),
+        (["data", "make", "money"], "money"),
+    ],
+    ids=lambda v: " ".join(v) if isinstance(v, list) else "",
+)
+def test_bad_usage(work, tmp_path, capsys, argv, match):
+    argv = [str(work / "train.svm") + a.removeprefix("GOOD") if a.startswith("GOOD/") else a for a in argv]
+    assert_refused(filled(argv, work, tmp_path), capsys, match=match)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("labels.txt", "a\nb\n", "labels.txt"),
+        ("labels.txt", "a\nb\nc\nd\n", "labels.txt"),
+        ("features.txt", "w\n", "features.txt"),
+        ("titles.train.txt", "t\n", "titles.train.txt"),
+        ("label_text.txt", "t\n", "label_text.txt"),
+        ("train_grades.txt", "0:1\n", "train_grades.txt"),
+        ("labels.txt", b"\xff\xfe\n\n\n", "UTF-8"),
+    ],
+)
+def test_bad_files_beside(work, tmp_path, capsys, name, content, match):
+    shutil.copy(work / "train.txt", tmp_path / "train.txt")
+    put(tmp_path, content if isinstance(content, bytes) else content.encode(), name)
+    assert_refused(["train", str(tmp_path / "train.txt"), "--model", str(tmp_path / "M")], capsys, match=match)
+    assert not (tmp_path / "M").exists()
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+@pytest.mark.parametrize("content", [b"2 9 3\n0 0:1\n1 8:1\n", b"0 0:1\n1 8:1\n", b"2 3 3\n0 0:1\n1 2:1\n"])
+def test_rows_of_another_width(work, tmp_path, capsys, command, content):
+    put(tmp_path, content)
+    assert_refused([command, str(work / "numbers"), str(tmp_path / "FILE")], capsys, match="FILE")
+
+
+def test_nothing_to_measure(work, tmp_path, capsys):
+    put(tmp_path, b" 0:1\n 1:1\n")
+    assert_refused(filled(EVALUATE, work, tmp_path), capsys, match="no relevant label")
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "inspect"])
+@pytest.mark.parametrize("damage", ["manifest", "array", "missing", "extra"])
+def test_damaged_models(work, tmp_path, capsys, command, damage):
+    model = Path(shutil.copytree(work / "numbers", tmp_path / "M"))
+    array = sorted(model.glob("*.npy"))[0]
+    if damage == "missing":
+        array.unlink()
+    elif damage == "extra":
+        (model / "x").touch()
+    else:
+        path = array if damage == "array" else model / "manifest.json"
+        path.write_bytes(path.read_bytes()[:-1])
+    rows = [] if command == "inspect" else [str(work / "rows.svm")]
+    assert_refused([command, str(model), *rows], capsys)
+
+
+def test_an_earlier_result_survives_a_failure(work, tmp_path, capsys):
+    out = put(tmp_path, b"earlier\n")
+    assert run(["predict", work / "numbers", work / "talk.csv", "--out", out]) == 2
+    assert run(["predict", work / "numbers", work / "train.svm", "--optimize", "profit", "--out", out]) == 2
+    assert out.read_bytes() == b"earlier\n"
+    assert os.listdir(tmp_path) == ["FILE"]
+    capsys.readouterr()
+
+
+def test_a_failed_training_leaves_the_earlier_model(work, tmp_path, capsys):
+    model = Path(shutil.copytree(work / "words", tmp_path / "M"))
+    before = {p.name: p.read_bytes() for p in model.iterdir()}
+    assert run(["train", work / "train.svm", "--model", model, "--folds", "1"]) == 2
+    assert {p.name: p.read_bytes() for p in model.iterdir()} == before
+    capsys.readouterr()
+
+
+def test_an_internal_fault_is_told_apart(work, capsys, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("a bug\nof ours")
+
+    monkeypatch.setattr("metarank.pipeline.MetaRanker.rank", broken)
+    assert run(["predict", work / "numbers", work / "rows.svm"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.count("\n") == 1
+    assert "internal fault: ZeroDivisionError: a bug of ours" in captured.err
+
+
+def test_interrupts_are_told(work, capsys, monkeypatch):
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("metarank.pipeline.MetaRanker.rank", interrupted)
+    assert run(["predict", work / "numbers", work / "rows.svm"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_module_runs_as_a_program(work, tmp_path):
+    def program(*argv) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "metarank", *map(str, argv)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    good = program("predict", work / "words", "--text", "salt and flour", "--top", "1")
+    assert (good.returncode, good.stderr) == (0, "")
+    assert good.stdout.endswith("bread\n")
+    bad = program("predict", work / "words", "no-such-file.csv")
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert bad.stderr == "metarank: error: no such file: 'no-such-file.csv'\n"
+    usage = program("predict")
+    assert (usage.returncode, usage.stdout) == (2, "")
+    assert usage.stderr.count("\n") == 1
+    reader = subprocess.run(
+        f"{sys.executable} -m metarank inspect {work / 'words'} | head -c 1", shell=True, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert reader.stderr == ""
