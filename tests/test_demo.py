@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -18,11 +20,9 @@ from metarank.data.pydocs import own_labels
 def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo")
     arguments = ["demo", "--out", str(out), "--rows", "60", "--effort", "low", "--jobs", "2"]
-    with pytest.MonkeyPatch.context() as patch:
-        lines: list[str] = []
-        patch.setattr("builtins.print", lambda *words, **_: lines.append(" ".join(map(str, words))))
+    with redirect_stdout(io.StringIO()) as printed:
         assert main(arguments) == 0
-    return out, "\n".join(lines)
+    return out, printed.getvalue()
 
 
 def test_what_is_printed(demo):

@@ -141,8 +141,8 @@ def _metric_cell(name: str, interval: Interval | None, best: float | None) -> st
 # --- the charts ---
 
 
-def _figure(title: str, chart: str, names: Sequence[str] = (), note: str = "") -> str:
-    key = svg.legend(names) if len(names) > 1 else ""
+def _figure(title: str, chart: str, names: Sequence[str] = (), note: str = "", bars: bool = False) -> str:
+    key = svg.legend(names, bars=bars) if len(names) > 1 else ""
     caption = f"<p class='note'>{escape(note)}</p>" if note else ""
     return f"<figure><figcaption>{escape(title)}</figcaption>{key}{chart}{caption}</figure>"
 
@@ -180,7 +180,9 @@ def _tail(report: Report) -> str:
     pairs = ", ".join(
         f"{b.name}: {svg.count(b.n_labels)} labels, {svg.count(b.n_pairs)} test pairs" for b in report.bins
     )
-    return _figure(title, chart, list(report.tail), f"Labels by the number of their training rows ({pairs}).")
+    return _figure(
+        title, chart, list(report.tail), f"Labels by the number of their training rows ({pairs}).", bars=True
+    )
 
 
 def _calibration(report: Report) -> str:

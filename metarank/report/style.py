@@ -7,7 +7,8 @@ CSS = """
 @media (prefers-color-scheme:dark){:root{--bg:#14181e;--fg:#e4e9ef;--soft:#9aa7b5;--rule:#2d3640;
 --card:#1b2128;--s0:#5cb3f0;--s1:#f2905f;--s2:#4cc79a;--s3:#c79be0;--s4:#dcb84a;--s5:#a3b0be;
 --good:#4cc79a;--bad:#f2806a;--new:#5cb3f0}}
-@media print{:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#444;--rule:#bbb;--card:#fff}
+@media print{*{print-color-adjust:exact;-webkit-print-color-adjust:exact}
+:root{color-scheme:light;--bg:#fff;--fg:#000;--soft:#444;--rule:#bbb;--card:#fff}
 figure,article{break-inside:avoid}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);
@@ -36,6 +37,9 @@ figcaption{font-weight:600;margin-bottom:8px}
 figure svg{display:block;width:100%;height:auto}
 .legend{display:flex;flex-wrap:wrap;gap:4px 16px;font-size:13px;margin-bottom:6px}
 .key{display:inline-flex;align-items:center;gap:6px}
+.swatch{width:12px;height:12px;border-radius:2px}
+.b0{background:var(--s0)}.b1{background:var(--s1)}.b2{background:var(--s2)}
+.b3{background:var(--s3)}.b4{background:var(--s4)}.b5{background:var(--s5)}
 figure .key svg{width:30px;height:12px}
 svg text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;fill:var(--soft)}
 svg .label{fill:var(--fg)}

@@ -94,7 +94,7 @@ class Plot:
     _marks: list[str] = field(default_factory=list)
 
     top = 12
-    right = 14
+    right = 22
 
     def px(self, x: float) -> float:
         """Pixel column of a data value."""
@@ -202,10 +202,13 @@ def marker(series: int, x: float, y: float, note: str = "") -> str:
     return f'<polygon class="{css}" points="{points}">{title}</polygon>'
 
 
-def legend(names: Sequence[str]) -> str:
-    """The series by name, as HTML."""
+def legend(names: Sequence[str], *, bars: bool = False) -> str:
+    """The series by name, as HTML: lines with their markers, or the colours of bars."""
     items = []
     for i, name in enumerate(names):
+        if bars:
+            items.append(f'<span class="key"><i class="swatch b{i % 6}"></i>{escape(name)}</span>')
+            continue
         dash = DASHES[i % len(DASHES)]
         style = f' stroke-dasharray="{dash}"' if dash else ""
         items.append(
