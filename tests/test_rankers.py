@@ -28,7 +28,7 @@ from metarank.ranker import (
     make_ranker,
 )
 from metarank.ranker.auto import first_near_the_best, list_quality
-from metarank.ranker.boosted import shorten_lists
+from metarank.ranker.boosted import sampled_pairs, shorten_lists
 from metarank.ranker.lists import spread_within_lists
 
 LINEAR = ["logistic", "listnet", "ranksvm", "svmmap"]
@@ -484,6 +484,20 @@ def test_cross_fit_scores_come_from_fits_without_the_fold():
     assert same_bytes(cross_fit_scores(ListNet(l2=0.1), data, 3), scores)
     with pytest.raises(ValueError, match="fold"):
         cross_fit_scores(ListNet(l2=0.1), data_of(table, gains, np.zeros(60, int)))
+
+
+def test_sampled_irrelevant_pairs_stand_for_all():
+    table, gains = make_lists(n=400)
+    data = data_of(table, gains)
+    weight = np.repeat(data.weight, data.sizes)
+    kept, scaled = sampled_pairs(data, 500, weight)
+    assert np.isin(np.flatnonzero(gains > 0), kept).all()
+    assert (gains[kept] == 0).sum() == 500
+    assert scaled[gains[kept] == 0].sum() == pytest.approx((gains == 0).sum())
+    whole = BoostedRanker(objective="binary", n_rounds=40).fit(table, gains)
+    sampled = BoostedRanker(objective="binary", n_rounds=40, max_irrelevant=500).fit(table, gains)
+    assert sampled.score(table).mean() == pytest.approx(whole.score(table).mean(), abs=0.3)
+    assert np.corrcoef(sampled.score(table), whole.score(table))[0, 1] > 0.95
 
 
 # --- auto and blend ----------------------------------------------------------

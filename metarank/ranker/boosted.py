@@ -34,6 +34,9 @@ class BoostedRanker(Ranker):
     early_stopping : int
         Where positive, a tenth of the lists (by hash) is held out and boosting stops after
         so many rounds without a gain in nDCG (log loss for "binary").
+    max_irrelevant : int
+        "binary" learns from all relevant pairs and at most so many others, drawn by hash and weighted
+        so that they stand for all.
 
     Examples
     --------
@@ -69,6 +72,7 @@ class BoostedRanker(Ranker):
         bagging_fraction: float = 1.0,
         max_bin: int = 63,
         early_stopping: int = 0,
+        max_irrelevant: int = 200_000,
     ) -> None:
         self.objective = objective
         self.n_rounds = n_rounds
@@ -80,6 +84,7 @@ class BoostedRanker(Ranker):
         self.bagging_fraction = bagging_fraction
         self.max_bin = max_bin
         self.early_stopping = early_stopping
+        self.max_irrelevant = max_irrelevant
 
     @property
     def name(self) -> str:
@@ -100,18 +105,25 @@ class BoostedRanker(Ranker):
             )
 
         params = self._lightgbm_params(data, label_gain, n_jobs)
-        train, held_out = data, None
+        held_out = None
+        train = data
         if self.early_stopping:
             aside = hash_numbers(len(data.weight), data.seed) % 10 == 0
             if aside.any() and not aside.all():
                 ids = np.flatnonzero(aside)
-                held_out = self._dataset(data.lists(ids), target[data.pairs_of(ids)], params)
+                aside_lists = data.lists(ids)
+                aside_weight = np.repeat(aside_lists.weight, aside_lists.sizes)
+                held_out = self._dataset(aside_lists, target[data.pairs_of(ids)], params, aside_weight)
                 ids = np.flatnonzero(~aside)
                 train, target = data.lists(ids), target[data.pairs_of(ids)]
                 params["early_stopping_round"] = self.early_stopping
+        pair_weight = np.repeat(train.weight, train.sizes)
+        if self.objective == "binary":
+            kept, pair_weight = sampled_pairs(train, self.max_irrelevant, pair_weight)
+            train, target = train.pairs(kept), target[kept]
         booster = lgb.train(
             params,
-            self._dataset(train, target, params),
+            self._dataset(train, target, params, pair_weight),
             num_boost_round=self.n_rounds,
             valid_sets=[held_out] if held_out else [],
         )
@@ -127,7 +139,7 @@ class BoostedRanker(Ranker):
     def _check_params(self) -> None:
         if self.objective not in self._names:
             raise ValueError(f"objective must be one of {list(self._names)}, got {self.objective!r}")
-        for name, least in (("n_rounds", 1), ("early_stopping", 0)):
+        for name, least in (("n_rounds", 1), ("early_stopping", 0), ("max_irrelevant", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
@@ -161,14 +173,16 @@ class BoostedRanker(Ranker):
             "eval_at": [longest],
             "label_gain": label_gain.tolist(),
             # Every pair counts in short lists; beyond, orders among the far tail are not worth their cost.
-            "lambdarank_truncation_level": min(longest, 100),
+            "lambdarank_truncation_level": min(longest, 30),
         }
 
-    def _dataset(self, data: RankingData, target: np.ndarray, params: dict[str, Any]) -> lgb.Dataset:
+    def _dataset(
+        self, data: RankingData, target: np.ndarray, params: dict[str, Any], pair_weight: np.ndarray
+    ) -> lgb.Dataset:
         return lgb.Dataset(
             data.table.values,
             label=target,
-            weight=np.repeat(data.weight, data.sizes),
+            weight=pair_weight,
             group=None if self.objective == "binary" else data.sizes,
             params=params,
         )
@@ -196,3 +210,17 @@ def shorten_lists(data: RankingData, longest: int) -> RankingData:
     order = np.lexsort((hash_numbers(len(row), data.seed), data.gains == 0, row))
     kept = np.sort(order[np.arange(len(row)) - data.indptr[row] < longest])
     return data.pairs(kept)
+
+
+def sampled_pairs(
+    data: RankingData, max_irrelevant: int, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and weights: relevant pairs, and irrelevant ones by hash weighted to stand for all of them."""
+    irrelevant = np.flatnonzero(data.gains == 0)
+    if len(irrelevant) <= max_irrelevant:
+        return np.arange(len(data.gains)), weight
+    order = np.argsort(hash_numbers(len(irrelevant), data.seed), kind="stable")
+    drawn = irrelevant[order[:max_irrelevant]]
+    kept = np.sort(np.concatenate([np.flatnonzero(data.gains > 0), drawn]))
+    factor = weight[irrelevant].sum() / weight[drawn].sum()
+    return kept, np.where(data.gains[kept] > 0, weight[kept], weight[kept] * factor)
