@@ -215,7 +215,7 @@ def shorten_lists(data: RankingData, longest: int) -> RankingData:
 def sampled_pairs(
     data: RankingData, max_irrelevant: int, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and weights: relevant pairs, and irrelevant ones by hash weighted to stand for all of them."""
+    """Positions and weights: relevant pairs, and irrelevant ones by hash, weighted to stand for all."""
     irrelevant = np.flatnonzero(data.gains == 0)
     if len(irrelevant) <= max_irrelevant:
         return np.arange(len(data.gains)), weight
