@@ -446,7 +446,10 @@ def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
     """float64 (n,): finite, non-negative, not all zero; a number stands for all rows, None stays None."""
     if weight is None:
         return None
-    w = np.asarray(weight, dtype=np.float64)
+    w = np.asarray(weight)
+    if w.dtype.kind not in "biuf":
+        raise TypeError(f"sample_weight must hold numbers, got {weight!r:.40}")
+    w = w.astype(np.float64)
     if w.ndim == 0:
         w = np.full(n, float(w))
     if w.shape != (n,):

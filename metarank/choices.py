@@ -159,6 +159,8 @@ def choose_shortlister(
         )
         return chosen
     items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]
+    if not items:
+        raise ValueError("shortlister must name at least one; None ranks all labels, got an empty list")
     out: list[LabelScorer] = []
     for item in items:
         if isinstance(item, str):

@@ -166,10 +166,13 @@ class MetaRanker(BaseEstimator):
             Y_in, names, label_texts, words, row_names = Y, None, None, None, None
         with single_threaded_blas():
             report("reading", 0.0)
-            self.encoder_ = InputEncoder()
-            features = self.encoder_.fit_encode(X)
+            encoder = InputEncoder()
+            features = encoder.fit_encode(X)
+            if features.shape[0] < 2:
+                raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
             labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
             weight = check_sample_weight(sample_weight, features.shape[0])
+            self.encoder_ = encoder
             self._fit(features, labels, found_names, label_texts, words, weight, n_jobs)
             self.row_names_ = (
                 row_names
@@ -213,6 +216,8 @@ class MetaRanker(BaseEstimator):
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
         if isinstance(self.label_text, (list, tuple)):
             label_texts = list(self.label_text)
+            if not all(isinstance(text, str) for text in label_texts):
+                raise TypeError(f"label_text must hold texts, got {self.label_text!r:.80}")
             if len(label_texts) != n_labels:
                 raise ValueError(
                     f"label_text must hold one text a label ({n_labels}), got {len(label_texts)}"
@@ -418,6 +423,10 @@ class MetaRanker(BaseEstimator):
             Its ``str`` is a page for a person, ``to_dict()`` for a program.
         """
         check_is_fitted(self, "ranker_")
+        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
+            raise TypeError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
+        if n_neighbors < 1:
+            raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
         if isinstance(x, str):
             x = [x]
         elif isinstance(x, np.ndarray) and x.ndim == 1:
@@ -432,6 +441,8 @@ class MetaRanker(BaseEstimator):
             if self.label_names_ is None or label not in self.label_names_:
                 raise ValueError(f"label must be the name of a label of this model, got {label!r}")
             return self.label_names_.index(label)
+        if isinstance(label, bool) or not isinstance(label, Integral):
+            raise TypeError(f"label must be the id or the name of a label, got {label!r}")
         if not 0 <= int(label) < self.n_labels_:
             raise ValueError(f"label must lie in [0, {self.n_labels_}), got {label!r}")
         return int(label)

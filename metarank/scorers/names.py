@@ -101,6 +101,14 @@ class NameScorer(LabelScorer):
         out.label_text_, out._index = _indexed(state["label_text"])
         return out
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_index"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "label_text_" in state:
+            self.label_text_, self._index = _indexed(self.label_text_)
+
     def _rows(self, X: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_features = self.label_text_.shape[1]
         if X.ndim != 2 or X.shape[1] != n_features:

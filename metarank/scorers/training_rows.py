@@ -72,6 +72,9 @@ class DenseRows:
         self.max_l1_norm = float(self._l1_norm.max(initial=0.0))
         self._faiss: dict[str, Any] = {}
 
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return DenseRows, (self.X,)
+
     def queries(self, X: Features) -> np.ndarray:
         """X as this index takes it; ValueError if it has another number of features."""
         check_width(X, self.X.shape[1])
@@ -173,6 +176,9 @@ class SparseRows:
         self.X = as_canonical(X)
         self.index = _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
         self.max_sq_norm = float(self.index.max_sq_norm)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return SparseRows, (self.X,)
 
     def queries(self, X: Features) -> sp.csr_matrix:
         """X as this index takes it; ValueError if it has another number of features."""

@@ -1,0 +1,88 @@
+"""scikit-learn's own checks of `MetaRanker`, and what `clone` asks of every scorer."""
+
+from __future__ import annotations
+
+import pickle
+
+import makers
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from metarank import MetaRanker, load
+from metarank.choices import named_scorers
+
+NAME = "the labels are called Y, as in the papers: fit(X, Y) and score(X, Y) take no keyword y"
+SHAPE = "a vector of classes is one label a row, and answers are label sets (n, L), not a column"
+EXPECTED = {
+    "check_n_features_in_after_fitting": NAME,
+    "check_sample_weight_equivalence_on_dense_data": NAME,
+    "check_sample_weight_equivalence_on_sparse_data": NAME,
+    "check_estimator_sparse_array": SHAPE,
+    "check_estimator_sparse_matrix": SHAPE,
+}
+
+
+@parametrize_with_checks(
+    [MetaRanker(effort="low", n_folds=2, n_jobs=1)], expected_failed_checks=lambda estimator: EXPECTED
+)
+def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+def test_score_checks_the_width():
+    """What the first of the expected failures would check."""
+    ds = makers.dense()
+    with pytest.raises(ValueError, match=f"X has 1 features, but MetaRanker is expecting {ds.n_features}"):
+        makers.fitted("dense").score(ds.X[:, :1], ds.Y)
+
+
+@pytest.mark.parametrize("name", named_scorers())
+def test_scorers_store_their_parameters_and_clone(name):
+    scorer = named_scorers()[name]()
+    params = scorer.get_params()
+    copy = clone(scorer)
+    assert type(copy) is type(scorer)
+    assert copy.get_params() == params
+    assert vars(scorer) == params
+    assert scorer.set_params(**params) is scorer
+
+
+def test_the_model_stores_its_parameters():
+    model = MetaRanker(n_folds=3, features=["prior"])
+    assert vars(model) == model.get_params(deep=False)
+    fitted = MetaRanker(**makers.QUICK)
+    before = fitted.get_params()
+    fitted.fit(makers.dense())
+    assert fitted.get_params() == before
+    assert clone(fitted).get_params() == before
+    assert {name for name in vars(fitted) if not name.endswith("_")} == set(before)
+
+
+@pytest.mark.parametrize("maker", ["dense", "sparse", "texts", "many labels", "many texts"])
+def test_fitted_and_loaded_models_go_through_pickle_in_memory(maker, tmp_path):
+    """For worker processes; what is saved uses none."""
+    model, ds = makers.fitted(maker), makers.MAKERS[maker]()
+    model.save(tmp_path / "M")
+    rows = ds.texts if ds.X is None else ds.X
+    for original in (model, load(tmp_path / "M")):
+        copy = pickle.loads(pickle.dumps(original))
+        assert copy.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
+
+
+def test_grid_search_and_cross_validation():
+    ds = makers.dense()
+    search = GridSearchCV(MetaRanker(**makers.QUICK), {"ranker": ["logistic", "listnet"]}, cv=2)
+    search.fit(ds.X, ds.Y.toarray())
+    assert 0 < search.best_score_ <= 1
+    assert search.best_estimator_.rank(ds.X, k=2).labels.shape == (ds.n_rows, 2)
+
+
+def test_feature_names_are_remembered():
+    ds = makers.dense()
+    frame = pd.DataFrame(ds.X, columns=[f"f{j}" for j in range(ds.n_features)])
+    model = MetaRanker(**makers.QUICK).fit(frame, ds.Y)
+    assert model.n_features_in_ == ds.n_features
+    assert model.decision_function(frame).shape == (ds.n_rows, ds.n_labels)
