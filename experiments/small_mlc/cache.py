@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,15 @@ class Cache:
         return result
 
 
-def source_digest(paths: Iterable[Path]) -> str:
-    """sha256 of files: a method's result is kept as long as its sources are the same."""
+@functools.cache
+def source_digest(paths: tuple[Path, ...]) -> str:
+    """sha256 of source files and of those in folders, as they were when first asked for.
+
+    A method's result is kept as long as its sources are the same.
+    """
     digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(path.read_bytes())
+    for path in paths:
+        inside = sorted(p for suffix in ("py", "cpp", "h") for p in path.rglob(f"*.{suffix}"))
+        for file in inside if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -73,9 +73,10 @@ def main(arguments: list[str] | None = None) -> int:
             if wanted is None or method.name in wanted:
                 results[name, method.name] = measured(cache, method, problem, settings)
         if name in TABLE_SETS:
-            key = f"{problem.key} {source_digest([_HERE / 'timing.py'])}"
+            key = f"{problem.key} {source_digest((_HERE / 'timing.py',))}"
             kept = cache.get(name, "neighbors", key, lambda p=problem: seconds_of_all_neighbors(p))
             neighbor_seconds[name] = kept["cpu_s"]
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     text = page(
         problems,
         results,

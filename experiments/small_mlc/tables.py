@@ -288,10 +288,11 @@ def cells(results: Results) -> tuple[str, str]:
             if verdict == "loss":
                 losses.append(behind / error)
             rows.append([*row, verdict, f"{behind / error:.2f}" if verdict == "loss" else "", f"{error:.2g}"])
+    most = max(losses, default=0.0)
     count = {v: verdicts.count(v) for v in ("win", "tie", "loss")}
     line = (
-        f"{count['win'] + count['tie']} of {len(verdicts)} cells won or tied ({count['win']} won, {count['tie']} tied, "
-        f"{count['loss']} lost; largest loss {max(losses, default=0.0):.2f} standard errors)"
+        f"{count['win'] + count['tie']} of {len(verdicts)} cells won or tied ({count['win']} won, "
+        f"{count['tie']} tied, {count['loss']} lost; largest loss {most:.2f} standard errors)"
     )
     header = [
         "cell",

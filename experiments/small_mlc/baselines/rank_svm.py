@@ -31,7 +31,7 @@ class RankSVM(Baseline):
     """
 
     GRID = (0.001, 0.01, 0.1, 1.0)
-    TEXT_GRID = (3.0, 10.0, 30.0)
+    TEXT_GRID = (10.0, 30.0, 100.0)
 
     def fit(self, X: Features, Y: np.ndarray) -> RankSVM:
         grid = self.TEXT_GRID if sp.issparse(X) else self.GRID
