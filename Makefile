@@ -9,7 +9,7 @@ CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/CMakeL
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint stubs bench clean
 
 demo: $(STAMP)
 	$(BIN)/metarank demo
@@ -22,6 +22,10 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+# The types of the compiled core, for mypy; run after a change of its bindings.
+stubs: $(STAMP)
+	$(BIN)/python -m nanobind.stubgen -m metarank._core -o metarank/_core.pyi
 
 bench: $(STAMP)
 	$(BIN)/python experiments/small_mlc/run.py

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._validation import check_features
+from metarank._validation import Layout, check_features
 from metarank.data.dataset import Dataset
 from metarank.data.vectorizer import TextVectorizer
 from metarank.features.transform import FeatureTransform
@@ -34,7 +34,7 @@ class InputEncoder:
     """
 
     vectorizer: TextVectorizer | None = None
-    layout: str = "dense"
+    layout: Layout = "dense"
     n_features: int = 0
     transform: FeatureTransform
 
@@ -105,6 +105,7 @@ class InputEncoder:
         if self.vectorizer is not None:
             matrix = label_text_matrix(names, texts, vectorizer=self.vectorizer)
         elif words is not None:
+            assert not isinstance(features, np.ndarray)
             df = np.bincount(features.indices, minlength=self.n_features)
             matrix = label_text_matrix(
                 names, texts, feature_names=words, idf=smooth_idf(df, features.shape[0])

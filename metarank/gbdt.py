@@ -66,8 +66,9 @@ class BoosterArrays:
     _trees: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        arrays = [value for value in self.get_state().values() if isinstance(value, np.ndarray)]
-        trees = _core.BoostedTrees(*map(np.ascontiguousarray, arrays), self.n_features, self.n_outputs)
+        arrays = (value for value in self.get_state().values() if isinstance(value, np.ndarray))
+        parts: list[Any] = [*map(np.ascontiguousarray, arrays), self.n_features, self.n_outputs]
+        trees = _core.BoostedTrees(*parts)
         object.__setattr__(self, "_trees", trees)
 
     @property

@@ -141,11 +141,12 @@ class _Writer:
             if not all(isinstance(k, str) and not k.startswith("__") for k in value):
                 raise TypeError(f"{at}: keys must be strings that do not start with '__'")
             return {k: self.encode(v, f"{at}.{k}") for k, v in value.items()}
-        if hasattr(value, "get_state"):
+        get_state = getattr(value, "get_state", None)
+        if get_state is not None:
             name = type(value).__name__
             if _class_of(name) is not type(value):
                 raise TypeError(f"{at}: class {name!r} must be marked with metarank.persist.register to be saved")
-            return {"__object__": name, "state": self.encode(value.get_state(), at)}
+            return {"__object__": name, "state": self.encode(get_state(), at)}
         raise TypeError(f"{at}: a value of type {type(value).__name__} cannot be saved")
 
 

@@ -188,7 +188,7 @@ class MetaRanker(BaseEstimator):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
-            if not low <= value < 2**31:
+            if not low <= int(value) < 2**31:
                 raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
         if self.effort not in EFFORTS:
             raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
@@ -212,7 +212,7 @@ class MetaRanker(BaseEstimator):
     ) -> None:
         n, n_labels = Y.shape
         self.n_features_in_, self.n_labels_ = int(self.encoder_.n_features), int(n_labels)
-        self.label_names_ = names
+        self.label_names_ = None if names is None else list(names)
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
         if isinstance(self.label_text, (list, tuple)):
             label_texts = list(self.label_text)

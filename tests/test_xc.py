@@ -377,4 +377,5 @@ def test_tables_go_to_their_reader(tmp_path, monkeypatch, file, content, options
     monkeypatch.setitem(sys.modules, "metarank.data.text", reader)
     (tmp_path / file).write_bytes(content)
     load(tmp_path / file, name="n", **options)
-    assert calls == [(tmp_path / file, {"text_column": None, "labels_column": None, "name": "n"} | options)]
+    defaults = {"text_column": None, "labels_column": None, "label_separator": None, "name": "n"}
+    assert calls == [(tmp_path / file, defaults | options)]

@@ -50,7 +50,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
 
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "no such file", path)
-    sizes: dict[str, int] = {}
+    sizes: dict[str, Any] = {}
     if model is not None and model.encoder_.vectorizer is None:
         sizes["n_features"] = model.n_features_in_
         # A header may speak of other labels, or of none where rows are only to be ranked.

@@ -21,7 +21,7 @@ import lzma
 import os
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -210,10 +210,11 @@ def _features(dataset: Dataset) -> np.ndarray | sp.csr_matrix:
 
 
 def _format(dataset: Dataset, graded: bool) -> bytes:
-    parts = []
+    parts: list[Any] = []
     for matrix in (sp.csr_matrix(_features(dataset)), dataset.Y):
         parts += [matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data]
-    return _core.format_rows(*parts, graded).tobytes()
+    parts.append(graded)
+    return _core.format_rows(*parts).tobytes()
 
 
 def _write_atomically(path: Path, chunks: list[bytes]) -> None:

@@ -41,7 +41,7 @@ class FeatureTransform:
     def fit(self, X: np.ndarray | sp.csr_matrix) -> FeatureTransform:
         """Learn the scale from float32 features (n, d), dense or CSR."""
         n = X.shape[0]
-        if sp.issparse(X):
+        if not isinstance(X, np.ndarray):
             counts = X.nnz > 0 and X.data.min() >= 1 and bool(np.all(X.data == np.floor(X.data)))
             self.kind = "tfidf" if counts else "unit"
             if counts:
@@ -60,7 +60,7 @@ class FeatureTransform:
         """The features on the learned scale; a new array, row by row independent."""
         if self.kind == "none":
             return X
-        if self.kind == "scale":
+        if isinstance(X, np.ndarray):
             return np.ascontiguousarray(X * self.weights, dtype=np.float32)
         data = X.data.astype(np.float64)
         if self.kind == "tfidf":

@@ -119,7 +119,7 @@ class Ranker(BaseEstimator):
         scores = cross_fit_scores(settled, data, n_jobs)
         fitted = clone(settled).fit_lists(data, n_jobs)
         # What was learned comes over; the parameters stay as the user gave them.
-        vars(self).update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
+        self.__dict__.update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
         return scores
 
     def summary(self) -> str:

@@ -40,7 +40,7 @@ def sample_rows(view: View, limit: int) -> np.ndarray:
 
 def dense(X: Features) -> np.ndarray:
     """X as a C-contiguous float32 array."""
-    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, dtype=np.float32)
+    return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float32)
 
 
 def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

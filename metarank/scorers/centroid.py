@@ -63,7 +63,7 @@ class Centroids(LabelScorer):
         check_width(X, n_features)
         check_candidates(X, candidates, n_labels)
         known = (self.known_, self.max_sq_norm_)
-        pairs = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
+        pairs: tuple[Any, ...] = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
         if self._csr is None:
             values = _core.centroid_distances_dense(self.centroids_, *known, as_dense(X), *pairs)
         else:

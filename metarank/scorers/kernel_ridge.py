@@ -157,8 +157,8 @@ class KernelRidge(LabelScorer):
         self.alpha_ = float(params["alpha"])
         self.kernel_ = None
         if params["kernel"] != "linear":
-            raw = params["scaling"] == "raw" and view.feature_scale is not None
-            scale = (1.0 / view.feature_scale).astype(np.float32) if raw else None
+            applied = view.feature_scale if params["scaling"] == "raw" else None
+            scale = None if applied is None else (1.0 / applied).astype(np.float32)
             self.kernel_ = Kernel(params["kernel"], float(params["gamma"]), scale)
 
     def _gram(self, X: Features, n_jobs: int) -> np.ndarray:

@@ -92,9 +92,8 @@ def choose_kernel(
     X, fold = dense(view.X[rows]), view.fold[rows]
     Y = (view.Y[rows].toarray() > 0).astype(np.float64)
     unscale = None if view.feature_scale is None else (1.0 / view.feature_scale).astype(np.float32)
-    scales = {"unit": [None], "raw": [unscale], "auto": [None] if unscale is None else [None, unscale]}[
-        scaling
-    ]
+    both: list[np.ndarray | None] = [None] if unscale is None else [None, unscale]
+    scales: list[np.ndarray | None] = both if scaling == "auto" else [None if scaling == "unit" else unscale]
     free = np.any(fold != fold[:1]) and (gamma is None or alpha is None or len(scales) > 1)
 
     def search(scale: np.ndarray | None) -> tuple[float, float, float]:

@@ -96,7 +96,7 @@ class LinearClassifier(LabelScorer):
     ) -> tuple[np.ndarray, np.ndarray]:
         by_label = sp.csc_matrix(Y > 0)
         labels = by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32)
-        options = (C, self.tolerance, self.max_epochs, seed, n_jobs)
+        options: tuple[Any, ...] = (C, self.tolerance, self.max_epochs, seed, n_jobs)
         if sp.issparse(X):
             W, bias = _core.train_svm_sparse(*csr_parts(X), X.shape[1], *labels, *options)
         else:

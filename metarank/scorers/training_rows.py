@@ -252,7 +252,7 @@ def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def as_dense(X: Features) -> np.ndarray:
     """X as a C-contiguous float32 array."""
-    return np.ascontiguousarray(X.toarray() if sp.issparse(X) else X, np.float32)
+    return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
 
 
 def as_canonical(X: Features) -> sp.csr_matrix:

@@ -1,4 +1,7 @@
-"""Write the golden model of the current format; run once when `persist.FORMAT_VERSION` grows, never to repair a test."""
+"""Write the golden model of the current format.
+
+Run once when `persist.FORMAT_VERSION` grows, never to repair a test.
+"""
 
 import json
 import sys
