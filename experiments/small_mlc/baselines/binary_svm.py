@@ -14,7 +14,7 @@ from baselines.base import Baseline, Features, Scorer, one_vs_rest
 class BinarySVM(Baseline):
     """One-vs-rest linear SVM (squared hinge), C by five-fold cross-validation."""
 
-    GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
+    GRID = (0.0001, 0.001, 0.01, 0.1, 1.0)
     # Rows of unit length ask for larger C than features of unit variance.
     TEXT_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)
 

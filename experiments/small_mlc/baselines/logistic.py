@@ -15,12 +15,12 @@ class LogisticOneVsRest(Baseline):
     """A logistic regression a label, C by cross-validation; the score is the probability."""
 
     cut = 0.5
-    GRID = (0.01, 0.1, 1.0, 10.0)
+    GRID = (0.001, 0.01, 0.1, 1.0)
     TEXT_GRID = (1.0, 10.0, 100.0)
 
     def fit(self, X: Features, Y: np.ndarray) -> LogisticOneVsRest:
         grid = self.TEXT_GRID if sp.issparse(X) else self.GRID
-        C = self.choose("C", grid[1:2] if self.quick else grid, lambda C: partial(self._fit, C), X, Y)
+        C = self.choose("C", grid[2:3] if self.quick else grid, lambda C: partial(self._fit, C), X, Y)
         self.scores_of = self._fit(C, X, Y)
         return self
 

@@ -15,7 +15,7 @@ from metarank.thresholds.lists import ScoredLists
 
 # The hinge is rounded over this half-width, so that L-BFGS can follow it; off by a quarter of it at most.
 ROUNDING = 0.1
-# Small sets converge before; on reuters90 (2.4 million weights) further steps no longer change the ranking.
+# Small sets converge before; on reuters90 (2.4 million weights) a hundred more steps move MAP by 0.0005.
 MAX_STEPS = 60
 
 
@@ -30,7 +30,7 @@ class RankSVM(Baseline):
     label say nothing. Offsets are not penalised.
     """
 
-    GRID = (0.001, 0.01, 0.1, 1.0)
+    GRID = (0.0001, 0.001, 0.01, 0.1, 1.0)
     TEXT_GRID = (10.0, 30.0, 100.0)
 
     def fit(self, X: Features, Y: np.ndarray) -> RankSVM:
