@@ -128,6 +128,23 @@ class Candidates:
             values[hit] = Y.data[at[hit]]
         return values
 
+    def without(self, excluded: Candidates) -> Candidates:
+        """The pairs that are none of `excluded` (of the same n and L), with their scores.
+
+        Examples
+        --------
+        >>> own = Candidates(np.array([0, 1, 1]), np.array([2]), 3)
+        >>> Candidates.all_labels(2, 3).without(own).labels
+        array([0, 1, 0, 1, 2], dtype=int32)
+        """
+        width = np.int64(self.n_labels)
+        kept = ~np.isin(
+            self.row_of_pair * width + self.labels, excluded.row_of_pair * width + excluded.labels
+        )
+        indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
+        scores = {name: values[kept] for name, values in self.scores.items()}
+        return Candidates(indptr, self.labels[kept], self.n_labels, scores)
+
     def to_dense(self, values: np.ndarray) -> np.ndarray:
         """Values (m,) as float32 (n, L); labels that are no candidates stand 1 below the row's lowest."""
         values = values.astype(np.float32)

@@ -112,7 +112,7 @@ class MetaRanker(BaseEstimator):
         n_jobs: int | None = None,
         random_state: int = 0,
         effort: str = "medium",
-        shortlist_size: int = 100,
+        shortlist_size: int = 50,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -127,7 +127,7 @@ class MetaRanker(BaseEstimator):
 
     # --- fit ---------------------------------------------------------------
 
-    def fit(self, X: Any, Y: Any = None, *, sample_weight: Any = None) -> MetaRanker:
+    def fit(self, X: Any, Y: Any = None, *, sample_weight: Any = None, exclude: Any = None) -> MetaRanker:
         """Learn from instances and their labels.
 
         Parameters
@@ -137,6 +137,9 @@ class MetaRanker(BaseEstimator):
             Relevance >= 0; relevant means > 0. Left out where X is a Dataset.
         sample_weight : array (n,), optional
             Non-negative weight of each row in the ranker.
+        exclude : CSR (n, L) or list of n lists of label ids, optional
+            Labels that are out of the question for a row, whatever speaks for them, such as the item
+            itself where labels are items too. They are no candidates, here as in `rank` and `predict`.
 
         Returns
         -------
@@ -172,8 +175,9 @@ class MetaRanker(BaseEstimator):
                 raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
             labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
             weight = check_sample_weight(sample_weight, features.shape[0])
+            excluded = self._excluded(exclude, *labels.shape)
             self.encoder_ = encoder
-            self._fit(features, labels, found_names, label_texts, words, weight, n_jobs)
+            self._fit(features, labels, found_names, label_texts, words, weight, excluded, n_jobs)
             self.row_names_ = (
                 row_names
                 if row_names is not None
@@ -208,6 +212,7 @@ class MetaRanker(BaseEstimator):
         label_texts: Sequence[str] | None,
         words: Sequence[str] | None,
         weight: np.ndarray | None,
+        excluded: Candidates | None,
         n_jobs: int,
     ) -> None:
         n, n_labels = Y.shape
@@ -244,6 +249,8 @@ class MetaRanker(BaseEstimator):
             n, n_labels if not shortlisters else self.shortlist_size * len(shortlisters), self.random_state
         )
         candidates = self._training_candidates(shortlisters, data, rows, n_jobs)
+        if excluded is not None:
+            candidates = candidates.without(excluded.rows(rows))
         gains = candidates.values_of(Y[rows])
         columns: dict[str, np.ndarray] = {}
         classifier_columns: list[str] = []
@@ -310,7 +317,11 @@ class MetaRanker(BaseEstimator):
 
     # --- prediction ----------------------------------------------------------
 
-    def rank(self, X: Any, k: int = 10, candidates: Any = None) -> Ranking:
+    @staticmethod
+    def _excluded(exclude: Any, n_rows: int, n_labels: int) -> Candidates | None:
+        return None if exclude is None else check_candidates(exclude, n_rows, n_labels, name="exclude")
+
+    def rank(self, X: Any, k: int = 10, candidates: Any = None, *, exclude: Any = None) -> Ranking:
         """The k best labels of each row, best first.
 
         Parameters
@@ -320,6 +331,8 @@ class MetaRanker(BaseEstimator):
             Labels a row; at most L are given, and rows with fewer candidates are padded with -1.
         candidates : Candidates, CSR of scores, or list of lists of label ids, optional
             A shortlist of the user's own to be ranked instead.
+        exclude : as in `fit`
+            Labels that are not to be ranked.
 
         Returns
         -------
@@ -333,10 +346,11 @@ class MetaRanker(BaseEstimator):
             raise ValueError(f"k must be a positive integer, got {k!r}")
         features = self.encoder_.encode(X)
         own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
+        excluded = self._excluded(exclude, features.shape[0], self.n_labels_)
         k = min(int(k), self.n_labels_)
         parts = [
             Ranking.from_scores(c, k, values=s, label_names=self.label_names_)
-            for c, s in self._scored_chunks(features, own)
+            for c, s in self._scored_chunks(features, own, excluded)
         ]
         if len(parts) == 1:
             return parts[0]
@@ -352,8 +366,8 @@ class MetaRanker(BaseEstimator):
         check_is_fitted(self, "ranker_")
         return np.concatenate([c.to_dense(s) for c, s in self._scored_chunks(self.encoder_.encode(X), None)])
 
-    def predict_proba(self, X: Any) -> np.ndarray | sp.csr_matrix:
-        """Calibrated probabilities of relevance.
+    def predict_proba(self, X: Any, *, exclude: Any = None) -> np.ndarray | sp.csr_matrix:
+        """Calibrated probabilities of relevance; 0 for the labels in `exclude`.
 
         Returns
         -------
@@ -361,12 +375,14 @@ class MetaRanker(BaseEstimator):
         """
         check_is_fitted(self, "ranker_")
         parts = []
-        for c, s in self._scored_chunks(self.encoder_.encode(X), None):
-            p = self.thresholds_.probabilities(c, s)
-            parts.append(p.reshape(c.n_rows, c.n_labels) if c.is_full else c.to_csr(p))
-        return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else sp.vstack(parts, format="csr")
+        features = self.encoder_.encode(X)
+        excluded = self._excluded(exclude, features.shape[0], self.n_labels_)
+        for c, s in self._scored_chunks(features, None, excluded):
+            parts.append(c.to_csr(self.thresholds_.probabilities(c, s)))
+        out = sp.vstack(parts, format="csr")
+        return out if self.shortlisters_ else out.toarray()
 
-    def predict(self, X: Any, optimize: str | None = None) -> sp.csr_matrix:
+    def predict(self, X: Any, optimize: str | None = None, *, exclude: Any = None) -> sp.csr_matrix:
         """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric.
 
         Parameters
@@ -377,8 +393,10 @@ class MetaRanker(BaseEstimator):
         """
         check_is_fitted(self, "ranker_")
         metric = self.thresholds_.check_metric(optimize)
+        features = self.encoder_.encode(X)
+        excluded = self._excluded(exclude, features.shape[0], self.n_labels_)
         parts = []
-        for c, s in self._scored_chunks(self.encoder_.encode(X), None):
+        for c, s in self._scored_chunks(features, None, excluded):
             keep = self.thresholds_.cut(c, s, metric)
             row = c.row_of_pair[keep]
             indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
@@ -463,7 +481,9 @@ class MetaRanker(BaseEstimator):
             _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs))
         return assemble(columns, candidates, standardize=self._standardized, n_jobs=n_jobs)
 
-    def _scored_chunks(self, X: Features, own: Candidates | None) -> list[tuple[Candidates, np.ndarray]]:
+    def _scored_chunks(
+        self, X: Features, own: Candidates | None, excluded: Candidates | None = None
+    ) -> list[tuple[Candidates, np.ndarray]]:
         n = X.shape[0]
         per_row = self.n_labels_ if not self.shortlisters_ else self.shortlist_size * len(self.shortlisters_)
         step = max(1, _CHUNK_PAIRS // max(1, per_row))
@@ -472,6 +492,8 @@ class MetaRanker(BaseEstimator):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]
             c = self.candidates_of(part) if own is None else own.rows(rows)
+            if excluded is not None:
+                c = c.without(excluded.rows(rows))
             table = self.table_of(part, c)
             out.append((c, self.ranker_.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
         return out

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import metarank
-from metarank import Candidates, data
+from metarank import data
 from metarank.cli import main
-from metarank.cli.demo import baselines, without
+from metarank.cli.demo import baselines, itself
 from metarank.data.pydocs import own_labels
 
 
@@ -63,17 +63,10 @@ def test_own_labels_are_left_out_of_every_list(demo):
     model = metarank.load(out / "model")
     train, test = data.load_pydocs("train").take(slice(0, 100)), data.load_pydocs("test").take(slice(0, 40))
     own = own_labels(test)
-    for ranking in baselines(model, train, test, own).values():
+    for ranking in baselines(model, train, test).values():
         assert ranking.labels.shape == (40, 10)
         assert not np.any(ranking.labels == own[:, None])
-
-
-def test_without():
-    candidates = Candidates(np.array([0, 2, 2, 3]), np.array([1, 4, 4]), 5, {"s": np.array([1.0, 2, 3])})
-    kept = without(candidates, np.array([4, 0, -1]))
-    assert kept.indptr.tolist() == [0, 1, 1, 2]
-    assert kept.labels.tolist() == [1, 4]
-    assert kept.scores["s"].tolist() == [1, 3]
+    assert not np.any(model.rank(test, exclude=itself(test)).labels == own[:, None])
 
 
 @pytest.mark.parametrize("arguments", [["--rows", "3"], ["--jobs", "0"], ["--effort", "great"]])

@@ -167,19 +167,13 @@ def test_what_does_not_fit_is_refused(fitted, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_candidates_bound_what_is_counted(fitted):
+def test_excluded_labels_are_not_counted(fitted):
     model, test = fitted
-    allowed = metrics_candidates(test.Y)
-    report = measure_report(model, test, candidates=allowed, n_examples=0)
+    irrelevant = sp.csr_matrix(1 - test.Y.toarray())
+    report = measure_report(model, test, exclude=irrelevant, n_examples=0)
     assert report.recall["metarank"][-1] == pytest.approx(1.0)
-    assert report.reliability.counts.sum() == allowed.n_pairs
+    assert report.reliability.counts.sum() == test.Y.nnz
     assert report.reliability.observed[report.reliability.counts > 0] == pytest.approx(1.0)
-
-
-def metrics_candidates(Y):
-    from metarank import Candidates
-
-    return Candidates(Y.indptr, Y.indices, Y.shape[1])
 
 
 def test_alone_are_the_scorers(fitted):

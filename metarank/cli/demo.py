@@ -33,8 +33,6 @@ TABLE_METRICS = ("P@1", "P@5", "nDCG@5", "R@10", "PSP@5", "micro-F1")
 # Neighbours that vote in the baseline: the number that is best, held out, on the training rows.
 NEIGHBOR_CHOICES = (1, 3, 5, 10, 20, 50)
 # Functions shown at length: one a package, at the middle of its quality.
-# The relevant labels are among the first; more would double the time and not the quality.
-SHORTLIST = 50
 EXAMPLE_LABELS = (3, 6)
 LISTED = 5
 CONFIRMED = "confirmed: it names this function"
@@ -70,9 +68,9 @@ def run(args: argparse.Namespace) -> None:
         train = train.take(np.sort(np.random.default_rng(args.seed).permutation(train.n_rows)[: args.rows]))
     print(_about(train, test), flush=True)
 
-    model = MetaRanker(effort=args.effort, n_jobs=args.jobs, random_state=args.seed, shortlist_size=SHORTLIST)
+    model = MetaRanker(effort=args.effort, n_jobs=args.jobs, random_state=args.seed)
     with showing_progress():
-        model.fit(train)
+        model.fit(train, exclude=itself(train))
         report = measure_demo(model, train, test)
         model.save(out / "model")
         write_report(out / "report.html", report)
@@ -92,19 +90,17 @@ def measure_demo(model: MetaRanker, train: Dataset, test: Dataset) -> Report:
     """The report on the test functions.
 
     A function is never in its own See Also section, though no label fits its text better; so its own
-    label is taken out of the candidates, for the model and the baselines alike.
+    label is excluded, for the model and the baselines alike.
     """
-    from metarank.data.pydocs import own_labels
     from metarank.report.content import measure_report
 
-    own = own_labels(test)
-    candidates = without(model.candidates_of(model.encoder_.encode(test)), own)
-    ranking = model.rank(test, candidates=candidates)
+    own = itself(test)
+    ranking = model.rank(test, exclude=own)
     report = measure_report(
         model,
         test,
-        baselines=baselines(model, train, test, own),
-        candidates=candidates,
+        baselines=baselines(model, train, test),
+        exclude=own,
         rows=_shown_rows(test, ranking),
     )
     answers = _Answers()
@@ -134,24 +130,19 @@ def measure_demo(model: MetaRanker, train: Dataset, test: Dataset) -> Report:
     )
 
 
-def without(candidates: Candidates, own: np.ndarray) -> Candidates:
-    """The candidates, each row's own label left out (-1: it has none)."""
-    from metarank.candidates import Candidates
+def itself(dataset: Dataset) -> list[list[int]]:
+    """For each row the label that is the function itself, where it is a label."""
+    from metarank.data.pydocs import own_labels
 
-    kept = candidates.labels != own[candidates.row_of_pair]
-    indptr = np.concatenate([[0], np.cumsum(kept)])[candidates.indptr]
-    scores = {name: values[kept] for name, values in candidates.scores.items()}
-    return Candidates(indptr, candidates.labels[kept], candidates.n_labels, scores)
+    return [[int(label)] if label >= 0 else [] for label in own_labels(dataset)]
 
 
-def baselines(
-    model: MetaRanker, train: Dataset, test: Dataset, own: np.ndarray, k: int = 10
-) -> dict[str, Ranking]:
+def baselines(model: MetaRanker, train: Dataset, test: Dataset, k: int = 10) -> dict[str, Ranking]:
     """What a person would try first: frequent labels, neighbours' labels, labels with similar text."""
     from metarank import metrics
+    from metarank._validation import check_candidates
     from metarank.candidates import Candidates
     from metarank.crossfit import held_out_shortlist
-    from metarank.data.pydocs import own_labels
     from metarank.ranking import Ranking
     from metarank.report.baselines import NAMES, NEIGHBORS, POPULARITY
     from metarank.scorers.base import LabelScorer
@@ -165,8 +156,10 @@ def baselines(
     fold = fold_of_rows(train.n_rows, model.n_folds, model.random_state)
     data = TrainingSet(X, train.Y, fold, label_names=names, label_text=text)
 
-    def best(scores: Candidates, own: np.ndarray) -> Ranking:
-        return Ranking.from_scores(without(scores, own), k, n_jobs=1)
+    own, own_of_train = (check_candidates(itself(part), part.n_rows, part.n_labels) for part in (test, train))
+
+    def best(scores: Candidates, own: Candidates) -> Ranking:
+        return Ranking.from_scores(scores.without(own), k, n_jobs=1)
 
     def proposals(scorer: LabelScorer) -> Ranking:
         fitted = scorer.fit(data.view())
@@ -175,7 +168,7 @@ def baselines(
     def quality(n_neighbors: int) -> float:
         scorer = NeighborShortlister(ks=(n_neighbors,))
         held_out = held_out_shortlist(scorer, data, k + 1, rows=np.arange(train.n_rows))
-        return metrics.evaluate(train.Y, best(held_out, own_labels(train)), ["nDCG@5"], n_jobs=1)["nDCG@5"]
+        return metrics.evaluate(train.Y, best(held_out, own_of_train), ["nDCG@5"], n_jobs=1)["nDCG@5"]
 
     n_neighbors = max(NEIGHBOR_CHOICES, key=quality)
     frequency = np.bincount(train.Y.indices, minlength=train.n_labels).astype(np.float32)

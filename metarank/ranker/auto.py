@@ -78,7 +78,7 @@ class AutoRanker(Ranker):
         *,
         candidates: Sequence[Ranker] | None = None,
         tolerance: float = 1.0,
-        max_pairs: int = 100_000,
+        max_pairs: int = 150_000,
         label_columns: list[str] | None = None,
     ) -> None:
         self.candidates = candidates

@@ -28,7 +28,6 @@ from metarank.report.measures import (
 )
 
 if TYPE_CHECKING:
-    from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
     from metarank.pipeline import MetaRanker
 
@@ -83,7 +82,7 @@ def measure_report(
     dataset: Dataset,
     *,
     baselines: Mapping[str, Ranking] | None = None,
-    candidates: Candidates | None = None,
+    exclude: Any = None,
     rows: Sequence[int] | np.ndarray | None = None,
     n_examples: int = 4,
 ) -> Report:
@@ -96,8 +95,8 @@ def measure_report(
         Rows as in `MetaRanker.rank`, labels in the model's ids.
     baselines : dict of name to Ranking of at least ten labels a row, optional
         What the model is compared with; by default each of its scorers that can propose labels, alone.
-    candidates : Candidates, optional
-        The labels that may be ranked, decided and counted, row by row; by default the model's own.
+    exclude : CSR (n, L) or list of n lists of label ids, optional
+        Labels that are neither ranked nor decided nor counted, as in `MetaRanker.rank`.
     rows : sequence of int, optional
         Rows to be shown as examples; by default some at evenly spaced quantiles of nDCG@5.
     n_examples : int
@@ -115,7 +114,7 @@ def measure_report(
     k = min(KS[-1], model.n_labels_)
     ks = KS[:k]
     report_progress("measuring: lists", 0.0)
-    own = model.rank(dataset, k=max(KS[-1], 100), candidates=candidates)
+    own = model.rank(dataset, k=max(KS[-1], 100), exclude=exclude)
     lists: dict[str, Ranking] = {MODEL: own.top(k)}
     lists |= {
         name: r.top(k) for name, r in (alone(model, dataset, k) if baselines is None else baselines).items()
@@ -124,7 +123,7 @@ def measure_report(
     report_progress("measuring: intervals", 0.2)
     values = {name: dict(_list_metrics(Y, r, model.inv_propensity_, k)) for name, r in lists.items()}
     for name in SET_METRICS:
-        decided = _allowed(model.predict(dataset, optimize=CUT_OF_METRIC[name]), candidates)
+        decided = model.predict(dataset, optimize=CUT_OF_METRIC[name], exclude=exclude)
         values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
     notes = [_NOTE_PSP]
     if len(lists) > 1:
@@ -159,7 +158,7 @@ def measure_report(
         bins=bins,
         tail=tail,
         tail_k=min(TAIL_K, k),
-        reliability=_reliability(model, dataset, candidates),
+        reliability=_reliability(model, dataset, exclude),
         importance=contributions,
         examples=examples,
         examples_note=_NOTE_EXAMPLES if rows is None else "",
@@ -190,12 +189,6 @@ def _list_metrics(
     return metrics.bootstrap(Y, ranking, names, inv_propensity=inv_propensity)
 
 
-def _allowed(decided: sp.csr_matrix, candidates: Candidates | None) -> sp.csr_matrix:
-    if candidates is None:
-        return decided
-    return sp.csr_matrix(decided.multiply(candidates.to_csr(np.ones(candidates.n_pairs, np.int8))))
-
-
 def _best_cut(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, Interval]:
     """Set metrics of the first k labels of every row, with the k of the greatest value."""
     ones = [ranking.top(k).to_csr() for k in range(1, ranking.k + 1)]
@@ -208,13 +201,8 @@ def _best_cut(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, Interval]:
     return out
 
 
-def _reliability(model: MetaRanker, dataset: Dataset, candidates: Candidates | None) -> Reliability:
+def _reliability(model: MetaRanker, dataset: Dataset, exclude: Any) -> Reliability:
     """Forecasts of the candidate pairs (all pairs where all labels are ranked) against their relevance."""
-    forecast = model.predict_proba(dataset)
-    if isinstance(forecast, np.ndarray):
-        if candidates is None:
-            return reliability_bins((dataset.Y.toarray() > 0).ravel(), forecast.ravel())
-        forecast = sp.csr_matrix(forecast)
-    listed = _allowed(forecast, candidates).tocoo()
-    relevant = np.asarray((dataset.Y > 0)[listed.row, listed.col]).ravel()
-    return reliability_bins(relevant, listed.data.astype(np.float64))
+    forecast = sp.coo_matrix(model.predict_proba(dataset, exclude=exclude))
+    relevant = np.asarray((dataset.Y > 0)[forecast.row, forecast.col]).ravel()
+    return reliability_bins(relevant, forecast.data.astype(np.float64))
