@@ -56,7 +56,7 @@ def named_scorers() -> dict[str, Any]:
 
 
 def check_names(features: Any, shortlister: Any) -> None:
-    """ValueError or TypeError where `choose_features` or `choose_shortlister` would raise one, before any work."""
+    """What `choose_features` or `choose_shortlister` would raise, raised before any work."""
     if not (isinstance(features, str) and features in ("auto", "yang2012")):
         choose_features(features, np.empty((0, 0)), 0, label_text=None, effort="low")
     if not (isinstance(shortlister, str) and shortlister == "auto"):

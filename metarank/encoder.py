@@ -133,7 +133,7 @@ class InputEncoder:
 
 
 def texts_of(X: Any) -> list[str] | None:
-    """The raw texts in X: strings in a sequence, array or series, or a Dataset that has texts and no features."""
+    """The raw texts in X: strings in a sequence, array or series, or a Dataset of texts."""
     if isinstance(X, Dataset):
         return list(X.texts) if X.X is None and X.texts is not None else None
     if isinstance(X, str):

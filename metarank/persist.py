@@ -127,8 +127,10 @@ class _Writer:
         if sp.issparse(value):
             m = sp.csr_matrix(value)
             return {
-                "__csr__": [self.encode(p, f"{at}.{n}") for n, p in
-                            (("data", m.data), ("indices", m.indices), ("indptr", m.indptr))],
+                "__csr__": [
+                    self.encode(p, f"{at}.{n}")
+                    for n, p in (("data", m.data), ("indices", m.indices), ("indptr", m.indptr))
+                ],
                 "shape": list(m.shape),
             }
         if isinstance(value, (list, tuple)):
@@ -145,7 +147,9 @@ class _Writer:
         if get_state is not None:
             name = type(value).__name__
             if _class_of(name) is not type(value):
-                raise TypeError(f"{at}: class {name!r} must be marked with metarank.persist.register to be saved")
+                raise TypeError(
+                    f"{at}: class {name!r} must be marked with metarank.persist.register to be saved"
+                )
             return {"__object__": name, "state": self.encode(get_state(), at)}
         raise TypeError(f"{at}: a value of type {type(value).__name__} cannot be saved")
 
@@ -161,7 +165,9 @@ def check_target(path: str | os.PathLike[str]) -> Path:
     target = Path(path).resolve()
     empty = target.is_dir() and not any(target.iterdir())
     if target.exists() and not empty and not (target / MANIFEST).is_file():
-        raise ValueError(f"a model goes to a new folder or replaces an earlier model, {str(path)!r} is neither")
+        raise ValueError(
+            f"a model goes to a new folder or replaces an earlier model, {str(path)!r} is neither"
+        )
     parent = next(p for p in target.parents if p.exists())
     if not parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(parent))
@@ -255,7 +261,9 @@ def read_manifest(path: str | os.PathLike[str], *, verify: bool = True) -> dict[
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: {error}") from None
     except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: an entry is missing or wrong: {error}") from None
+        raise ModelError(
+            f"{str(folder / MANIFEST)!r} is damaged: an entry is missing or wrong: {error}"
+        ) from None
     if not isinstance(version, int) or version < 1 or version > FORMAT_VERSION:
         raise ModelError(
             f"{str(folder)!r} has format version {version!r}; this metarank ({__version__}) reads 1 to "

@@ -15,8 +15,11 @@ from metarank.persist import register
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import TrainingSet, View, fold_of_rows
 
-WORDS = ("sea sun sand wave wind sail port fish salt tide", "oven bread flour salt dough yeast crust sugar milk egg",
-         "code test bug loop type class list graph tree sort")  # fmt: skip
+WORDS = (
+    "sea sun sand wave wind sail port fish salt tide",
+    "oven bread flour salt dough yeast crust sugar milk egg",
+    "code test bug loop type class list graph tree sort",
+)
 TOPICS = ["the sea", "bread", "code"]
 
 
@@ -84,7 +87,7 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 
 
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:
-    """The training set `MetaRanker` makes of features and labels; the labels' texts depend on the sizes alone."""
+    """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone."""
     label_text = None
     if sp.issparse(X):
         rng = np.random.default_rng(7)

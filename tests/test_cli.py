@@ -62,7 +62,10 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert {"MAP", "RankLoss", "nDCG", "One-error", "micro-F1", "Hamming", "P@1", "PSP@5"} <= set(values)
     assert all(0 <= v <= 1 for name, v in values.items() if name != "Coverage")
     assert values["MAP"] > 0.9
-    assert run(["evaluate", work / "numbers", work / "train.svm", "--metrics", "P@1,Coverage", "--intervals"]) == 0
+    assert (
+        run(["evaluate", work / "numbers", work / "train.svm", "--metrics", "P@1,Coverage", "--intervals"])
+        == 0
+    )
     assert capsys.readouterr().out.splitlines()[0].split() == ["metric", "value", "95", "%", "interval"]
     out = tmp_path / "top.txt"
     assert run(["predict", work / "numbers", work / "train.svm", "--top", "2", "--out", out]) == 0
@@ -175,8 +178,15 @@ def put(folder: Path, content: bytes, name: str = "FILE") -> Path:
 
 def filled(argv: list[str], work: Path, folder: Path) -> list[str]:
     """The arguments with the names of files and models as paths."""
-    places = {"FILE": folder / "FILE", "NEW": folder / "NEW", "HERE": folder, "GOOD": work / "train.svm",
-              "TEXTS": work / "talk.csv", "numbers": work / "numbers", "words": work / "words"}  # fmt: skip
+    places = {
+        "FILE": folder / "FILE",
+        "NEW": folder / "NEW",
+        "HERE": folder,
+        "GOOD": work / "train.svm",
+        "TEXTS": work / "talk.csv",
+        "numbers": work / "numbers",
+        "words": work / "words",
+    }
     return [str(places.get(a, a)) for a in argv]
 
 
@@ -290,7 +300,9 @@ def test_bad_usage(work, tmp_path, capsys, argv, match):
 def test_bad_files_beside(work, tmp_path, capsys, name, content, match):
     shutil.copy(work / "train.txt", tmp_path / "train.txt")
     put(tmp_path, content if isinstance(content, bytes) else content.encode(), name)
-    assert_refused(["train", str(tmp_path / "train.txt"), "--model", str(tmp_path / "M")], capsys, match=match)
+    assert_refused(
+        ["train", str(tmp_path / "train.txt"), "--model", str(tmp_path / "M")], capsys, match=match
+    )
     assert not (tmp_path / "M").exists()
 
 
@@ -374,6 +386,10 @@ def test_the_module_runs_as_a_program(work, tmp_path):
     assert (usage.returncode, usage.stdout) == (2, "")
     assert usage.stderr.count("\n") == 1
     reader = subprocess.run(
-        f"{sys.executable} -m metarank inspect {work / 'words'} | head -c 1", shell=True, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        f"{sys.executable} -m metarank inspect {work / 'words'} | head -c 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert reader.stderr == ""

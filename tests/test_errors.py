@@ -161,11 +161,18 @@ def test_labels_in_fit(no_work, value, match):
 @pytest.mark.parametrize(
     "weight",
     [
-        np.ones(N - 1), np.ones((N, 1)), -np.ones(N), np.zeros(N), np.full(N, np.nan), np.full(N, np.inf), "heavy",
-        ["a"] * N, 1j * np.ones(N),
+        np.ones(N - 1),
+        np.ones((N, 1)),
+        -np.ones(N),
+        np.zeros(N),
+        np.full(N, np.nan),
+        np.full(N, np.inf),
+        "heavy",
+        ["a"] * N,
+        1j * np.ones(N),
     ],
     ids=range(9),
-)  # fmt: skip
+)
 def test_sample_weight(no_work, weight):
     with pytest.raises((ValueError, TypeError), match="sample_weight"):
         MetaRanker(**makers.QUICK).fit(X, Y, sample_weight=weight)
@@ -215,7 +222,17 @@ def test_rows_for_a_model_of_texts(method, value):
         getattr(makers.fitted("texts"), method)(value)
 
 
-@pytest.mark.parametrize(("k", "error"), [(0, ValueError), (-1, ValueError), (1.0, TypeError), ("3", TypeError), (None, TypeError), (True, TypeError)])
+@pytest.mark.parametrize(
+    ("k", "error"),
+    [
+        (0, ValueError),
+        (-1, ValueError),
+        (1.0, TypeError),
+        ("3", TypeError),
+        (None, TypeError),
+        (True, TypeError),
+    ],
+)
 def test_k(k, error):
     with pytest.raises(error, match="k must be a positive integer"):
         makers.fitted("dense").rank(X, k=k)

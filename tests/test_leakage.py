@@ -180,5 +180,7 @@ def test_a_held_out_shortlist_keeps_the_order_of_its_rows():
     together = held_out_shortlist(SCORERS["votes"](), data, 2, rows=rows)
     for i, row in enumerate(rows):
         alone = held_out_shortlist(SCORERS["votes"](), data, 2, rows=np.array([row]))
-        assert_same({"labels": alone.labels, **alone.scores},
-                    {"labels": together.rows(np.array([i])).labels, **together.rows(np.array([i])).scores})  # fmt: skip
+        assert_same(
+            {"labels": alone.labels, **alone.scores},
+            {"labels": together.rows(np.array([i])).labels, **together.rows(np.array([i])).scores},
+        )

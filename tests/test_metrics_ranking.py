@@ -15,9 +15,27 @@ from metarank.metrics.inputs import Inputs
 from metarank.ranking import Ranking
 
 RANKING_NAMES = [
-    "P@1", "P@3", "R@3", "nDCG", "nDCG@3", "MAP", "RankLoss", "One-error", "Coverage", "MRR", "MRR@2",
-    "MRR-all", "ADG", "AUC", "micro-AUC", "PSP@3", "PSnDCG@3", "PSP-point@3", "PSnDCG-point@3", "C@2",
-]  # fmt: skip
+    "P@1",
+    "P@3",
+    "R@3",
+    "nDCG",
+    "nDCG@3",
+    "MAP",
+    "RankLoss",
+    "One-error",
+    "Coverage",
+    "MRR",
+    "MRR@2",
+    "MRR-all",
+    "ADG",
+    "AUC",
+    "micro-AUC",
+    "PSP@3",
+    "PSnDCG@3",
+    "PSP-point@3",
+    "PSnDCG-point@3",
+    "C@2",
+]
 
 
 def problem(seed, n=40, n_labels=12, tied=False, graded=False, empty_rows=False):

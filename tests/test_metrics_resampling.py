@@ -9,9 +9,20 @@ from metarank.metrics import resampling
 from metarank.ranking import Ranking
 
 NAMES = [
-    "P@1", "nDCG@3", "MAP", "PSP@3", "PSP-point@3", "AUC", "micro-AUC", "C@1",
-    "micro-F1", "macro-F1", "example-F1", "Hamming", "LabelCoverage",
-]  # fmt: skip
+    "P@1",
+    "nDCG@3",
+    "MAP",
+    "PSP@3",
+    "PSP-point@3",
+    "AUC",
+    "micro-AUC",
+    "C@1",
+    "micro-F1",
+    "macro-F1",
+    "example-F1",
+    "Hamming",
+    "LabelCoverage",
+]
 
 
 @pytest.fixture

@@ -25,8 +25,11 @@ def answers(model, ds):
     rows = ds.texts if ds.X is None else ds.X
     small = model.n_labels_ <= 1000
     proba = model.predict_proba(rows)
-    out = {"rank": model.rank(rows, k=3).scores, "labels": model.rank(rows, k=3).labels,
-           "proba": proba if small else proba.data}  # fmt: skip
+    out = {
+        "rank": model.rank(rows, k=3).scores,
+        "labels": model.rank(rows, k=3).labels,
+        "proba": proba if small else proba.data,
+    }
     if small:
         out["scores"] = model.decision_function(rows)
     for metric in ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy"):
@@ -137,10 +140,21 @@ def test_equal_contents_are_stored_once(tmp_path):
 
 def test_plain_values_come_back_as_they_were(tmp_path):
     state = {
-        "none": None, "yes": True, "int": -3, "float": 0.1, "inf": float("-inf"), "text": "ä\n", "long": "ö" * 3000,
-        "strings": [f"s{i}\n" for i in range(60)], "nested": {"list": [1, [2.5, "x"], {"a": None}]}, "tuple": (1, 2),
-        "np": np.float32(0.5), "empty": np.empty((0, 3), np.float32), "scalar": np.array(7), "bools": np.array([True]),
-    }  # fmt: skip
+        "none": None,
+        "yes": True,
+        "int": -3,
+        "float": 0.1,
+        "inf": float("-inf"),
+        "text": "ä\n",
+        "long": "ö" * 3000,
+        "strings": [f"s{i}\n" for i in range(60)],
+        "nested": {"list": [1, [2.5, "x"], {"a": None}]},
+        "tuple": (1, 2),
+        "np": np.float32(0.5),
+        "empty": np.empty((0, 3), np.float32),
+        "scalar": np.array(7),
+        "bools": np.array([True]),
+    }
     writer = persist._Writer(tmp_path)
     root = json.loads(json.dumps(writer.encode(state, "s")))
     back = persist._decode(root, tmp_path, set(writer.files))
@@ -198,8 +212,12 @@ def test_every_flipped_byte_and_every_cut_is_found(saved, copy):
         whole = path.read_bytes()
         at = int(rng.integers(len(whole)))
         for damaged in (
-            whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :], whole[:-1], whole[: len(whole) // 2], b"", whole + b"\0",
-        ):  # fmt: skip
+            whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :],
+            whole[:-1],
+            whole[: len(whole) // 2],
+            b"",
+            whole + b"\0",
+        ):
             path.write_bytes(damaged)
             assert_damaged(copy, "damaged|not a metarank model|incomplete")
         path.write_bytes(whole)

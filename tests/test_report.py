@@ -112,11 +112,17 @@ def test_names_are_escaped():
     evil = "<script>alert(1)</script>"
     reason = Reason(evil, 0.5)
     report = Report(
-        title=evil, lead=evil, facts=[(evil, evil)], notes=[evil], examples_note=evil,
+        title=evil,
+        lead=evil,
+        facts=[(evil, evil)],
+        notes=[evil],
+        examples_note=evil,
         metrics={evil: {"P@1": Interval(0.5, 0.4, 0.6)}},
-        ks=[1, 2], precision={evil: [0.5, 0.4], evil + "2": [0.1, 0.2]}, recall={evil: [0.1, 0.2]},
+        ks=[1, 2],
+        precision={evil: [0.5, 0.4], evil + "2": [0.1, 0.2]},
+        recall={evil: [0.1, 0.2]},
         examples=[Example(evil, evil, [Suggestion(evil, 1, 0.5, [reason], evil)], [(evil, 0)])],
-    )  # fmt: skip
+    )
     html = to_html(report)
     assert evil not in html
     assert evil in parsed(html)

@@ -26,9 +26,7 @@ def rows(ds):
 
 EXPECTED = [("red wine", ["drink", "grape"]), ("green, tea", []), ('a "quoted"\nline', ["x y"])]
 CSV = 'text,labels,other\r\nred wine,drink; grape,1\r\n"green, tea",,2\r\n"a ""quoted""\nline",x y;,3\r\n'
-JSONL = "\n".join(
-    json.dumps({"text": text, "labels": labels}) for text, labels in EXPECTED
-)
+JSONL = "\n".join(json.dumps({"text": text, "labels": labels}) for text, labels in EXPECTED)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
@@ -69,8 +67,9 @@ def test_columns_and_separators(tmp_path):
     assert read_table(path, text_column=["more", "q"]).texts == ["wine\nred", "green"]
     assert read_table(path, text_column="q").n_labels == 0
     assert read_table(path, text_column="q", labels_column="tag", label_separator="/").label_names == [
-        "a;b", "c",
-    ]  # fmt: skip
+        "a;b",
+        "c",
+    ]
 
 
 def test_json_values(tmp_path):

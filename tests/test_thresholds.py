@@ -73,7 +73,12 @@ def test_context_twin():
             r = rank[j]
             other = best_first[1 if r == 0 and b - a > 1 else 0]
             expected = [
-                1, s[j], expit(s[a:b]).sum() - expit(s[j]), np.log(1 + r), r == 0, np.clip(other, -8, 8),
+                1,
+                s[j],
+                expit(s[a:b]).sum() - expit(s[j]),
+                np.log(1 + r),
+                r == 0,
+                np.clip(other, -8, 8),
                 s[j] - np.clip(other, -8, 8),
                 0 if r == 0 else min(5, best_first[r - 1] - s[j]),
                 0 if r + 1 == b - a else min(5, s[j] - best_first[r + 1]),
@@ -343,8 +348,10 @@ def test_learned_cuts_beat_one_half_on_unseen_rows():
     for metric in METRICS:
         kept = learner.cut(pairs, scores, metric)
         assert quality(metric, kept, lists)[0] >= quality(metric, true >= 0, lists)[0] - 0.012, metric
-    assert quality("macro-f1", learner.cut(pairs, scores, "macro-f1"), lists)[0] > 0.03 + (
-        quality("macro-f1", true >= 0, lists)[0])
+    assert (
+        quality("macro-f1", learner.cut(pairs, scores, "macro-f1"), lists)[0]
+        > 0.03 + (quality("macro-f1", true >= 0, lists)[0])
+    )
 
 
 # --- laws ------------------------------------------------------------------------

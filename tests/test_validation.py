@@ -40,18 +40,28 @@ def containers(values):
     yield np.asfortranarray(values)
     yield values.astype(object)
     yield values.tolist()
-    for make in (sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array, sp.lil_matrix, sp.dok_matrix,
-                 sp.bsr_matrix, sp.coo_array):  # fmt: skip
+    for make in (
+        sp.csr_matrix,
+        sp.csc_matrix,
+        sp.coo_matrix,
+        sp.csr_array,
+        sp.lil_matrix,
+        sp.dok_matrix,
+        sp.bsr_matrix,
+        sp.coo_array,
+    ):
         yield make(values)
     wide = sp.csr_matrix(values)
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     yield wide
     coo = sp.coo_matrix(values)
     halves = sp.coo_matrix(
-        (np.concatenate([coo.data / 2, coo.data / 2, [0.0]]),
-         (np.concatenate([coo.row, coo.row, [0]]), np.concatenate([coo.col, coo.col, [1]]))),
+        (
+            np.concatenate([coo.data / 2, coo.data / 2, [0.0]]),
+            (np.concatenate([coo.row, coo.row, [0]]), np.concatenate([coo.col, coo.col, [1]])),
+        ),
         shape=values.shape,
-    )  # fmt: skip
+    )
     yield halves  # duplicates and an explicit zero
     csr = sp.csr_matrix(values)
     for i in range(len(values)):  # unsorted
@@ -167,8 +177,12 @@ def test_missing_values_of_tables_are_named():
     import polars as pl
     import pyarrow as pa
 
-    for frame in (pd.DataFrame({"a": [1.0, None]}), pd.DataFrame({"a": pd.array([1, None], "Int64")}),
-                  pl.DataFrame({"a": [1, None]}), pa.table({"a": [1, None]})):  # fmt: skip
+    for frame in (
+        pd.DataFrame({"a": [1.0, None]}),
+        pd.DataFrame({"a": pd.array([1, None], "Int64")}),
+        pl.DataFrame({"a": [1, None]}),
+        pa.table({"a": [1, None]}),
+    ):
         with pytest.raises(ValueError, match="NaN at row 1, column 0"):
             check_features(frame)
 

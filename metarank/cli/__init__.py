@@ -38,7 +38,9 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = import_module(f"metarank.cli.{name}")
-        sub = commands.add_parser(name, help=module.HELP, description=(module.__doc__ or "").strip().splitlines()[0])
+        sub = commands.add_parser(
+            name, help=module.HELP, description=(module.__doc__ or "").strip().splitlines()[0]
+        )
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)
     return parser

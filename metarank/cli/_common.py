@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options of whatever reads a data file."""
     group = parser.add_argument_group("reading")
-    group.add_argument("--text-column", metavar="NAME", help="column of the text in a CSV, TSV, JSONL or Parquet file")
+    group.add_argument(
+        "--text-column", metavar="NAME", help="column of the text in a CSV, TSV, JSONL or Parquet file"
+    )
     group.add_argument("--labels-column", metavar="NAME", help="column of the labels in such a file")
     group.add_argument("--one-based", action="store_true", help="feature ids of an svmlight file start at 1")
 
@@ -170,7 +172,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
 
     def line(row: list[str]) -> str:
-        return "  ".join([row[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(row[1:], widths[1:])]).rstrip()
+        return "  ".join(
+            [row[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(row[1:], widths[1:])]
+        ).rstrip()
 
     rule = "  ".join("-" * w for w in widths)
     return "\n".join([line(cells[0]), rule] + [line(row) for row in cells[1:]])

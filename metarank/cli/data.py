@@ -32,7 +32,9 @@ def run(args: argparse.Namespace) -> None:
 
     if args.action == "list":
         records = data.list_datasets(data_dir=args.data_dir)
-        rows = [[r.name, r.task, r.n_train, r.n_test, r.n_features, r.n_labels, r.path or "-"] for r in records]
+        rows = [
+            [r.name, r.task, r.n_train, r.n_test, r.n_features, r.n_labels, r.path or "-"] for r in records
+        ]
         print(table(["name", "task", "train", "test", "features", "labels", "where"], rows))
     elif args.action == "get":
         print(data.get(args.name, data_dir=args.data_dir))
@@ -40,6 +42,11 @@ def run(args: argparse.Namespace) -> None:
         from metarank.data.make import make_files
 
         for path in make_files(
-            args.name, args.out or args.name, rows=args.rows, features=args.features, labels=args.labels, seed=args.seed
+            args.name,
+            args.out or args.name,
+            rows=args.rows,
+            features=args.features,
+            labels=args.labels,
+            seed=args.seed,
         ):
             print(path)

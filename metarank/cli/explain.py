@@ -17,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
     parser.add_argument("--text", metavar="TEXT", help="a text to explain")
     parser.add_argument("--row", type=int, default=0, metavar="I", help="row of INPUT, from 0 (default 0)")
-    parser.add_argument("--label", action="append", metavar="LABEL", help="id or name; default: the top labels")
+    parser.add_argument(
+        "--label", action="append", metavar="LABEL", help="id or name; default: the top labels"
+    )
     parser.add_argument("--top", type=int, default=3, metavar="K", help="labels to explain (default 3)")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of a page")
     add_jobs_option(parser)
@@ -42,7 +44,8 @@ def run(args: argparse.Namespace) -> None:
     labels: list[Any] = args.label or [int(v) for v in model.rank(row, k=args.top).labels[0] if v >= 0]
     known = set(model.label_names_ or [])
     pages = [
-        model.explain(row, int(v) if isinstance(v, str) and v not in known and v.isdigit() else v) for v in labels
+        model.explain(row, int(v) if isinstance(v, str) and v not in known and v.isdigit() else v)
+        for v in labels
     ]
     if args.json:
         print(json.dumps([p.to_dict() for p in pages], indent=1, ensure_ascii=False))

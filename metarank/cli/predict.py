@@ -7,7 +7,14 @@ import csv
 import json
 from typing import IO, Any
 
-from metarank.cli._common import add_jobs_option, add_reading_options, label_name, load_model, read_dataset, writing
+from metarank.cli._common import (
+    add_jobs_option,
+    add_reading_options,
+    label_name,
+    load_model,
+    read_dataset,
+    writing,
+)
 
 HELP = "rank labels for new rows"
 
@@ -18,10 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
     parser.add_argument("--text", action="append", metavar="TEXT", help="a text to label (may be repeated)")
     parser.add_argument("--top", type=int, default=10, metavar="K", help="labels a row (default 10)")
-    parser.add_argument("--optimize", metavar="METRIC", help="keep only the labels above the cut learned for METRIC")
+    parser.add_argument(
+        "--optimize", metavar="METRIC", help="keep only the labels above the cut learned for METRIC"
+    )
     parser.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
     parser.add_argument(
-        "--format", choices=("txt", "csv", "jsonl"), help="txt (label:score a row), csv or jsonl; default by --out"
+        "--format",
+        choices=("txt", "csv", "jsonl"),
+        help="txt (label:score a row), csv or jsonl; default by --out",
     )
     add_jobs_option(parser)
     add_reading_options(parser)
@@ -43,7 +54,9 @@ def run(args: argparse.Namespace) -> None:
         if writer is not None:
             writer.writerow(["row", "rank", "label", "name", "score"])
         for i in range(len(ranking.labels)):
-            allowed = None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
+            allowed = (
+                None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
+            )
             pairs = [
                 (int(label), float(score))
                 for label, score in zip(ranking.labels[i], ranking.scores[i])

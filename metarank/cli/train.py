@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--effort", choices=EFFORTS, default="medium")
     parser.add_argument("--ranker", default="auto", metavar="NAME")
-    parser.add_argument("--features", default="auto", metavar="NAMES", help="auto, yang2012, or names, commas between")
+    parser.add_argument(
+        "--features", default="auto", metavar="NAMES", help="auto, yang2012, or names, commas between"
+    )
     parser.add_argument("--shortlister", default="auto", metavar="NAME", help="auto, none, neighbors, names")
     parser.add_argument("--threshold", default="auto", metavar="NAME")
     parser.add_argument("--folds", type=int, default=5, metavar="K")

@@ -87,7 +87,9 @@ def from_frame(
         Y=(
             _matrix(table, labels, "label_columns")
             if label_columns is not None
-            else None if labels_column is None else _label_lists(table, labels_column)
+            else None
+            if labels_column is None
+            else _label_lists(table, labels_column)
         ),
         label_names=None if label_columns is None else labels,
         feature_names=list(feature_columns) or None,

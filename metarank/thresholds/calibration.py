@@ -62,8 +62,13 @@ class Platt:
         X = np.column_stack([np.ones(len(scores)), (scores - mean) / scale])
         rate = (target.sum() + 0.5) / (len(target) + 1.0)
         (b, a), _ = fit_label_logistic(
-            X, np.zeros(len(X), np.int32), target, np.ones(len(X)),
-            np.array([np.log(rate / (1 - rate)), 0.0]), np.zeros((1, 0)), label_ridge=0.0,
+            X,
+            np.zeros(len(X), np.int32),
+            target,
+            np.ones(len(X)),
+            np.array([np.log(rate / (1 - rate)), 0.0]),
+            np.zeros((1, 0)),
+            label_ridge=0.0,
         )
         self.slope, self.offset = float(a / scale), float(b - a * mean / scale)
         return self
@@ -231,7 +236,8 @@ class _Training:
 
         def fit(weight: np.ndarray, shared: np.ndarray, by_label: np.ndarray) -> LabelLogistic:
             fitted = fit_label_logistic(
-                X, self.index, self.target, weight, shared, by_label, label_ridge=form.label_ridge)
+                X, self.index, self.target, weight, shared, by_label, label_ridge=form.label_ridge
+            )
             return LabelLogistic(form, *fitted)
 
         # One row more than there are labels: the zeros of a label never seen.

@@ -74,7 +74,8 @@ class CrossLabel:
         V[candidates.row_of_pair, labels] = (np.clip(scores, _LOW, _HIGH) - self.mean[labels]) / self.scale
         W = np.ascontiguousarray(self.weights[:, 1:].T, np.float32)
         return _core.linear_scores_dense(
-            V, W, self.weights[:, 0].astype(np.float32), candidates.indptr, labels, 1)
+            V, W, self.weights[:, 0].astype(np.float32), candidates.indptr, labels, 1
+        )
 
     def get_state(self) -> dict[str, Any]:
         return {"ridge": self.ridge, "mean": self.mean, "scale": self.scale, "weights": self.weights}

@@ -35,7 +35,8 @@ class ExpectedF1Cut(Cut):
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         sizes = _core.expected_f1_sizes(
-            lists.probabilities, lists.candidates.indptr, self.unseen, _MAX_SIZE, not self.keep_best)
+            lists.probabilities, lists.candidates.indptr, self.unseen, _MAX_SIZE, not self.keep_best
+        )
         return lists.rank < sizes[lists.row]
 
     def get_state(self) -> dict[str, Any]:

@@ -51,7 +51,8 @@ class InstanceCut(Cut):
     def keep(self, lists: ScoredLists) -> np.ndarray:
         scores = rescaled(lists.probabilities, lists.row, lists.n_rows)
         t = _core.linear_scores(
-            self._inputs(scores, lists), np.zeros(len(self.weights)), self.weights, self.bias, 1)
+            self._inputs(scores, lists), np.zeros(len(self.weights)), self.weights, self.bias, 1
+        )
         return scores >= t[lists.row]
 
     def _inputs(self, scores: np.ndarray, lists: ScoredLists) -> np.ndarray:

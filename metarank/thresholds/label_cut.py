@@ -58,7 +58,9 @@ class LabelCut(Cut):
 
     def get_state(self) -> dict[str, Any]:
         return {
-            "shrinkage": self.shrinkage, "labels": self.index.ids, "thresholds": self.thresholds,
+            "shrinkage": self.shrinkage,
+            "labels": self.index.ids,
+            "thresholds": self.thresholds,
             "keep_best": self.keep_best,
         }
 

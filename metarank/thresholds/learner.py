@@ -46,7 +46,10 @@ _DEFAULTS: dict[str, Callable[[], Cut]] = {
 }
 _CHALLENGERS: tuple[Callable[[], Cut], ...] = (GlobalCut, LabelCut, InstanceCut)
 _ALL_CUTS: dict[str, Callable[[], Cut]] = {
-    **_FAMILIES, "half": HalfCut, "none": NoneCut, "subset": SubsetCut,
+    **_FAMILIES,
+    "half": HalfCut,
+    "none": NoneCut,
+    "subset": SubsetCut,
 }
 
 # A challenger must beat the default by so many standard errors; with fewer,

@@ -43,7 +43,8 @@ class SubsetCut(Cut):
             return self
         truth = lists.truth.reshape(n, n_labels)
         packed, first, set_of_row, counts = np.unique(
-            np.packbits(truth, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True)
+            np.packbits(truth, axis=1), axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
         place = np.argsort(-counts, kind="stable")[: max(1, _MAX_CELLS // n_labels)]
         self.sets, self.counts = truth[first[place]], counts[place]
         known = np.full(len(packed), -1)
@@ -94,12 +95,15 @@ class SubsetCut(Cut):
         weights = np.ascontiguousarray(self.sets.T, np.float32)
         every = Candidates.all_labels(lists.n_rows, k)
         sums = _core.linear_scores_dense(
-            _matrix(lists), weights, np.zeros(k, np.float32), every.indptr, every.labels, 1)
+            _matrix(lists), weights, np.zeros(k, np.float32), every.indptr, every.labels, 1
+        )
         return sums.reshape(lists.n_rows, k).astype(np.float64)
 
     def get_state(self) -> dict[str, Any]:
         return {
-            "sets": self.sets, "counts": self.counts, "prior_weight": self.prior_weight,
+            "sets": self.sets,
+            "counts": self.counts,
+            "prior_weight": self.prior_weight,
             "keep_best": self.keep_best,
         }
 

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     data = makers.texts(40)
     model = MetaRanker(n_folds=2, n_jobs=1, ranker="lambdarank").fit(data)
     model.save(HERE / f"format-{FORMAT_VERSION}")
-    rows = data.texts[:6] + ["salt and flour", "words never seen"]
+    rows = [*data.texts[:6], "salt and flour", "words never seen"]
     expected = {
         "texts": rows,
         "scores": model.decision_function(rows).tolist(),
