@@ -507,11 +507,8 @@ class MetaRanker(BaseEstimator):
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
-        plain = {}
-        for name, value in self.get_params(deep=False).items():
-            simple = value is None or isinstance(value, (str, int, float, np.generic))
-            # A scorer given as an object lives on as a fitted one; the parameter goes back to its default.
-            plain[name] = value if simple else "auto"
+        # A scorer given as an object lives on as a fitted one; the parameter goes back to its default.
+        plain = {k: v if _is_plain(v) else "auto" for k, v in self.get_params(deep=False).items()}
         return {
             "params": plain,
             "encoder": self.encoder_,
@@ -551,6 +548,12 @@ class MetaRanker(BaseEstimator):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(isinstance(item, str) for item in value)
+    return value is None or isinstance(value, (str, int, float, np.generic))
 
 
 def _united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:

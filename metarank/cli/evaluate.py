@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from metarank.cli._common import (
     add_jobs_option,
@@ -71,7 +72,8 @@ def run(args: argparse.Namespace) -> None:
                 model, replace(dataset, Y=Y, label_names=model.label_names_, label_texts=None), args.report
             )
     if args.json:
-        print(json.dumps(values, indent=1))
+        # JSON has no NaN: a metric without a row to count is null.
+        print(json.dumps({name: _without_nan(value) for name, value in values.items()}, indent=1))
         return
     rows = []
     for name, value in values.items():
@@ -86,3 +88,9 @@ def run(args: argparse.Namespace) -> None:
 def _shown(name: str, value: float) -> str:
     """Tables print fractions times 100; Coverage counts labels."""
     return f"{value:.3f}" if name == "Coverage" else f"{100 * value:.2f}"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_without_nan(v) for v in value]
+    return None if value != value else value
