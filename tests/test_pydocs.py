@@ -171,6 +171,7 @@ def test_graph_holds_every_relation_and_finds_the_unreturned(whole):
 
 def test_another_process_builds_the_same(whole):
     program = """
+from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer
 from metarank.data.pydocs import load_pydocs
 ds = load_pydocs()
 print([ds.texts, ds.label_texts, ds.Y.indices.tolist()])

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PACKAGES = ("numpy", "scipy", "sklearn", "lightgbm")
 # Tests, vendored copies, and modules whose import switches something on.
 _SKIPPED = {"tests", "test", "conftest", "externals", "experimental"}
+# Appear in their module only after an import of `sklearn.experimental` anywhere in the process.
+_SWITCHED_ON = {"HalvingGridSearchCV", "HalvingRandomSearchCV", "IterativeImputer"}
 _ABBREVIATIONS = {"np": "numpy", "sp": "scipy", "scikit-learn": "sklearn", "lgb": "lightgbm"}
 
 _ROLE = re.compile(r"(?::[\w+.-]+)*:?`+~?([^`<]*?)(?:\s*<([^>`]*)>)?`+_*")
@@ -205,6 +207,8 @@ def _public_callables() -> tuple[dict[str, str], dict[str, str]]:
         for package in PACKAGES:
             for module in _public_modules(package):
                 for name, member in _members(module):
+                    if name in _SWITCHED_ON:
+                        continue
                     paths.setdefault(id(member), []).append(f"{module.__name__}.{name}")
                     objects[id(member)] = member
     aliases: dict[str, str] = {}
