@@ -225,10 +225,12 @@ def check_k(k: int) -> int:
 
 
 def n_rows_of(rows: np.ndarray | Listed) -> int:
+    """Rows of dense or listed scores."""
     return int(rows.shape[0]) if isinstance(rows, np.ndarray) else len(rows.indptr) - 1
 
 
 def n_labels_of(rows: np.ndarray | Listed) -> int:
+    """Labels of dense or listed scores."""
     return int(rows.shape[1]) if isinstance(rows, np.ndarray) else int(rows.n_labels)
 
 

@@ -94,6 +94,7 @@ def per_row(
 
 
 def parse_names(names: Iterable[str | Metric]) -> list[Metric]:
+    """The metrics of a list of names; a single name is refused."""
     if isinstance(names, (str, Metric)):
         raise TypeError(f"names must be a list of metrics, got {names!r}")
     return [Metric.parse(name) for name in names]

@@ -220,6 +220,7 @@ def as_sets(Y_pred: Any, shape: tuple[int, int]) -> sp.csr_matrix:
 
 
 def as_weights(inv_propensity: Any, n_labels: int) -> np.ndarray:
+    """Inverse propensities as float64 (L,), finite and positive, or ValueError."""
     w = np.asarray(inv_propensity, dtype=np.float64)
     if w.shape != (n_labels,):
         raise ValueError(f"inv_propensity must have shape ({n_labels},), got {w.shape}")

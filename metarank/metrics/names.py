@@ -159,6 +159,7 @@ def known_names() -> list[str]:
 
 
 def unknown(name: str) -> str:
+    """The message for a name that is no metric: the closest one, and how to list them."""
     base, at, k = name.partition("@")
     folded = {n.lower(): n for n in DEFINITIONS}
     close = difflib.get_close_matches(base.lower(), folded, n=1, cutoff=0.5)

@@ -51,18 +51,22 @@ def psndcg_at_k(Y_true: Any, scores: Any, k: int, inv_propensity: Any, *, per_po
 
 
 def psp_rows(inputs: Inputs, k: int) -> Statistics:
+    """PSP@k: attained over best possible gain, summed over the rows before the division."""
     return attained(*_gains(inputs, k))
 
 
 def psp_point_rows(inputs: Inputs, k: int) -> Statistics:
+    """PSP-point@k: each row's attained gain over its own best."""
     return mean(divide(*_gains(inputs, k)))
 
 
 def psndcg_rows(inputs: Inputs, k: int) -> Statistics:
+    """PSnDCG@k: as PSP@k, with the discount of the rank."""
     return attained(*_discounted_gains(inputs, k))
 
 
 def psndcg_point_rows(inputs: Inputs, k: int) -> Statistics:
+    """PSnDCG-point@k: each row's discounted gain over its own best."""
     return mean(divide(*_discounted_gains(inputs, k)))
 
 
@@ -91,6 +95,7 @@ def distinct_at_k(Y_true: Any, scores: Any, k: int) -> float:
 
 
 def distinct_rows(inputs: Inputs, k: int) -> Statistics:
+    """C@k: distinct labels among all first k, over the most there could be."""
     labels = inputs.top_k(k)
     listed = labels >= 0
     indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))])

@@ -42,6 +42,7 @@ def precision_at_k(Y_true: Any, scores: Any, k: int) -> float:
 
 
 def precision_rows(inputs: Inputs, k: int) -> Statistics:
+    """P@k: the relevant among each row's first k, divided by k."""
     return mean(inputs.row_sum(inputs.rank <= k) / k)
 
 
@@ -59,6 +60,7 @@ def recall_at_k(Y_true: Any, scores: Any, k: int) -> float:
 
 
 def recall_rows(inputs: Inputs, k: int) -> Statistics:
+    """R@k: the share of each row's relevant labels among its first k."""
     return mean(over_relevant(inputs, inputs.row_sum(inputs.rank <= k)))
 
 
@@ -81,6 +83,7 @@ def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
 
 
 def ndcg_rows(inputs: Inputs, k: int | None) -> Statistics:
+    """nDCG@k: each row's discounted gain over its greatest possible."""
     gained = inputs.row_sum(inputs.gain * discount(inputs.rank, k))
     best = inputs.row_sum(inputs.best_gain * discount(inputs.best_rank, k))
     return mean(divide(gained, best))
@@ -103,6 +106,7 @@ def mean_average_precision(Y_true: Any, scores: Any) -> float:
 
 
 def average_precision_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """AP: mean over a row's relevant labels of the precision at their rank."""
     precision = (inputs.last - inputs.not_below) / inputs.last
     return mean(over_relevant(inputs, inputs.row_sum(precision)))
 
@@ -122,6 +126,7 @@ def ranking_loss(Y_true: Any, scores: Any) -> float:
 
 
 def ranking_loss_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """RankLoss: the share of a row's (relevant, irrelevant) pairs in the wrong order."""
     n_pairs = inputs.n_relevant * (inputs.n_labels - inputs.n_relevant)
     return mean(over_relevant(inputs, inputs.row_sum(inputs.not_below), np.maximum(n_pairs, 1)))
 
@@ -140,6 +145,7 @@ def one_error(Y_true: Any, scores: Any) -> float:
 
 
 def one_error_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """One-error: 1 where a row's first label is irrelevant."""
     return mean(over_relevant(inputs, 1.0 - inputs.row_sum(inputs.rank == 1), 1.0))
 
 
@@ -158,6 +164,7 @@ def coverage(Y_true: Any, scores: Any) -> float:
 
 
 def coverage_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Coverage: the greatest rank of a row's relevant labels, less 1."""
     return mean(inputs.row_max(inputs.last) - 1.0)
 
 
@@ -175,6 +182,7 @@ def reciprocal_rank(Y_true: Any, scores: Any, k: int | None = None) -> float:
 
 
 def reciprocal_rank_rows(inputs: Inputs, k: int | None) -> Statistics:
+    """MRR: the reciprocal rank of a row's first relevant label, 0 beyond k."""
     return mean(inputs.row_max(np.where(within(inputs.rank, k), 1.0 / inputs.rank, 0.0)))
 
 
@@ -193,6 +201,7 @@ def reciprocal_rank_all(Y_true: Any, scores: Any) -> float:
 
 
 def reciprocal_rank_all_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """MRR-all: the mean reciprocal rank of all of a row's relevant labels."""
     return mean(over_relevant(inputs, inputs.row_sum(1.0 / inputs.rank)))
 
 
@@ -211,10 +220,12 @@ def average_discounted_gain(Y_true: Any, scores: Any) -> float:
 
 
 def average_discounted_gain_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """ADG: the mean discount at the ranks of a row's relevant labels."""
     return mean(over_relevant(inputs, inputs.row_sum(discount(inputs.rank, None))))
 
 
 def within(rank: np.ndarray, k: int | None) -> np.ndarray:
+    """Whether a rank is listed at all, or among the first k."""
     return np.isfinite(rank) if k is None else rank <= k
 
 

@@ -54,12 +54,14 @@ def micro_auc(Y_true: Any, scores: Any) -> float:
 
 
 def macro_auc(inputs: Inputs) -> float:
+    """The mean of the labels' AUCs, over the labels that have one."""
     values = label_aucs(inputs)
     defined = ~np.isnan(values)
     return float(values[defined].mean()) if defined.any() else float("nan")
 
 
 def label_aucs(inputs: Inputs) -> np.ndarray:
+    """AUC of each label over the rows, float64 (L,); NaN where a label has no two classes."""
     by_label = inputs.Y.T.tocsr()
     by_label.sort_indices()
     _, _, above, not_below = standing(by_label, _transpose(inputs.scores, inputs.n_rows), inputs.n_jobs)

@@ -28,6 +28,7 @@ def micro_f1(Y_true: Any, Y_pred: Any) -> float:
 
 
 def micro_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Micro-F1: one F1 of all decisions."""
     hits, predicted, relevant = _row_counts(inputs)
     return ratio(2 * hits, predicted + relevant, empty=0.0)
 
@@ -47,6 +48,7 @@ def macro_f1(Y_true: Any, Y_pred: Any) -> float:
 
 
 def macro_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Macro-F1: the mean over labels of their F1."""
     n_labels = inputs.n_labels
 
     def finish(sums: np.ndarray) -> np.ndarray:
@@ -86,6 +88,7 @@ def example_f1(Y_true: Any, Y_pred: Any) -> float:
 
 
 def example_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Example-F1: the F1 of each row's label set."""
     hits, predicted, relevant = _row_counts(inputs)
     return mean(_f1(hits, predicted + relevant, empty=1.0))
 
@@ -104,6 +107,7 @@ def hamming_loss(Y_true: Any, Y_pred: Any) -> float:
 
 
 def hamming_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Hamming loss: the share of wrong decisions in each row."""
     hits, predicted, relevant = _row_counts(inputs)
     return mean((predicted + relevant - 2 * hits) / max(inputs.n_labels, 1))
 
@@ -120,6 +124,7 @@ def subset_accuracy(Y_true: Any, Y_pred: Any) -> float:
 
 
 def subset_accuracy_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """Subset accuracy: 1 where a row's label set is exactly right."""
     hits, predicted, relevant = _row_counts(inputs)
     return mean(((hits == predicted) & (hits == relevant)).astype(np.float64))
 
@@ -138,6 +143,7 @@ def label_coverage(Y_true: Any, Y_pred: Any) -> float:
 
 
 def label_coverage_rows(inputs: Inputs, k: None = None) -> Statistics:
+    """LabelCoverage: the share of labels that are predicted for some row."""
     return Statistics(inputs.sets, lambda sums: (sums > 0).mean(axis=1))
 
 
