@@ -93,6 +93,11 @@ def scatter_folds(
     for f, part in zip(folds, over_folds(one_fold, folds, n_jobs)):
         at = np.flatnonzero(pair_fold == f)
         for name, values in part.items():
+            if np.shape(values) != at.shape:
+                raise ValueError(
+                    f"column {name!r} of a scorer must hold one value a pair, shape {at.shape}, "
+                    f"got {np.shape(values)}"
+                )
             out.setdefault(name, np.zeros(candidates.n_pairs, np.float32))[at] = values
     return out
 

@@ -30,12 +30,15 @@ class InputEncoder:
     layout : "dense" or "sparse"
         Path the training features took; new rows take the same.
     n_features : int
+    names : list of str or None
+        Column names, where the training features were a data frame whose columns have names.
     transform : FeatureTransform
     """
 
     vectorizer: TextVectorizer | None = None
     layout: Layout = "dense"
     n_features: int = 0
+    names: list[str] | None = None
     transform: FeatureTransform
 
     def fit_encode(self, X: Any) -> Features:
@@ -46,6 +49,7 @@ class InputEncoder:
         else:
             self.vectorizer = None
             features = check_features(X.X if isinstance(X, Dataset) else X)
+            self.names = _column_names(X)
         self.layout = "sparse" if sp.issparse(features) else "dense"
         self.n_features = int(features.shape[1])
         if self.vectorizer is not None:
@@ -83,6 +87,14 @@ class InputEncoder:
             raise TypeError(
                 "X must hold numeric features, since this model was trained on numbers; got texts"
             )
+        names = _column_names(X)
+        if names is not None and self.names is not None and names != self.names:
+            differ = next((i for i, pair in enumerate(zip(names, self.names)) if pair[0] != pair[1]), None)
+            if differ is not None:
+                raise ValueError(
+                    "X must have the columns seen in fit, in their order: "
+                    f"column {differ} is {names[differ]!r}, was {self.names[differ]!r}"
+                )
         features = check_features(X, n_features=self.n_features, layout=self.layout)
         return self.transform.transform(features)
 
@@ -120,6 +132,7 @@ class InputEncoder:
             "vectorizer": self.vectorizer,
             "layout": self.layout,
             "n_features": self.n_features,
+            "names": self.names,
             "transform": self.transform,
         }
 
@@ -129,7 +142,17 @@ class InputEncoder:
         out = cls()
         out.vectorizer, out.layout = state["vectorizer"], state["layout"]
         out.n_features, out.transform = state["n_features"], state["transform"]
+        out.names = state.get("names")  # not in files written before there were any
         return out
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns, if all are strings."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def texts_of(X: Any) -> list[str] | None:

@@ -168,11 +168,25 @@ def check_target(path: str | os.PathLike[str]) -> Path:
         raise ValueError(
             f"a model goes to a new folder or replaces an earlier model, {str(path)!r} is neither"
         )
+    if target.exists() and not empty and (foreign := _files_of_others(target)):
+        raise ValueError(
+            f"a model replaces an earlier model and nothing else, but {str(path)!r} also holds {foreign!r}: "
+            "move it away first"
+        )
     parent = next(p for p in target.parents if p.exists())
     if not parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(parent))
     os.rmdir(tempfile.mkdtemp(prefix=".metarank-", dir=parent))  # permissions alone do not tell
     return target
+
+
+def _files_of_others(folder: Path) -> str | None:
+    """A file in a model folder that its manifest does not list; None where there is none or no telling."""
+    try:
+        listed = set(json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return None
+    return next((p.name for p in sorted(folder.iterdir()) if p.name not in listed | {MANIFEST}), None)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:

@@ -177,6 +177,8 @@ class MetaRanker(BaseEstimator):
             weight = check_sample_weight(sample_weight, features.shape[0])
             excluded = self._excluded(exclude, *labels.shape)
             self.encoder_ = encoder
+            if encoder.names is not None:
+                self.feature_names_in_ = np.array(encoder.names, dtype=object)
             self._fit(features, labels, found_names, label_texts, words, weight, excluded, n_jobs)
             self.row_names_ = (
                 row_names
@@ -260,7 +262,9 @@ class MetaRanker(BaseEstimator):
                 columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs)
             )
             classifier_columns += added if getattr(scorer, "is_classifier", False) else []
-        table = assemble(columns, candidates, standardize=self._standardized, n_jobs=n_jobs)
+        # Beside classifiers, whose scores mean the same everywhere, distances count within the list only.
+        self.raw_columns_ = [*classifier_columns, "prior"] if classifier_columns else None
+        table = self._assembled(columns, candidates, n_jobs)
         self.feature_columns_ = table.names
 
         report("ranking", 0.65)
@@ -301,10 +305,6 @@ class MetaRanker(BaseEstimator):
             return clone(self.ranker)
         own = {"label_columns": classifier_columns} if self.ranker in ("auto", "ensemble") else {}
         return make_ranker(self.ranker, **own)
-
-    @property
-    def _standardized(self) -> bool:
-        return not (isinstance(self.features, str) and self.features == "yang2012")
 
     def _training_candidates(
         self, shortlisters: list[LabelScorer], data: TrainingSet, rows: np.ndarray, n_jobs: int
@@ -479,7 +479,11 @@ class MetaRanker(BaseEstimator):
         columns: dict[str, np.ndarray] = {}
         for scorer in self.scorers_:
             _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs))
-        return assemble(columns, candidates, standardize=self._standardized, n_jobs=n_jobs)
+        return self._assembled(columns, candidates, n_jobs)
+
+    def _assembled(self, columns: dict[str, np.ndarray], candidates: Candidates, n_jobs: int) -> FeatureTable:
+        standardize = self.features != "yang2012" if isinstance(self.features, str) else True
+        return assemble(columns, candidates, standardize=standardize, raw=self.raw_columns_, n_jobs=n_jobs)
 
     def _scored_chunks(
         self, X: Features, own: Candidates | None, excluded: Candidates | None = None
@@ -517,6 +521,7 @@ class MetaRanker(BaseEstimator):
             "row_names": self.row_names_,
             "inv_propensity": self.inv_propensity_,
             "feature_columns": self.feature_columns_,
+            "raw_columns": self.raw_columns_,
             "shortlisters": self.shortlisters_,
             "scorers": self.scorers_,
             "ranker": self.ranker_.get_state(),
@@ -534,6 +539,7 @@ class MetaRanker(BaseEstimator):
         model.row_names_ = state["row_names"]
         model.inv_propensity_ = state["inv_propensity"]
         model.feature_columns_ = state["feature_columns"]
+        model.raw_columns_ = state.get("raw_columns")  # None in files written before there was a choice
         model.shortlisters_ = state["shortlisters"]
         model.scorers_ = state["scorers"]
         model.ranker_ = Ranker.from_state(state["ranker"])

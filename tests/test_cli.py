@@ -87,7 +87,8 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
 def test_predictions_of_texts_in_every_format(work, tmp_path, capsys):
     texts = ["--text", "salt and flour", "--text", "wave and wind"]
     assert run(["predict", work / "words", *texts, "--top", "1"]) == 0
-    assert [line.split("  ")[-1] for line in capsys.readouterr().out.splitlines()] == ["bread", "the sea"]
+    lines = [line.split("  ")[-1] for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["salt and flour", "bread", "wave and wind", "the sea"]
     for name in ("top.csv", "top.jsonl"):
         assert run(["predict", work / "words", *texts, "--top", "1", "--out", tmp_path / name]) == 0
     with open(tmp_path / "top.csv", newline="") as f:
@@ -96,6 +97,11 @@ def test_predictions_of_texts_in_every_format(work, tmp_path, capsys):
     assert [json.loads(line)["labels"][0]["name"] for line in lines] == ["bread", "the sea"]
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", "hamming"]) == 0
     assert os.listdir(tmp_path) != []
+
+
+def test_a_device_is_written_to_and_stays_one(work):
+    assert run(["predict", work / "words", "--text", "salt", "--out", os.devnull]) == 0
+    assert not os.path.isfile(os.devnull)
 
 
 def test_files_narrower_than_the_model(work, tmp_path, capsys):

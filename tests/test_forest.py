@@ -36,16 +36,16 @@ def test_equals_scikit_learn(n_labels: int) -> None:
     scorer.n_features_ = X.shape[1]
     scorer._set_arrays(_flat_arrays([tree.tree_ for tree in forest.estimators_], n_labels))
     score = scorer.score(X, Candidates.all_labels(*Y.shape))["extra_trees"]
-    np.testing.assert_allclose(score, forest.predict(X).ravel(), atol=1e-6)
+    share = np.clip(forest.predict(X).ravel(), 1 / 302, 301 / 302)
+    np.testing.assert_allclose(score, np.log(share / (1 - share)), atol=1e-4)
 
 
 def test_constant_labels_and_range() -> None:
     X, Y = problem()
     score = fit(X, Y).score(X, Candidates.all_labels(*Y.shape))["extra_trees"].reshape(Y.shape)
-    assert np.all(score[:, 3] == 0)
-    assert np.all(score[:, 4] == 1)
-    assert score.min() >= 0
-    assert score.max() <= 1
+    assert np.all(score[:, 3] == score.min())
+    assert np.all(score[:, 4] == score.max())
+    assert np.isfinite(score).all()
 
 
 def test_grades_count_as_relevant() -> None:

@@ -330,3 +330,25 @@ def test_explanations_name_the_evidence():
         assert ds.Y[neighbor.row, page.label] > 0
         assert neighbor.name == ds.texts[neighbor.row][:80]
     assert "bread: rank" in str(page)
+
+
+def test_renamed_or_reordered_columns_are_refused():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(frame, rng.random((40, 2)) < 0.5)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    model.rank(frame)
+    with pytest.raises(ValueError, match="column 0 is 'b', was 'a'"):
+        model.rank(frame[["b", "a", "c"]])
+
+
+def test_beside_classifiers_distances_count_within_the_list_only():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 4)).astype(np.float32), rng.random((60, 3)) < 0.4
+    model = MetaRanker(features=["neighbors", "linear-svm"], ranker="logistic", n_jobs=1).fit(X, Y)
+    assert "linear" in model.feature_columns_
+    assert "z(l2_nn1)" in model.feature_columns_
+    assert "l2_nn1" not in model.feature_columns_
+    alone = MetaRanker(features=["neighbors"], ranker="logistic", n_jobs=1).fit(X, Y)
+    assert "l2_nn1" in alone.feature_columns_

@@ -6,15 +6,15 @@ import argparse
 import errno
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from metarank._files import whole_file
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -147,23 +147,10 @@ def writing(path: str) -> Iterator[IO[str]]:
     if path == "-":
         yield sys.stdout
         return
-    target = Path(path)
-    if target.is_dir():
+    if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "--out must name a file, not a folder", path)
-    handle, staging = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as f:
-            yield f
-            f.flush()
-            os.fsync(f.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(staging, 0o666 & ~mask)
-        os.replace(staging, target)
-    except BaseException:
-        if os.path.exists(staging):
-            os.unlink(staging)
-        raise
+    with whole_file(path) as f:
+        yield f
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--intervals", action="store_true", help="95 %% bootstrap confidence intervals")
     parser.add_argument("--report", metavar="FILE", help="write a report to look at, as one HTML file")
-    parser.add_argument("--json", action="store_true", help="one JSON object of fractions in [0, 1]")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object: fractions in [0, 1], Coverage in labels"
+    )
     add_jobs_option(parser)
     add_reading_options(parser)
 

@@ -62,11 +62,17 @@ def run(args: argparse.Namespace) -> None:
                 for label, score in zip(ranking.labels[i], ranking.scores[i])
                 if label >= 0 and (allowed is None or int(label) in allowed)
             ]
-            _write_row(out, writer, kind, i, pairs, model, args.text is not None)
+            _write_row(out, writer, kind, i, pairs, model, args.text)
 
 
 def _write_row(
-    out: IO[str], writer: Any, kind: str, i: int, pairs: list[tuple[int, float]], model: Any, by_name: bool
+    out: IO[str],
+    writer: Any,
+    kind: str,
+    i: int,
+    pairs: list[tuple[int, float]],
+    model: Any,
+    texts: list[str] | None,
 ) -> None:
     if writer is not None:
         for rank, (label, score) in enumerate(pairs, 1):
@@ -74,7 +80,9 @@ def _write_row(
     elif kind == "jsonl":
         labels = [{"label": lab, "name": label_name(model, lab), "score": score} for lab, score in pairs]
         out.write(json.dumps({"row": i, "labels": labels}, ensure_ascii=False) + "\n")
-    elif by_name:
+    elif texts is not None:
+        if len(texts) > 1:
+            out.write(f"{texts[i]}\n")
         out.writelines(f"{score:8.3f}  {label_name(model, label)}\n" for label, score in pairs)
     else:
         out.write(" ".join(f"{label}:{score:.6g}" for label, score in pairs) + "\n")

@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._files import whole_file
 from metarank._threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
 
@@ -218,18 +219,13 @@ def _format(dataset: Dataset, graded: bool) -> bytes:
 
 
 def _write_atomically(path: Path, chunks: list[bytes]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "wb") as raw:
-            if path.suffix == ".gz":
-                # No name and no time in the header: the same data gives the same bytes.
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
-                    stream.writelines(chunks)
-            elif path.suffix == ".xz":
-                with lzma.LZMAFile(raw, "wb") as xz:
-                    xz.writelines(chunks)
-            else:
-                raw.writelines(chunks)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path, "wb") as raw:
+        if path.suffix == ".gz":
+            # No name and no time in the header: the same data gives the same bytes.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
+                stream.writelines(chunks)
+        elif path.suffix == ".xz":
+            with lzma.LZMAFile(raw, "wb") as xz:
+                xz.writelines(chunks)
+        else:
+            raw.writelines(chunks)

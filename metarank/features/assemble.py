@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -12,7 +12,12 @@ from metarank.features.table import FeatureTable
 
 
 def assemble(
-    columns: Mapping[str, np.ndarray], candidates: Candidates, *, standardize: bool = True, n_jobs: int = 1
+    columns: Mapping[str, np.ndarray],
+    candidates: Candidates,
+    *,
+    standardize: bool = True,
+    raw: Collection[str] | None = None,
+    n_jobs: int = 1,
 ) -> FeatureTable:
     """Stack named columns (m,) and, beside each, its value standardised within the row's candidate list.
 
@@ -25,13 +30,15 @@ def assemble(
     candidates : Candidates with m pairs
     standardize : bool
         Whether to add the standardised twins.
+    raw : collection of str, optional
+        Columns whose own values enter beside their twins; all by default.
     n_jobs : int
         Threads.
 
     Returns
     -------
     FeatureTable
-        Columns in the order given, then their twins.
+        Own values in the order given, then the twins.
 
     Raises
     ------
@@ -41,7 +48,7 @@ def assemble(
     if not columns:
         raise ValueError("features must give at least one column, got none")
     names = list(columns)
-    values = np.empty((candidates.n_pairs, len(names) * (2 if standardize else 1)), np.float32)
+    values = np.empty((candidates.n_pairs, len(names)), np.float32)
     for j, name in enumerate(names):
         column = np.asarray(columns[name], np.float32)
         if column.shape != (candidates.n_pairs,):
@@ -51,8 +58,10 @@ def assemble(
         if not np.isfinite(column).all():
             raise ValueError(f"feature column {name!r} must be finite, got NaN or infinity")
         values[:, j] = column
-    if standardize:
-        raw = np.ascontiguousarray(values[:, : len(names)])
-        values[:, len(names) :] = standardize_within_lists(raw, candidates.indptr, n_jobs=n_jobs)
-        names = names + [f"z({n})" for n in names]
+    if not standardize:
+        return FeatureTable(values, names, candidates)
+    own = [j for j, name in enumerate(names) if raw is None or name in raw]
+    twins = standardize_within_lists(values, candidates.indptr, n_jobs=n_jobs)
+    values = np.ascontiguousarray(np.concatenate([values[:, own], twins], axis=1))
+    names = [names[j] for j in own] + [f"z({name})" for name in names]
     return FeatureTable(values, names, candidates)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
+from metarank._files import whole_file
 from metarank._version import __version__
 from metarank.metrics import Interval, Metric
 from metarank.report import svg
@@ -31,18 +30,8 @@ def write_report(path: str | os.PathLike[str], report: Report) -> None:
     OSError
         If the folder does not exist or cannot be written.
     """
-    target = Path(path)
-    handle, staging = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as f:
-            f.write(to_html(report))
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(staging, 0o666 & ~mask)
-        os.replace(staging, target)
-    except BaseException:
-        Path(staging).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as f:
+        f.write(to_html(report))
 
 
 def to_html(report: Report) -> str:

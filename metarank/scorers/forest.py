@@ -33,8 +33,8 @@ class ExtraTrees(LabelScorer):
 
     Notes
     -----
-    Column: ``extra_trees``, in [0, 1]. A label without relevant (or without irrelevant) rows in the
-    View scores 0 (or 1) for every row. Sparse rows are made dense a block at a time.
+    Column: ``extra_trees``, the log-odds of the mean share p of relevant rows in the leaves, p held
+    within [1, n_trees + 1] / (n_trees + 2). Sparse rows are made dense a block at a time.
 
     Examples
     --------
@@ -43,8 +43,8 @@ class ExtraTrees(LabelScorer):
     >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
     >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
     >>> scorer = ExtraTrees(n_trees=10, min_samples_leaf=1).fit(TrainingSet(X, Y, np.zeros(4)).view())
-    >>> scorer.score(X, Candidates.all_labels(4, 1))["extra_trees"]
-    array([1., 1., 0., 0.], dtype=float32)
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["extra_trees"].round(1)
+    array([ 2.4,  2.4, -2.4, -2.4], dtype=float32)
     """
 
     is_classifier = True
@@ -87,7 +87,11 @@ class ExtraTrees(LabelScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         parts = [self._forest.score(*block, n_jobs) for block in dense_blocks(X, candidates)]
-        return {"extra_trees": np.concatenate([np.zeros(0, np.float32), *parts])}
+        share = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
+        # Rankers add evidence up as log-odds; so many trees cannot tell a share of 0 from one below this.
+        least = 1.0 / (self.n_trees + 2)
+        share = np.clip(share, least, 1.0 - least)
+        return {"extra_trees": np.log(share / (1.0 - share)).astype(np.float32)}
 
     @cached_property
     def _forest(self) -> Any:
