@@ -341,7 +341,7 @@ def _label_lists(
     else:
         ids = _ids_of_numbers(labels, row_of, name)
         width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
-        _check_indicator_mistake(ids, counts, row_of, name)
+        _check_indicator_mistake(ids, counts, name)
     if len(ids) and ids.max() >= width:
         at = int(np.flatnonzero(ids >= width)[0])
         raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
@@ -385,14 +385,12 @@ def _ids_of_numbers(labels: list[Any], row_of: np.ndarray, name: str) -> np.ndar
     return ids
 
 
-def _check_indicator_mistake(ids: np.ndarray, counts: np.ndarray, row_of: np.ndarray, name: str) -> None:
-    """A nested list of zeros and ones is an indicator matrix in disguise: as lists it repeats ids."""
-    if not len(counts) or counts[0] < 2 or np.any(counts != counts[0]) or ids.max() > 1:
-        return
-    if len(np.unique(row_of * 2 + ids)) < len(ids):
+def _check_indicator_mistake(ids: np.ndarray, counts: np.ndarray, name: str) -> None:
+    """A nested list of zeros and ones can be read two ways; nearly always an indicator matrix is meant."""
+    if len(counts) and counts[0] >= 2 and np.all(counts == counts[0]) and ids.max() <= 1:
         raise ValueError(
-            f"{name} is a list of label lists that repeat the ids 0 and 1; "
-            f"if it is an indicator matrix, pass np.asarray({name})"
+            f"{name} is a nested list of zeros and ones, which may be label ids or an indicator matrix; "
+            f"pass np.asarray({name}) for the indicator"
         )
 
 

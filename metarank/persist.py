@@ -62,6 +62,8 @@ def register(cls: type) -> type:
     Use it as a decorator on scorers of your own; the module that defines them
     must be imported before `metarank.load`.
     """
+    if cls.__name__ in _BUILT_IN and cls.__module__ != _BUILT_IN[cls.__name__]:
+        raise ValueError(f"a class to be saved must have a name of its own, {cls.__name__!r} is metarank's")
     _REGISTERED[cls.__name__] = cls
     return cls
 

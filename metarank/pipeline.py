@@ -64,7 +64,9 @@ class MetaRanker(BaseEstimator):
     label_text : "auto", None, or list of str
         Texts of the labels (L). "auto" takes them, or the label names, from the
         Dataset, and uses them where the features are words.
-    ranker : "auto", "lambdarank", "xendcg", "binary", "listnet", "ranksvm", "svmmap", "logistic", or a Ranker
+    ranker : "auto", the name of a ranker, or a Ranker
+        Names: "ensemble", "lambdarank", "xendcg", "binary", "logistic", "listnet", "ranksvm", "svmmap",
+        "blend" (logistic and LambdaRank).
         "auto" chooses one of them or a blend by cross-validation.
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, for each metric.
@@ -290,7 +292,7 @@ class MetaRanker(BaseEstimator):
     def _choose_scorers(self, data: TrainingSet, label_text: Any, n_jobs: int) -> list[LabelScorer]:
         k = None
         if self.features == "yang2012":
-            from metarank.features.choose_k import choose_k
+            from metarank.choose_k import choose_k
 
             k = choose_k(data, n_jobs=n_jobs)
         scorers = choose_features(

@@ -1,4 +1,4 @@
-"""List, fetch or make data sets."""
+"""List, find or make data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 from metarank.cli._common import table
 
-HELP = "list, fetch or make data sets"
+HELP = "list, find or make data sets"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="named data sets and where they are")
     listing.add_argument("--data-dir", metavar="DIR", help="default: $METARANK_DATA")
-    get = actions.add_parser("get", help="where a named data set is (fetched where it has a public address)")
+    get = actions.add_parser("get", help="where a named data set is")
     get.add_argument("name")
     get.add_argument("--data-dir", metavar="DIR")
     make = actions.add_parser("make", help="make a data set: pydocs or synthetic")

@@ -24,7 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="DIR")
     parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
     parser.add_argument("--text", action="append", metavar="TEXT", help="a text to label (may be repeated)")
-    parser.add_argument("--top", type=int, default=10, metavar="K", help="labels a row (default 10)")
+    parser.add_argument(
+        "--top", type=int, default=None, metavar="K", help="labels a row (default 10; with --optimize all)"
+    )
     parser.add_argument(
         "--optimize", metavar="METRIC", help="keep only the labels above the cut learned for METRIC"
     )
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    if args.top < 1:
+    if args.top is not None and args.top < 1:
         raise ValueError(f"--top must be positive, got {args.top}")
     if (args.input is None) == (args.text is None):
         raise ValueError("give either INPUT or --text")
@@ -48,7 +50,8 @@ def run(args: argparse.Namespace) -> None:
     with writing(args.out) as out:
         model = load_model(args.model, args)
         rows: Any = args.text if args.text is not None else read_dataset(args.input, args, model)
-        ranking = model.rank(rows, k=args.top)
+        top = args.top or (10 if args.optimize is None else model.n_labels_)
+        ranking = model.rank(rows, k=top)
         kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize)
         writer = csv.writer(out) if kind == "csv" else None
         if writer is not None:

@@ -27,7 +27,7 @@ RANKERS = {
     "listnet": ListNet,
     "ranksvm": RankSVM,
     "svmmap": SVMMAP,
-    "blend": BlendRanker,
+    "blend": partial(BlendRanker, members=[LogisticRanker(), BoostedRanker()]),
 }
 
 

@@ -110,7 +110,7 @@ class KernelSVM(LabelScorer):
             if y.all() or not y.any():
                 bias[label] = 1.0 if n and y.all() else -1.0
                 continue
-            svm = SVC(C=self.C, kernel="precomputed", cache_size=64).fit(gram, y)
+            svm = SVC(C=self.C, kernel="precomputed", cache_size=64, random_state=0).fit(gram, y)
             dual[label, svm.support_] = svm.dual_coef_[0]
             bias[label] = svm.intercept_[0]
         used = np.flatnonzero((dual != 0).any(axis=0))
