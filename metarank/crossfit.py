@@ -2,7 +2,9 @@
 
 Every column of a training pair comes from a scorer fitted on the View without
 the pair's fold. The fold map is one for all scorers, so that all columns of a
-pair come from the same held-out View.
+pair come from the same held-out View. A scorer's free parameters (the width of a
+kernel, the C of an SVM) may be settled once on all rows, by `choose`; what a row's
+labels can move is then that choice, never the row's own held-out value under it.
 """
 
 from __future__ import annotations

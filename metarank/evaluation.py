@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
+from metarank.ranking import Ranking
 
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
@@ -42,16 +44,23 @@ def evaluate_model(
     """
     parsed = [metrics.Metric.parse(name) for name in names]
     lists = [m for m in parsed if m.needs != "sets"]
+    scored = model._scored(X, None)  # once, for all metrics
     out: dict[str, Any] = {}
     if lists:
         depths = [m.k for m in lists if m.k is not None]
         whole = len(depths) < len(lists)
-        result = model.decision_function(X) if whole else model.rank(X, k=max(depths))
+        result: Any = (
+            np.concatenate([c.to_dense(s) for c, s in scored])
+            if whole
+            else Ranking.concatenate(
+                [Ranking.from_scores(c, min(max(depths), model.n_labels_), values=s) for c, s in scored]
+            )
+        )
         out |= _measure(Y, result, [str(m) for m in lists], intervals, inv_propensity=model.inv_propensity_)
     for m in parsed:
         if m.needs == "sets":
-            predicted = model.predict(X, optimize=CUT_OF_METRIC.get(m.name))
-            out |= _measure(Y, None, [str(m)], intervals, Y_pred=predicted)
+            cut = model.thresholds_.check_metric(CUT_OF_METRIC.get(m.name))
+            out |= _measure(Y, None, [str(m)], intervals, Y_pred=model._cut(scored, cut))
     return {str(m): out[str(m)] for m in parsed}
 
 

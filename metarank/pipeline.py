@@ -169,24 +169,28 @@ class MetaRanker(BaseEstimator):
                     "Y is required: MetaRanker requires y to be passed, but the target y is None"
                 )
             Y_in, names, label_texts, words, row_names = Y, None, None, None, None
+        # A model of its own, so that a fit that fails or is interrupted leaves this one as it was.
+        new = type(self)(**self.get_params(deep=False))
         with single_threaded_blas():
             report("reading", 0.0)
-            encoder = InputEncoder()
-            features = encoder.fit_encode(X)
+            new.encoder_ = InputEncoder()
+            features = new.encoder_.fit_encode(X)
             if features.shape[0] < 2:
                 raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
             labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
             weight = check_sample_weight(sample_weight, features.shape[0])
             excluded = self._excluded(exclude, *labels.shape)
-            self.encoder_ = encoder
-            if encoder.names is not None:
-                self.feature_names_in_ = np.array(encoder.names, dtype=object)
-            self._fit(features, labels, found_names, label_texts, words, weight, excluded, n_jobs)
-            self.row_names_ = (
-                row_names
-                if row_names is not None
-                else _short_names(X if self.encoder_.vectorizer is not None else None)
-            )
+            if row_names is None and new.encoder_.vectorizer is not None:
+                row_names = _short_names(X)
+            new.row_names_ = row_names
+            new._fit(features, labels, found_names, label_texts, words, weight, excluded, n_jobs)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        for name, value in vars(new).items():
+            if name.endswith("_"):
+                setattr(self, name, value)
+        if new.encoder_.names is not None:
+            self.feature_names_in_ = np.array(new.encoder_.names, dtype=object)
         report("done", 1.0)
         return self
 
@@ -255,6 +259,10 @@ class MetaRanker(BaseEstimator):
         candidates = self._training_candidates(shortlisters, data, rows, n_jobs)
         if excluded is not None:
             candidates = candidates.without(excluded.rows(rows))
+            if candidates.n_pairs == 0:
+                raise ValueError(
+                    "exclude must leave at least one candidate in the training rows, it leaves none"
+                )
         gains = candidates.values_of(Y[rows])
         columns: dict[str, np.ndarray] = {}
         classifier_columns: list[str] = []
@@ -354,33 +362,23 @@ class MetaRanker(BaseEstimator):
             Ranking.from_scores(c, k, values=s, label_names=self.label_names_)
             for c, s in self._scored_chunks(features, own, excluded)
         ]
-        if len(parts) == 1:
-            return parts[0]
-        return Ranking(
-            np.concatenate([p.labels for p in parts]),
-            np.concatenate([p.scores for p in parts]),
-            self.n_labels_,
-            self.label_names_,
-        )
+        return Ranking.concatenate(parts)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, *, exclude: Any = None) -> np.ndarray:
         """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest."""
-        check_is_fitted(self, "ranker_")
-        return np.concatenate([c.to_dense(s) for c, s in self._scored_chunks(self.encoder_.encode(X), None)])
+        return np.concatenate([c.to_dense(s) for c, s in self._scored(X, exclude)])
 
     def predict_proba(self, X: Any, *, exclude: Any = None) -> np.ndarray | sp.csr_matrix:
         """Calibrated probabilities of relevance; 0 for the labels in `exclude`.
+
+        They are learned from more than the score (the label's frequency, the place in the list), so that
+        they need not fall in exactly the order of the ranking.
 
         Returns
         -------
         float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
         """
-        check_is_fitted(self, "ranker_")
-        parts = []
-        features = self.encoder_.encode(X)
-        excluded = self._excluded(exclude, features.shape[0], self.n_labels_)
-        for c, s in self._scored_chunks(features, None, excluded):
-            parts.append(c.to_csr(self.thresholds_.probabilities(c, s)))
+        parts = [c.to_csr(self.thresholds_.probabilities(c, s)) for c, s in self._scored(X, exclude)]
         out = sp.vstack(parts, format="csr")
         return out if self.shortlisters_ else out.toarray()
 
@@ -395,27 +393,30 @@ class MetaRanker(BaseEstimator):
         """
         check_is_fitted(self, "ranker_")
         metric = self.thresholds_.check_metric(optimize)
+        return self._cut(self._scored(X, exclude), metric)
+
+    def _scored(self, X: Any, exclude: Any) -> list[tuple[Candidates, np.ndarray]]:
+        check_is_fitted(self, "ranker_")
         features = self.encoder_.encode(X)
-        excluded = self._excluded(exclude, features.shape[0], self.n_labels_)
+        return self._scored_chunks(features, None, self._excluded(exclude, features.shape[0], self.n_labels_))
+
+    def _cut(self, scored: list[tuple[Candidates, np.ndarray]], metric: str) -> sp.csr_matrix:
         parts = []
-        for c, s in self._scored_chunks(features, None, excluded):
+        for c, s in scored:
             keep = self.thresholds_.cut(c, s, metric)
             row = c.row_of_pair[keep]
             indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
-            parts.append(
-                sp.csr_matrix(
-                    (np.ones(len(row), np.int8), c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)
-                )
-            )
+            ones = np.ones(len(row), np.int8)
+            parts.append(sp.csr_matrix((ones, c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)))
         return sp.vstack(parts, format="csr")
 
-    def score(self, X: Any, Y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, Y: Any = None, sample_weight: Any = None, *, exclude: Any = None) -> float:
         """Mean average precision of the ranking (rows without a relevant label left out)."""
         from metarank import metrics
 
         if isinstance(X, Dataset) and Y is None:
             Y = X.Y
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, exclude=exclude)
         labels, _, _ = check_labels(
             Y, n_rows=len(scores), n_labels=self.n_labels_, label_names=self.label_names_
         )

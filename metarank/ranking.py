@@ -136,6 +136,14 @@ class Ranking:
             listed = labels >= 0
             yield list(zip(labels[listed].tolist(), scores[listed].tolist()))
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ranking]) -> Ranking:
+        """The rows of several rankings of the same k and labels, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        labels, scores = (np.concatenate([getattr(p, name) for p in parts]) for name in ("labels", "scores"))
+        return cls(labels, scores, parts[0].n_labels, parts[0].label_names)
+
     def top(self, k: int) -> Ranking:
         """The first k columns; all of them if there are fewer."""
         k = check_k(k)

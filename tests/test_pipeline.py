@@ -352,3 +352,31 @@ def test_beside_classifiers_distances_count_within_the_list_only():
     assert "l2_nn1" not in model.feature_columns_
     alone = MetaRanker(features=["neighbors"], ranker="logistic", n_jobs=1).fit(X, Y)
     assert "l2_nn1" in alone.feature_columns_
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 4)).astype(np.float32), rng.random((60, 3)) < 0.4
+    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(X, Y)
+    before = model.decision_function(X)
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline.ThresholdLearner, "fit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X * 2, ~Y)
+    with pytest.raises(ValueError, match="exclude"):
+        model.fit(X, Y, exclude=[[0, 1, 2]] * 60)
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_excluded_labels_stand_last_and_count_nowhere():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 4)).astype(np.float32), rng.random((60, 3)) < 0.4
+    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(X, Y)
+    exclude = [[1]] * 60
+    assert (model.decision_function(X, exclude=exclude).argmin(axis=1) == 1).all()
+    assert (model.predict_proba(X, exclude=exclude)[:, 1] == 0).all()
+    assert model.score(X, Y, exclude=exclude) <= 1

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("metarank: interrupted; nothing was written", file=sys.stderr)
+        print("metarank: interrupted; nothing is half-written", file=sys.stderr)
         return 130
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if debug:
