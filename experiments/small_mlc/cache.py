@@ -46,6 +46,16 @@ class Cache:
         numbers.write_text(json.dumps({"key": key, "numbers": plain}, indent=1) + "\n")
         return result
 
+    def has(self, set_name: str, method: str, key: str) -> bool:
+        """Whether `get` would compute nothing."""
+        stem = self.folder / f"{set_name}--{method}"
+        numbers = stem.with_suffix(".json")
+        return (
+            numbers.is_file()
+            and stem.with_suffix(".npz").is_file()
+            and json.loads(numbers.read_text())["key"] == key
+        )
+
 
 @functools.cache
 def source_digest(paths: tuple[Path, ...]) -> str:

@@ -1,6 +1,6 @@
 """Tables 2 to 7 and Fig. 2 of Yang & Gopal (2012), with metarank and present-day peers.
 
-python experiments/small_mlc/run.py [--sets emotions,scene] [--quick] [--fresh] [--out results.md]
+python experiments/small_mlc/run.py [--sets emotions,scene] [--quick] [--kept] [--fresh] [--out results.md]
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sets", default=",".join(SETS), help=f"among {', '.join(SETS)}")
     parser.add_argument("--methods", help="names of methods, for a part of the tables")
     parser.add_argument("--quick", action="store_true", help="small grids on a part of the training rows")
+    parser.add_argument("--kept", action="store_true", help="write the tables from what is kept, run nothing")
     parser.add_argument("--fresh", action="store_true", help="measure everything anew")
     parser.add_argument("--out", type=Path, default=_HERE / "results.md")
     parser.add_argument("--n-jobs", type=int, default=2)
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, problem in problems.items():
         for method in VOWEL if name == "vowel" else COLUMNS:
             if wanted is None or method.name in wanted:
-                results[name, method.name] = measured(cache, method, problem, settings)
+                results[name, method.name] = measured(cache, method, problem, settings, options.kept)
         if name in TABLE_SETS:
             key = f"{problem.key} {source_digest((_HERE / 'timing.py',))}"
             kept = cache.get(name, "neighbors", key, lambda p=problem: seconds_of_all_neighbors(p))
@@ -90,10 +91,14 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measured(cache: Cache, method: Method, problem: Problem, settings: Settings) -> Result | str:
+def measured(
+    cache: Cache, method: Method, problem: Problem, settings: Settings, only_kept: bool = False
+) -> Result | str:
     """The kept or new result, or why there is none."""
     if reason := method.skips(problem):
         return reason
+    if only_kept and not cache.has(problem.name, method.name, method.key(problem, settings)):
+        return "not run"
     start = time.perf_counter()
     result = cache.get(
         problem.name, method.name, method.key(problem, settings), lambda: method.run(problem, settings)

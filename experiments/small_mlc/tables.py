@@ -278,6 +278,9 @@ def cells(results: Results) -> tuple[str, str]:
             ours = round(results.value(name, METARANK.name, metric), decimals)
             row, rivals = [f"{name} {metric}", number(ours, decimals)], []
             for group in (printed, {**here, **noted}):
+                if not group:
+                    row.append("")
+                    continue
                 who = best(group, key=lambda title: round(group[title], decimals))
                 rivals.append(round(group[who], decimals))
                 row.append(f"{number(group[who], decimals)} {who}")
