@@ -7,7 +7,10 @@ that its See Also section names.
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+import shutil
+import sys
 import textwrap
 import time
 from dataclasses import replace
@@ -82,8 +85,10 @@ def run(args: argparse.Namespace) -> None:
     print(f"model   {out / 'model'}   ({time.monotonic() - started:.0f} s in all)")
     print("\nnext, for instance:")
     folder, text = shlex.quote(str(out / "model")), "eigenvalues of a symmetric matrix"
-    print(f'  metarank predict {folder} --text "{text}"')
-    print(f'  metarank explain {folder} --text "{text}" --top 2')
+    # As this program was called: from a virtual environment that is not active, by its path.
+    program = "metarank" if shutil.which("metarank") else os.path.relpath(sys.argv[0])
+    print(f'  {program} predict {folder} --text "{text}"')
+    print(f'  {program} explain {folder} --text "{text}" --top 2')
 
 
 def measure_demo(model: MetaRanker, train: Dataset, test: Dataset) -> Report:
