@@ -86,7 +86,8 @@ def run(args: argparse.Namespace) -> None:
     print("\nnext, for instance:")
     folder, text = shlex.quote(str(out / "model")), "eigenvalues of a symmetric matrix"
     # As this program was called: from a virtual environment that is not active, by its path.
-    program = "metarank" if shutil.which("metarank") else os.path.relpath(sys.argv[0])
+    by_path = os.path.basename(sys.argv[0]) == "metarank" and not shutil.which("metarank")
+    program = os.path.relpath(sys.argv[0]) if by_path else "metarank"
     print(f'  {program} predict {folder} --text "{text}"')
     print(f'  {program} explain {folder} --text "{text}" --top 2')
 
