@@ -43,4 +43,6 @@ NB_MODULE(_core, m) {
   metarank::bind_centroid(m);
   metarank::bind_standardize(m);
   metarank::bind_cuts(m);
+  metarank::bind_label_vectors(m);
+  metarank::bind_label_partition(m);
 }

@@ -88,5 +88,7 @@ void bind_neighbor_votes(nb::module_& m);
 void bind_centroid(nb::module_& m);
 void bind_standardize(nb::module_& m);
 void bind_cuts(nb::module_& m);
+void bind_label_vectors(nb::module_& m);
+void bind_label_partition(nb::module_& m);
 
 }  // namespace metarank

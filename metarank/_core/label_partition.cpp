@@ -1,0 +1,310 @@
+// Hierarchical clustering of label vectors into one label tree, by balanced spherical 2-means
+// (Prabhu et al. 2018; Malinen and Franti 2014).
+//
+// A node of more than max_leaf labels is cut into k = min(branching, ceil(labels / max_leaf)) groups by
+// log2(k) rounds of 2-means, whose two sides are as large as the groups they are to be cut into; a group
+// becomes a child node, a group of one label the label's slot. The rounds of all nodes of a level go
+// together: long label lists share the threads inside one cut, short ones are spread over them.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+
+#include "bindings.h"
+#include "pairs.h"
+#include "rng.h"
+#include "simd.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr std::int64_t kChunk = 1024;   // labels whose sum is formed on its own; the sums are added in order
+constexpr std::int64_t kLong = 1 << 14; // labels from which one cut is worth several threads
+
+using Labels = std::span<const std::int32_t>;
+
+struct DenseVectors {
+  const float* data;
+  std::int64_t width;
+  void project(Labels labels, const float* direction, float* scores) const;
+  void add(Labels labels, float* sum) const;
+};
+
+METARANK_DISPATCH void dense_project(const float* V, std::int64_t d, const std::int32_t* labels, std::size_t n,
+                                     const float* direction, float* scores) {
+  for (std::size_t i = 0; i < n; ++i) scores[i] = dot(V + labels[i] * d, direction, d);
+}
+
+METARANK_DISPATCH void dense_sum(const float* V, std::int64_t d, const std::int32_t* labels, std::size_t n,
+                                 float* sum) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const float* v = V + labels[i] * d;
+    for (std::int64_t j = 0; j < d; ++j) sum[j] += v[j];
+  }
+}
+
+void DenseVectors::project(Labels labels, const float* direction, float* scores) const {
+  dense_project(data, width, labels.data(), labels.size(), direction, scores);
+}
+void DenseVectors::add(Labels labels, float* sum) const { dense_sum(data, width, labels.data(), labels.size(), sum); }
+
+struct SparseVectors {
+  SparseRows rows;
+  std::int64_t width;
+  void project(Labels labels, const float* direction, float* scores) const {
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      float s = 0.0f;
+      for (std::int64_t p = rows.indptr[labels[i]]; p < rows.indptr[labels[i] + 1]; ++p)
+        s += rows.data[p] * direction[rows.indices[p]];
+      scores[i] = s;
+    }
+  }
+  void add(Labels labels, float* sum) const {
+    for (const std::int32_t l : labels)
+      for (std::int64_t p = rows.indptr[l]; p < rows.indptr[l + 1]; ++p) sum[rows.indices[p]] += rows.data[p];
+  }
+};
+
+struct Clustering {
+  std::int64_t branching, max_leaf;
+  int max_iterations;
+  double tolerance;
+  std::int64_t sample;  // labels that 2-means looks at before its last assignment
+};
+
+template <typename Vectors>
+void project(const Vectors& V, Labels labels, const float* direction, float* scores, int n_threads) {
+  parallel_for(static_cast<std::int64_t>(labels.size()), n_threads, kChunk,
+               [&](std::int64_t begin, std::int64_t end, int) {
+                 V.project(labels.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+                           direction, scores + begin);
+               });
+}
+
+// The unit vector along the labels' sum into `centre`; returns the sum's length. The chunks' own sums are
+// formed side by side and added in their order, a few chunks at a time.
+template <typename Vectors>
+double find_centre(const Vectors& V, Labels labels, int n_threads, float* centre) {
+  constexpr std::int64_t kTogether = 16;
+  const auto m = static_cast<std::int64_t>(labels.size());
+  const std::int64_t width = V.width;
+  std::fill(centre, centre + width, 0.0f);
+  std::vector<float> sums(static_cast<std::size_t>(std::min(kTogether, (m + kChunk - 1) / kChunk) * width));
+  for (std::int64_t first = 0; first < m; first += kTogether * kChunk) {
+    const std::int64_t count = std::min(kTogether * kChunk, m - first);
+    std::fill(sums.begin(), sums.end(), 0.0f);
+    parallel_for(count, n_threads, kChunk, [&](std::int64_t begin, std::int64_t end, int) {
+      V.add(labels.subspan(static_cast<std::size_t>(first + begin), static_cast<std::size_t>(end - begin)),
+            sums.data() + begin / kChunk * width);
+    });
+    for (std::int64_t c = 0; c * kChunk < count; ++c)
+      for (std::int64_t j = 0; j < width; ++j) centre[j] += sums[static_cast<std::size_t>(c * width + j)];
+  }
+  double sq = 0.0;
+  for (std::int64_t j = 0; j < width; ++j) sq += static_cast<double>(centre[j]) * centre[j];
+  const double norm = std::sqrt(sq);
+  for (std::int64_t j = 0; j < width && norm > 0.0; ++j) centre[j] = static_cast<float>(centre[j] / norm);
+  return norm;
+}
+
+// Moves the n_left labels of greatest score to the front; both sides keep their order, ties go by it.
+void cut(const std::vector<float>& scores, std::int64_t n_left, std::span<std::int32_t> labels) {
+  const auto m = labels.size();
+  std::vector<std::uint32_t> rank(m);
+  std::iota(rank.begin(), rank.end(), 0u);
+  std::nth_element(rank.begin(), rank.begin() + n_left, rank.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  });
+  std::vector<char> is_left(m, 0);
+  for (std::int64_t i = 0; i < n_left; ++i) is_left[rank[static_cast<std::size_t>(i)]] = 1;
+  std::vector<std::int32_t> right;
+  right.reserve(m - static_cast<std::size_t>(n_left));
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < m; ++i) {
+    if (is_left[i])
+      labels[left++] = labels[i];
+    else
+      right.push_back(labels[i]);
+  }
+  std::copy(right.begin(), right.end(), labels.begin() + n_left);
+}
+
+// Spherical 2-means with sides of n_left and the other labels, from two labels drawn at random: labels go
+// to the sides by v . (centre_1 - centre_2), the centres to the sums of their sides, until the objective
+// |sum_1| + |sum_2| (the sum of cosines to the own centre) has stopped to grow. Returns the direction.
+template <typename Vectors>
+std::vector<float> two_means(const Vectors& V, std::span<std::int32_t> labels, std::int64_t n_left,
+                             const Clustering& how, std::uint64_t seed, int n_threads) {
+  const auto width = static_cast<std::size_t>(V.width);
+  const auto m = static_cast<std::uint64_t>(labels.size());
+  std::vector<float> direction(width), centre(width), scores(labels.size());
+  const std::uint64_t a = hash_pair(seed, 0) % m, b = (a + 1 + hash_pair(seed, 1) % (m - 1)) % m;
+  V.add(labels.subspan(a, 1), direction.data());
+  V.add(labels.subspan(b, 1), centre.data());
+  for (std::size_t j = 0; j < width; ++j) direction[j] -= centre[j];
+  double best = 0.0;
+  std::vector<std::int32_t> sides(labels.begin(), labels.end());
+  for (int iteration = 0; iteration < how.max_iterations; ++iteration) {
+    project(V, labels, direction.data(), scores.data(), n_threads);
+    std::copy(labels.begin(), labels.end(), sides.begin());
+    cut(scores, n_left, sides);
+    const Labels all(sides);
+    const auto left = static_cast<std::size_t>(n_left);
+    double objective = find_centre(V, all.first(left), n_threads, direction.data());
+    objective += find_centre(V, all.subspan(left), n_threads, centre.data());
+    for (std::size_t j = 0; j < width; ++j) direction[j] -= centre[j];
+    if (objective <= best * (1.0 + how.tolerance)) break;
+    best = objective;
+  }
+  return direction;
+}
+
+// Cuts the labels, ascending on both sides, the first n_left against the rest.
+template <typename Vectors>
+void split(const Vectors& V, std::span<std::int32_t> labels, std::int64_t n_left, const Clustering& how,
+           std::uint64_t seed, int n_threads) {
+  const auto m = static_cast<std::int64_t>(labels.size());
+  std::vector<float> direction;
+  if (m <= how.sample) {
+    direction = two_means(V, labels, n_left, how, seed, n_threads);
+  } else {
+    // Every (m / sample)-th label from a random one on: as good as a random sample, and in order.
+    std::vector<std::int32_t> sample(static_cast<std::size_t>(how.sample));
+    const auto offset = static_cast<std::int64_t>(hash_pair(seed, 2) % static_cast<std::uint64_t>(m));
+    for (std::int64_t i = 0; i < how.sample; ++i)
+      sample[static_cast<std::size_t>(i)] = labels[static_cast<std::size_t>((offset + i * m / how.sample) % m)];
+    const auto sample_left = std::clamp<std::int64_t>(n_left * how.sample / m, 1, how.sample - 1);
+    direction = two_means(V, std::span<std::int32_t>(sample), sample_left, how, seed, n_threads);
+  }
+  std::vector<float> scores(labels.size());
+  project(V, Labels(labels), direction.data(), scores.data(), n_threads);
+  cut(scores, n_left, labels);
+}
+
+// Labels order[begin, end), to be cut into `groups` of a node.
+struct Range {
+  std::int64_t begin, end, groups;
+};
+
+struct Tree {
+  std::vector<std::int64_t> child_start;
+  std::vector<std::int32_t> child;
+};
+
+// Cuts every range of more than one group once; the halves stand where the whole stood.
+template <typename Vectors>
+std::vector<Range> cut_once(const Vectors& V, const std::vector<Range>& ranges, std::vector<std::int32_t>& order,
+                            const Clustering& how, std::uint64_t seed, std::uint64_t round, int n_threads) {
+  auto left_of = [](const Range& r) { return (r.end - r.begin) * (r.groups / 2) / r.groups; };
+  auto split_range = [&](const Range& r, int threads) {
+    split(V, std::span<std::int32_t>(order).subspan(static_cast<std::size_t>(r.begin),
+                                                    static_cast<std::size_t>(r.end - r.begin)),
+          left_of(r), how, hash_pair(hash_pair(seed, round), static_cast<std::uint64_t>(r.begin)), threads);
+  };
+  for (const Range& r : ranges)
+    if (r.groups > 1 && r.end - r.begin >= kLong) split_range(r, n_threads);
+  parallel_for(static_cast<std::int64_t>(ranges.size()), n_threads, 1, [&](std::int64_t first, std::int64_t last, int) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const Range& r = ranges[static_cast<std::size_t>(i)];
+      if (r.groups > 1 && r.end - r.begin < kLong) split_range(r, 1);
+    }
+  });
+  std::vector<Range> halves;
+  for (const Range& r : ranges) {
+    if (r.groups == 1) {
+      halves.push_back(r);
+      continue;
+    }
+    const std::int64_t middle = r.begin + left_of(r);
+    halves.push_back({r.begin, middle, r.groups / 2});
+    halves.push_back({middle, r.end, r.groups - r.groups / 2});
+  }
+  return halves;
+}
+
+template <typename Vectors>
+Tree grow(const Vectors& V, std::vector<std::int32_t> order, const Clustering& how, std::uint64_t seed,
+          int n_threads) {
+  Tree tree{{0}, {}};
+  std::vector<Range> nodes{{0, static_cast<std::int64_t>(order.size()), 1}};
+  std::uint64_t round = 0;
+  std::int32_t n_nodes = 1;
+  while (!nodes.empty()) {
+    std::vector<Range> groups;  // of the nodes that are not leaves, node after node
+    for (const Range& node : nodes) {
+      const std::int64_t m = node.end - node.begin;
+      if (m > how.max_leaf)
+        groups.push_back({node.begin, node.end, std::min(how.branching, (m + how.max_leaf - 1) / how.max_leaf)});
+    }
+    auto is_whole = [](const Range& r) { return r.groups == 1; };
+    while (!std::all_of(groups.begin(), groups.end(), is_whole))
+      groups = cut_once(V, groups, order, how, seed, round++, n_threads);
+    std::vector<Range> next;
+    std::size_t g = 0;
+    for (const Range& node : nodes) {
+      if (node.end - node.begin <= how.max_leaf)
+        for (std::int64_t i = node.begin; i < node.end; ++i) tree.child.push_back(~order[static_cast<std::size_t>(i)]);
+      else
+        for (; g < groups.size() && groups[g].begin < node.end; ++g) {
+          if (groups[g].end - groups[g].begin == 1) {
+            tree.child.push_back(~order[static_cast<std::size_t>(groups[g].begin)]);
+          } else {
+            tree.child.push_back(n_nodes++);
+            next.push_back(groups[g]);
+          }
+        }
+      tree.child_start.push_back(static_cast<std::int64_t>(tree.child.size()));
+    }
+    nodes = std::move(next);
+  }
+  return tree;
+}
+
+template <typename Vectors>
+nb::tuple grow_checked(const Vectors& V, std::int64_t n_labels, const In1<std::int32_t>& labels,
+                       const Clustering& how, std::uint64_t seed, int n_threads) {
+  for (std::size_t i = 0; i < labels.shape(0); ++i)
+    require(labels(i) >= 0 && labels(i) < n_labels && (i == 0 || labels(i - 1) < labels(i)),
+            "labels must ascend within [0, n_labels)");
+  require(how.branching >= 2 && how.max_leaf >= 1, "branching must be at least 2 and max_leaf at least 1");
+  require(how.max_iterations >= 1 && how.sample >= 2, "max_iterations must be at least 1 and sample at least 2");
+  Tree tree;
+  {
+    nb::gil_scoped_release release;
+    tree = grow(V, std::vector<std::int32_t>(labels.data(), labels.data() + labels.shape(0)), how, seed, n_threads);
+  }
+  return nb::make_tuple(to_numpy(std::move(tree.child_start)), to_numpy(std::move(tree.child)));
+}
+
+// (child_start, child) of one tree over `labels`, rows of the dense V; children >= 0 are nodes, ~label else.
+nb::tuple partition_labels_dense(In2<float> V, In1<std::int32_t> labels, std::int64_t branching, std::int64_t max_leaf,
+                                 int max_iterations, double tolerance, std::int64_t sample, std::uint64_t seed,
+                                 int n_threads) {
+  const DenseVectors vectors{V.data(), static_cast<std::int64_t>(V.shape(1))};
+  return grow_checked(vectors, static_cast<std::int64_t>(V.shape(0)), labels,
+                      {branching, max_leaf, max_iterations, tolerance, sample}, seed, n_threads);
+}
+
+nb::tuple partition_labels_sparse(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data,
+                                  std::int64_t n_features, In1<std::int32_t> labels, std::int64_t branching,
+                                  std::int64_t max_leaf, int max_iterations, double tolerance, std::int64_t sample,
+                                  std::uint64_t seed, int n_threads) {
+  const SparseVectors vectors{require_csr(indptr, indices, data, n_features), n_features};
+  return grow_checked(vectors, static_cast<std::int64_t>(indptr.shape(0)) - 1, labels,
+                      {branching, max_leaf, max_iterations, tolerance, sample}, seed, n_threads);
+}
+
+}  // namespace
+
+void bind_label_partition(nb::module_& m) {
+  m.def("partition_labels_dense", &partition_labels_dense, nb::arg("V").noconvert(), nb::arg("labels").noconvert(),
+        nb::arg("branching"), nb::arg("max_leaf"), nb::arg("max_iterations"), nb::arg("tolerance"),
+        nb::arg("sample"), nb::arg("seed"), nb::arg("n_threads"));
+  m.def("partition_labels_sparse", &partition_labels_sparse, nb::arg("indptr").noconvert(),
+        nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("n_features"),
+        nb::arg("labels").noconvert(), nb::arg("branching"), nb::arg("max_leaf"), nb::arg("max_iterations"),
+        nb::arg("tolerance"), nb::arg("sample"), nb::arg("seed"), nb::arg("n_threads"));
+}
+
+}  // namespace metarank

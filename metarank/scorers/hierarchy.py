@@ -1,0 +1,567 @@
+"""`Hierarchy`: the label trees of an ensemble as flat arrays, learned or given by the user."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank._validation import check_features, check_labels
+from metarank.scorers._arrays import csr_parts
+
+Representation = Literal["sketch", "exact"]
+
+# Coordinates a feature is sent to by the sketch; four keep its products about as well as a dense projection.
+_DENSITY = 4
+# Bytes the dense label vectors may take; more labels get shorter vectors.
+_MAX_BYTES = 1 << 30
+# Labels that 2-means looks at before its last assignment of all.
+_SAMPLE = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Hierarchy:
+    """Label trees: inner nodes, their children, and labels as the leaves.
+
+    Node n owns the *slots* ``child_start[n]:child_start[n + 1]``; each slot leads to a child node or to a
+    label, and carries one classifier of a label tree. Every label is in one slot of each tree or in none
+    of any (a label without a training point).
+
+    Parameters
+    ----------
+    roots : int32 array (T,)
+        Node id of each tree's root. Trees stand one after another.
+    child_start : int64 array (N + 1,)
+    child : int32 array (S,)
+        A slot's child: a node id where >= 0, larger than its parent's; the label ``~child`` where negative.
+    n_labels : int
+        Size L of the label set.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe T trees over the same labels.
+
+    Examples
+    --------
+    A root with two leaves, of labels 0, 1 and of 2, 3:
+
+    >>> h = Hierarchy.from_nested([[0, 1], [2, 3]])
+    >>> h.child_start, h.child
+    (array([0, 2, 4, 6]), array([ 1,  2, -1, -2, -3, -4], dtype=int32))
+    >>> h.depth, h.parent
+    (array([0, 1, 1], dtype=int32), array([-1,  0,  0], dtype=int32))
+    >>> h.labels_under(2)
+    array([2, 3], dtype=int32)
+    >>> h.label_slot
+    array([[2, 3, 4, 5]])
+    """
+
+    roots: np.ndarray
+    child_start: np.ndarray
+    child: np.ndarray
+    n_labels: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "roots", np.ascontiguousarray(self.roots, np.int32))
+        object.__setattr__(self, "child_start", np.ascontiguousarray(self.child_start, np.int64))
+        object.__setattr__(self, "child", np.ascontiguousarray(self.child, np.int32))
+        object.__setattr__(self, "n_labels", int(self.n_labels))
+        self._check()
+
+    def _check(self) -> None:
+        roots, start, child = self.roots, self.child_start, self.child
+        if any(a.ndim != 1 for a in (roots, start, child)):
+            raise ValueError("roots, child_start and child must have one dimension")
+        if len(start) == 0 or start[0] != 0 or start[-1] != len(child) or np.any(np.diff(start) < 0):
+            raise ValueError("child_start must ascend from 0 to the number of slots")
+        if len(roots) == 0 or roots[0] != 0 or np.any(np.diff(roots) <= 0) or roots[-1] >= self.n_nodes:
+            raise ValueError("roots must ascend from node 0 within the nodes")
+        nodes = child[child >= 0]
+        is_child = np.ones(self.n_nodes, bool)
+        is_child[roots] = False
+        if not np.array_equal(np.sort(nodes), np.flatnonzero(is_child)):
+            raise ValueError("every node that is no root must be the child of exactly one slot")
+        if np.any(self.parent[is_child] >= np.flatnonzero(is_child)):
+            raise ValueError("a child node must have a larger id than its parent")
+        tree_of_node = np.searchsorted(roots, np.arange(self.n_nodes), side="right")
+        if np.any(tree_of_node[self.parent[is_child]] != tree_of_node[is_child]):
+            raise ValueError("a child node must be in its parent's tree")
+        if self.n_labels <= ~child.min(initial=-1) and child.min(initial=0) < 0:
+            raise ValueError(f"labels must lie in [0, {self.n_labels}), got {~child.min()}")
+        empty = np.diff(start) == 0
+        empty[roots] = False
+        if empty.any():
+            raise ValueError(f"every node must have a child, node {int(np.flatnonzero(empty)[0])} has none")
+        first, *others = (np.sort(~c[c < 0]) for c in np.split(child, start[roots[1:]]))
+        if np.any(np.diff(first) == 0):
+            raise ValueError("a label must be in one slot of a tree")
+        if not all(np.array_equal(first, labels) for labels in others):
+            raise ValueError("every tree must hold the same labels, each once")
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.roots)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.child_start) - 1
+
+    @property
+    def n_slots(self) -> int:
+        return len(self.child)
+
+    @cached_property
+    def slot_node(self) -> np.ndarray:
+        """int32 (S,): the node that owns each slot."""
+        return np.repeat(np.arange(self.n_nodes, dtype=np.int32), np.diff(self.child_start))
+
+    @cached_property
+    def parent_slot(self) -> np.ndarray:
+        """int64 (N,): the slot that leads to each node, -1 for a root."""
+        out = np.full(self.n_nodes, -1, np.int64)
+        slots = np.flatnonzero(self.child >= 0)
+        out[self.child[slots]] = slots
+        return out
+
+    @cached_property
+    def parent(self) -> np.ndarray:
+        """int32 (N,): the parent of each node, -1 for a root."""
+        out = np.full(self.n_nodes, -1, np.int32)
+        inner = self.parent_slot >= 0
+        out[inner] = self.slot_node[self.parent_slot[inner]]
+        return out
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """int32 (N,): edges from the root to each node."""
+        out = np.zeros(self.n_nodes, np.int32)
+        level = np.zeros(self.n_nodes, bool)
+        level[self.roots] = True
+        while level.any():
+            children = self.child[level[self.slot_node] & (self.child >= 0)]
+            out[children] = out[self.parent[children]] + 1
+            level[:] = False
+            level[children] = True
+        return out
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """int32, ascending: the labels in the trees."""
+        end = self.child_start[self.roots[1]] if self.n_trees > 1 else self.n_slots
+        tree = self.child[:end]
+        return np.sort(~tree[tree < 0])
+
+    @cached_property
+    def label_slot(self) -> np.ndarray:
+        """int64 (T, L): the slot of each label in each tree, -1 for labels in none."""
+        out = np.full((self.n_trees, self.n_labels), -1, np.int64)
+        slots = np.flatnonzero(self.child < 0)
+        tree = np.searchsorted(self.child_start[self.roots], slots, side="right") - 1
+        # Empty trees share their first slot's number with the next; there are no slots to misplace then.
+        out[tree, ~self.child[slots]] = slots
+        return out
+
+    def tree_nodes(self, tree: int) -> range:
+        """Node ids of one tree, the root first."""
+        end = self.n_nodes if tree == self.n_trees - 1 else int(self.roots[tree + 1])
+        return range(int(self.roots[tree]), end)
+
+    def labels_under(self, node: int) -> np.ndarray:
+        """int32, ascending: the labels below a node."""
+        found, nodes = [np.empty(0, np.int32)], [node]
+        while nodes:
+            n = nodes.pop()
+            children = self.child[self.child_start[n] : self.child_start[n + 1]]
+            found.append(~children[children < 0])
+            nodes += children[children >= 0].tolist()
+        return np.sort(np.concatenate(found))
+
+    def nested(self, tree: int = 0) -> list[Any]:
+        """One tree as nested lists of label ids."""
+        lists: dict[int, list[Any]] = {}
+        for node in reversed(self.tree_nodes(tree)):
+            children = self.child[self.child_start[node] : self.child_start[node + 1]].tolist()
+            lists[node] = [lists[c] if c >= 0 else ~c for c in children]
+        return lists[int(self.roots[tree])]
+
+    def restricted_to(self, labels: Any) -> Hierarchy:
+        """The trees of some labels; the others are taken out, and nodes left with one child or none.
+
+        Parameters
+        ----------
+        labels : int array of ids, all of them in the trees
+
+        Raises
+        ------
+        ValueError
+            If a label is in no tree.
+
+        Examples
+        --------
+        >>> Hierarchy.from_nested([[0, 1], [2, 3], 4]).restricted_to([0, 2, 3]).nested()
+        [0, [2, 3]]
+        """
+        wanted = np.zeros(self.n_labels, bool)
+        wanted[np.asarray(labels, np.int64)] = True
+        unknown = wanted.copy()
+        unknown[self.labels] = False
+        if unknown.any():
+            raise ValueError(f"label {int(np.flatnonzero(unknown)[0])} is in no tree of the hierarchy")
+        trees: list[_Tree] = []
+        for slots, root in zip(self.label_slot, self.roots):
+            nodes = self.tree_nodes(len(trees))
+            label_parent = np.where(slots >= 0, self.slot_node[slots] - root, -1) if self.n_slots else slots
+            parent = np.concatenate([label_parent, self.parent[nodes.start : nodes.stop] - root])
+            inner = parent >= 0
+            parent[inner] += self.n_labels
+            trees.append(_tree_of_parents(np.maximum(parent, -1), wanted))
+        return _joined(trees, self.n_labels)
+
+    @classmethod
+    def from_parents(
+        cls,
+        parent: Any,
+        *,
+        n_labels: int | None = None,
+        label_names: Sequence[Hashable] | None = None,
+    ) -> Hierarchy:
+        """One tree from the parent of each label and of each inner node.
+
+        A label that has children itself stands beside them, in a node of its own. Inner nodes without a
+        label below are left out, and so are those with one child, whose edge would decide nothing. The
+        children of a node are its labels, ascending, then its inner nodes. Several nodes without a parent
+        are the children of one root.
+
+        Parameters
+        ----------
+        parent : int array (M,), or mapping of child to parent
+            Array: ids 0 to L - 1 are the labels, further ids are inner nodes; -1 where there is no parent.
+            Mapping: labels are the entries of `label_names` (without it, the ids 0 to L - 1), all other
+            keys and values are inner nodes; None, -1 or no entry where an inner node has no parent.
+        n_labels : int or None
+            Size L of the label set; of a mapping with names their number, of an array by default all
+            M ids that are no parents.
+        label_names : sequence or None
+            What a mapping calls the labels, by id.
+
+        Raises
+        ------
+        ValueError
+            A cycle, a label without a place, an id that is not in [-1, M).
+
+        Examples
+        --------
+        >>> Hierarchy.from_parents([4, 4, 5, 5, -1, -1], n_labels=4).nested()
+        [[0, 1], [2, 3]]
+        >>> birds = {"eagle": "bird", "tit": "bird", "great tit": "tit", "bird": None, "oak": None}
+        >>> Hierarchy.from_parents(birds, label_names=["eagle", "tit", "great tit", "oak"]).nested()
+        [3, [0, [1, 2]]]
+        """
+        if isinstance(parent, Mapping):
+            array, n_labels = _parents_of_mapping(parent, n_labels, label_names)
+        elif label_names is not None:
+            raise ValueError("label_names goes with a mapping of names, not with an array of parents")
+        else:
+            array = np.asarray(parent)
+            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+                raise ValueError(f"parent must be a vector of ids, got {array.dtype} of shape {array.shape}")
+            array = array.astype(np.int64)
+            if np.any((array < -1) | (array >= len(array))):
+                i = int(np.flatnonzero((array < -1) | (array >= len(array)))[0])
+                raise ValueError(f"parent must lie in [-1, {len(array)}), got {array[i]} at {i}")
+            if n_labels is None:
+                n_labels = int(array[array >= 0].min(initial=len(array)))
+            if n_labels > len(array):
+                raise ValueError(f"parent must place all {n_labels} labels, got {len(array)} entries")
+        return _joined([_tree_of_parents(array, np.ones(n_labels, bool))], n_labels)
+
+    @classmethod
+    def from_nested(cls, nested: Any, *, n_labels: int | None = None) -> Hierarchy:
+        """One tree from nested lists of label ids, each of 0 to L - 1 once.
+
+        Nodes without a label or with one child are left out, as by `from_parents`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            A label twice, missing or out of range; an entry that is neither an id nor a list.
+
+        Examples
+        --------
+        >>> Hierarchy.from_nested([[1, 0], [[3], []], 2]).nested()
+        [2, 3, [0, 1]]
+        """
+        parent_of_label: dict[int, int] = {}
+        parent_of_node = [-1]
+        waiting = [(0, nested)]
+        for node, children in waiting:
+            for c in children:
+                if isinstance(c, Integral) and not isinstance(c, bool):
+                    if int(c) in parent_of_label:
+                        raise ValueError(f"label {int(c)} is in the hierarchy twice")
+                    parent_of_label[int(c)] = node
+                elif isinstance(c, Iterable) and not isinstance(c, (str, bytes, Mapping)):
+                    waiting.append((len(parent_of_node), c))
+                    parent_of_node.append(node)
+                else:
+                    raise TypeError(f"nested must hold label ids and lists, got {c!r}")
+        n_labels = max(parent_of_label, default=-1) + 1 if n_labels is None else n_labels
+        for label in parent_of_label:
+            if not 0 <= label < n_labels:
+                raise ValueError(f"labels must lie in [0, {n_labels}), got {label}")
+        for label in range(n_labels):
+            if label not in parent_of_label:
+                raise ValueError(f"label {label} is missing from the hierarchy")
+        parent = np.array([parent_of_label[i] for i in range(n_labels)] + parent_of_node, np.int64)
+        parent[parent >= 0] += n_labels
+        return _joined([_tree_of_parents(parent, np.ones(n_labels, bool))], n_labels)
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs."""
+        return dict(roots=self.roots, child_start=self.child_start, child=self.child, n_labels=self.n_labels)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Hierarchy:
+        """The inverse of `get_state`; the arrays are checked."""
+        return cls(state["roots"], state["child_start"], state["child"], state["n_labels"])
+
+
+_Tree = tuple[np.ndarray, np.ndarray]  # child_start, child; the root is node 0
+
+
+def _joined(trees: Sequence[_Tree], n_labels: int) -> Hierarchy:
+    """One ensemble of trees whose nodes are numbered each from 0."""
+    roots, starts, children, n_nodes, n_slots = [], [np.zeros(1, np.int64)], [], 0, 0
+    for start, child in trees:
+        roots.append(n_nodes)
+        starts.append(start[1:] + n_slots)
+        children.append(np.where(child >= 0, child + n_nodes, child))
+        n_nodes += len(start) - 1
+        n_slots += len(child)
+    return Hierarchy(np.array(roots), np.concatenate(starts), np.concatenate(children), n_labels)
+
+
+def _parents_of_mapping(
+    parent: Mapping[Hashable, Hashable | None],
+    n_labels: int | None,
+    label_names: Sequence[Hashable] | None,
+) -> tuple[np.ndarray, int]:
+    """A mapping of child to parent as an array of ids, labels first."""
+    if label_names is None:
+        if n_labels is None:
+            raise ValueError("a mapping needs label_names or n_labels to tell labels from inner nodes")
+        label_names = range(n_labels)
+    elif n_labels is not None and n_labels != len(label_names):
+        raise ValueError(f"label_names must have {n_labels} entries, got {len(label_names)}")
+    id_of: dict[Hashable, int] = {name: i for i, name in enumerate(label_names)}
+    if len(id_of) < len(label_names):
+        raise ValueError("label_names must be distinct")
+    above = {c: None if isinstance(p, Integral) and p == -1 else p for c, p in parent.items()}
+    for child, p in above.items():
+        for name in (child, p):
+            if name is not None:
+                id_of.setdefault(name, len(id_of))
+    inner = set(above.values())
+    for name in label_names:
+        if name not in above and name not in inner:
+            raise ValueError(f"label {name!r} is missing from the hierarchy")
+    array = np.full(len(id_of), -1, np.int64)
+    for child, p in above.items():
+        if p is not None:
+            array[id_of[child]] = id_of[p]
+    return array, len(label_names)
+
+
+def _tree_of_parents(parent: np.ndarray, wanted: np.ndarray) -> _Tree:
+    """The tree of the wanted labels; `parent` (M,) holds labels first, then inner nodes, -1 at the top."""
+    n_labels, root = len(wanted), len(parent)
+    up = np.append(np.where(parent < 0, root, parent), -1)
+    # A label with children leaves its place to an inner node, whose child it becomes.
+    busy = np.unique(up[(up >= 0) & (up < n_labels)])
+    inner_of = np.arange(root + 1)
+    inner_of[busy] = root + 1 + np.arange(len(busy))
+    up = np.concatenate([np.append(inner_of[up[:-1]], -1), inner_of[up[busy]]])
+    up[busy] = inner_of[busy]
+
+    levels = _levels(up, root)
+    if sum(map(len, levels)) < len(up):
+        reached = np.zeros(len(up), bool)
+        reached[np.concatenate(levels)] = True
+        raise ValueError(f"the hierarchy has a cycle: it holds node {int(np.flatnonzero(~reached)[0])}")
+    labels_below = np.zeros(len(up), np.int64)
+    labels_below[:n_labels] = wanted
+    for level in levels[:0:-1]:
+        np.add.at(labels_below, up[level], labels_below[level])
+    alive = labels_below > 0
+    alive[root] = True
+    n_children = np.bincount(up[alive & (up >= 0)], minlength=len(up))
+    # An inner node of one child hands it to the node above; so does the top, which then moves down.
+    passes_on = (n_children == 1) & alive
+    for level in levels[1:]:
+        above = up[level]
+        up[level] = np.where(passes_on[above], up[above], above)
+    kept = np.flatnonzero(alive & ~passes_on)
+    top = kept[up[kept] < 0]
+    if len(top) == 0 or top[0] < n_labels:  # at most one label: the root holds it
+        return np.array([0, len(top)], np.int64), ~top.astype(np.int32)
+    up = np.where(alive & ~passes_on, up, -2)
+    order = np.concatenate(_levels(up, int(top[0])))
+    nodes = order[(order >= n_labels)]
+    number = np.full(len(up), -1, np.int64)
+    number[nodes] = np.arange(len(nodes))
+    slots = order[1:][np.argsort(number[up[order[1:]]], kind="stable")]
+    start = np.searchsorted(number[up[slots]], np.arange(len(nodes) + 1))
+    return start.astype(np.int64), np.where(slots < n_labels, ~slots, number[slots]).astype(np.int32)
+
+
+def _levels(up: np.ndarray, root: int) -> list[np.ndarray]:
+    """Nodes reached from the root, level by level, siblings ascending and side by side."""
+    order = np.argsort(up, kind="stable")
+    start = np.searchsorted(up[order], np.arange(len(up) + 1))
+    levels = [np.array([root])]
+    while len(levels[-1]):
+        first, last = start[levels[-1]], start[levels[-1] + 1]
+        counts = last - first
+        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+        levels.append(order[np.repeat(first, counts) + within])
+    return levels
+
+
+def learn_hierarchy(
+    X: Any,
+    Y: Any,
+    *,
+    n_trees: int = 3,
+    branching: int = 16,
+    max_leaf: int = 100,
+    representation: Representation = "sketch",
+    n_dims: int = 256,
+    label_vectors: Any = None,
+    max_iterations: int = 20,
+    tolerance: float = 1e-4,
+    seed: int = 0,
+    n_jobs: int | None = 1,
+) -> Hierarchy:
+    """Label trees by hierarchical clustering: labels of similar training points come close.
+
+    A label is the unit vector along ``v_l = sum_i y_il x_i`` (XReg, eq. 3). A node of more than `max_leaf`
+    labels is cut into ``min(branching, ceil(labels / max_leaf))`` groups of equal size, give or take one,
+    by rounds of balanced spherical 2-means; a node of at most `max_leaf` labels has them as its children.
+    Labels without a training point are in no tree. Tree t depends on (seed, t) and the data only.
+
+    Parameters
+    ----------
+    X : features (n, d)
+    Y : relevances (n, L), values >= 0
+    n_trees : int
+    branching : int
+        Most child nodes of an inner node, 2 to 256.
+    max_leaf : int
+        Most labels of a leaf, 1 to 256.
+    representation : "sketch" or "exact"
+        Random projections of the label vectors, another in each tree; or the sparse vectors themselves,
+        many times slower.
+    n_dims : int
+        Length of a sketch, a multiple of 4; halved until all labels take at most 1 GiB. Fewer features
+        than that are kept as they are.
+    label_vectors : array or CSR (L, anything) or None
+        Vectors to cluster in place of those of eq. 3, such as of the labels' texts; X is then not read.
+    max_iterations, tolerance : int, float
+        2-means stops after that many rounds, or when the sum of cosines grows by less than this share.
+    seed : int
+    n_jobs : int or None
+        Threads; the trees are the same for any number.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of its range, or the shapes do not agree.
+
+    Examples
+    --------
+    >>> X = [[1, 0, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    >>> Y = np.array([[1, 1, 0, 0, 0], [1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 1, 0]])
+    >>> sorted(learn_hierarchy(X, Y, n_trees=1, max_leaf=2).nested())
+    [[0, 1], [2, 3]]
+    """
+    _check_int("n_trees", n_trees, 1, 10_000)
+    _check_int("branching", branching, 2, 256)
+    _check_int("max_leaf", max_leaf, 1, 256)
+    _check_int("n_dims", n_dims, _DENSITY, 1 << 16)
+    _check_int("max_iterations", max_iterations, 1, 1_000_000)
+    if n_dims % _DENSITY:
+        raise ValueError(f"n_dims must be a multiple of {_DENSITY}, got {n_dims}")
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance!r}")
+    if representation not in ("sketch", "exact"):
+        raise ValueError(f"representation must be 'sketch' or 'exact', got {representation!r}")
+    threads = resolve_n_jobs(n_jobs)
+    Y = check_labels(Y)[0]
+    n_labels = Y.shape[1]
+    seen = np.flatnonzero(np.bincount(Y.indices, minlength=n_labels)).astype(np.int32)
+    vectors = None if label_vectors is None else _given_vectors(label_vectors, n_labels)
+    if vectors is None:
+        X = check_features(X)
+        if X.shape[0] != Y.shape[0]:
+            raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
+        X = sp.csr_matrix(X)
+        if representation == "exact":
+            vectors = exact_label_vectors(X, Y)
+        while n_labels * n_dims * 4 > _MAX_BYTES and n_dims % (2 * _DENSITY) == 0:
+            n_dims //= 2
+    trees = []
+    for t in range(n_trees):
+        sketch_seed, tree_seed = np.random.SeedSequence([seed, t]).generate_state(2, np.uint64).tolist()
+        V = vectors
+        if V is None:
+            V = _core.label_vectors(
+                *csr_parts(X), X.shape[1], *csr_parts(Y), n_labels, n_dims, _DENSITY, sketch_seed, threads
+            )
+        how = (seen, branching, max_leaf, max_iterations, float(tolerance), _SAMPLE, tree_seed, threads)
+        if sp.issparse(V):
+            trees.append(_core.partition_labels_sparse(*csr_parts(V), V.shape[1], *how))
+        else:
+            trees.append(_core.partition_labels_dense(V, *how))
+    return _joined(trees, n_labels)
+
+
+def exact_label_vectors(X: sp.csr_matrix, Y: sp.csr_matrix) -> sp.csr_matrix:
+    """Eq. 3 without a sketch: float32 CSR (L, d), rows of unit length or empty."""
+    # The largest values become 1, so that no sum overflows; directions stay.
+    unit = [max(float(abs(A).max()), np.finfo(np.float32).tiny) if A.nnz else 1.0 for A in (X, Y)]
+    V = sp.csr_matrix((Y / unit[1]).T.astype(np.float64) @ (X / unit[0]).astype(np.float64))
+    V.sort_indices()
+    return _unit_rows(V)
+
+
+def _given_vectors(vectors: Any, n_labels: int) -> np.ndarray | sp.csr_matrix:
+    V = check_features(vectors, name="label_vectors")
+    if V.shape[0] != n_labels:
+        raise ValueError(f"label_vectors must have {n_labels} rows, one a label, got {V.shape[0]}")
+    return _unit_rows(V.astype(np.float64))
+
+
+def _unit_rows(V: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
+    """Rows of float64 V divided by their length, as float32; zero rows stay."""
+    if isinstance(V, np.ndarray):
+        norm = np.sqrt((V**2).sum(axis=1, keepdims=True))
+        return np.ascontiguousarray(V / np.where(norm > 0, norm, 1), np.float32)
+    row = np.repeat(np.arange(V.shape[0]), np.diff(V.indptr))
+    norm = np.sqrt(np.bincount(row, V.data**2, minlength=V.shape[0]))
+    data = (V.data / np.where(norm > 0, norm, 1)[row]).astype(np.float32)
+    return sp.csr_matrix((data, V.indices, V.indptr), shape=V.shape)
+
+
+def _check_int(name: str, value: Any, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if not low <= value <= high:
+        raise ValueError(f"{name} must lie in [{low}, {high}], got {value}")
