@@ -1,0 +1,30 @@
+"""What predicted lists are worth, in per cent, computed from the lists alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from datasets import Prepared
+
+from metarank import Ranking, metrics
+from metarank.propensity import inv_propensity
+
+NAMES = ("P@1", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5", "R@100")
+TAIL = "tail R@5"
+TAIL_POINTS = 5  # a tail label has 1 to 5 training points
+
+
+def measure(predictions: Path, dataset: Prepared) -> dict[str, float]:
+    """P, nDCG, PSP and R of a predictions file, and recall of the first five on tail labels alone."""
+    with np.load(predictions) as file:
+        ranking = Ranking(file["labels"], file["scores"], int(dataset.sizes["L"]))
+    Y, Y_test = dataset.matrix("Y"), dataset.matrix("Y_test")
+    values = metrics.evaluate(Y_test, ranking, NAMES, inv_propensity=inv_propensity(Y))
+    counts = np.bincount(Y.indices, minlength=Y.shape[1])
+    is_tail = (counts > 0) & (counts <= TAIL_POINTS)
+    tail = sp.csr_matrix(Y_test @ sp.diags(is_tail.astype(np.float32)))
+    tail.eliminate_zeros()
+    values[TAIL] = metrics.recall_at_k(tail, ranking, 5)
+    return {name: 100 * value for name, value in values.items()}

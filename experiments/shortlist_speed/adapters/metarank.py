@@ -1,0 +1,44 @@
+"""metarank's shortlisters: the class and its parameters come from settings.py."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from adapters.forms import top_of_rows
+from metarank import Candidates, data, persist, shortlist
+
+
+class System:
+    def __init__(self, params: dict, threads: int) -> None:
+        self.version = version("metarank-ltr")
+        arguments = dict(params)
+        self.model = getattr(shortlist, arguments.pop("estimator"))(**arguments)
+        self.threads = threads
+
+    def read(self, folder: Path) -> None:
+        self.X, self.Y = sp.load_npz(folder / "X.npz"), sp.load_npz(folder / "Y.npz")
+
+    def read_text(self, folder: Path) -> None:
+        """What `read` would be from text, beside a system that reads nothing else."""
+        data.load(folder / "train.txt", n_jobs=self.threads)
+
+    def train(self) -> None:
+        self.model.fit(self.X, self.Y, n_jobs=self.threads)
+
+    def save(self, folder: Path) -> None:
+        del self.X, self.Y
+        persist.save(self.model, folder)
+
+    def prepare(self, X: sp.csr_matrix) -> sp.csr_matrix:
+        return X
+
+    def predict(self, rows: sp.csr_matrix, k: int) -> Candidates:
+        return self.model.shortlist(rows, k=k, n_jobs=self.threads)
+
+    def top(self, predicted: Candidates, k: int) -> tuple[np.ndarray, np.ndarray]:
+        scores = next(iter(predicted.scores.values()))
+        return top_of_rows(predicted.indptr, predicted.labels, scores, k)

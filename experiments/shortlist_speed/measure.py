@@ -1,0 +1,117 @@
+"""One run of one system in a process of its own: train, save, predict; clocks, memory and predictions.
+
+measure.py JOB.json, written by run.py, in the environment of the system. Only NumPy and SciPy are needed
+beside the system itself. The job names `system`, `params`, `threads`, `data` (folder), `k`, `singles` and
+`out` (a file stem); figures go to OUT.json, the best k labels of every test row to OUT.npz.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import random
+import resource
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+WARM_UP = 20
+SECONDS_FOR_SINGLES = 30.0
+
+
+def main(job_file: str) -> None:
+    job = json.loads(Path(job_file).read_text())
+    folder, out, k = Path(job["data"]), Path(job["out"]), job["k"]
+    system = importlib.import_module(f"adapters.{job['system']}").System(job["params"], job["threads"])
+    figures: dict[str, Any] = {"version": system.version, "yardstick_cpu_s": clocked(yardstick)[0]}
+
+    before = start_of_peak()
+    figures["read_cpu_s"], _ = clocked(lambda: system.read(folder))
+    figures["train_cpu_s"], figures["train_caller_s"] = clocked(system.train)
+    figures["peak_mib"] = memory("VmHWM") - before
+    figures["imports_mib"] = before
+
+    with tempfile.TemporaryDirectory(dir=job.get("scratch")) as model:
+        system.save(Path(model))
+        files = sorted(path for path in Path(model).rglob("*") if path.is_file())
+        figures["model_mib"] = sum(path.stat().st_size for path in files) / 2**20
+        figures["model_sha256"] = digest_of_files(files)
+        X_test = sp.load_npz(folder / "X_test.npz")
+        figures["single_ms"], figures["single_cpu_ms"] = one_by_one(system, X_test, k, job["singles"])
+        rows = system.prepare(X_test)
+        predicted: list[Any] = []
+        seconds, caller = clocked(lambda: predicted.append(system.predict(rows, k)))
+        figures["batch_ms"] = 1000 * seconds / X_test.shape[0]
+        figures["batch_caller_ms"] = 1000 * caller / X_test.shape[0]
+        labels, scores = system.top(predicted[0], k)
+    figures["predictions_sha256"] = hashlib.sha256(labels.tobytes() + scores.tobytes()).hexdigest()
+    if hasattr(system, "read_text"):
+        figures["read_text_cpu_s"], _ = clocked(lambda: system.read_text(folder))
+    np.savez_compressed(out.with_suffix(".npz"), labels=labels, scores=scores)
+    out.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, all its threads, and the children it has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def clocked(work: Callable[[], object]) -> tuple[float, float]:
+    """CPU seconds of `work`: of the whole process, and of the calling thread alone."""
+    whole, caller = cpu_seconds(), time.thread_time()
+    work()
+    return cpu_seconds() - whole, time.thread_time() - caller
+
+
+def yardstick() -> None:
+    """The same work in every run: its time shows how much other processes slowed the machine."""
+    # Of the standard library, since the environments differ in NumPy.
+    zlib.compress(random.Random(0).randbytes(6_000_000).hex().encode())
+
+
+def start_of_peak() -> float:
+    """Memory in use now, in MiB; the peak is counted from here on."""
+    # Not getrusage's maximum, which begins with that of the process that started this one.
+    Path("/proc/self/clear_refs").write_text("5")
+    return memory("VmRSS")
+
+
+def memory(which: str) -> float:
+    """A line of the process's status in MiB: VmRSS is in use now, VmHWM the peak."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status[which].split()[0]) / 1024
+
+
+def one_by_one(system: Any, X: sp.csr_matrix, k: int, n: int) -> tuple[float, float]:
+    """Median wall and CPU milliseconds of predicting one row a call, after a warm-up."""
+    wall, cpu = [], []
+    started = time.perf_counter()
+    for i in range(WARM_UP + n):
+        row = system.prepare(X[i % X.shape[0]])
+        w, c = time.perf_counter(), time.process_time()
+        system.predict(row, k)
+        wall.append(time.perf_counter() - w)
+        cpu.append(time.process_time() - c)
+        if len(wall) > 2 * WARM_UP and time.perf_counter() - started > SECONDS_FOR_SINGLES:
+            break
+    return 1000 * float(np.median(wall[WARM_UP:])), 1000 * float(np.median(cpu[WARM_UP:]))
+
+
+def digest_of_files(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
