@@ -45,4 +45,5 @@ NB_MODULE(_core, m) {
   metarank::bind_cuts(m);
   metarank::bind_label_vectors(m);
   metarank::bind_label_partition(m);
+  metarank::bind_weight_blocks(m);
 }

@@ -90,5 +90,6 @@ void bind_standardize(nb::module_& m);
 void bind_cuts(nb::module_& m);
 void bind_label_vectors(nb::module_& m);
 void bind_label_partition(nb::module_& m);
+void bind_weight_blocks(nb::module_& m);
 
 }  // namespace metarank

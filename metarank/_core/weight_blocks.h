@@ -1,0 +1,215 @@
+// Sparse linear classifiers in little memory: stored for looking up, by feature, the weights of many at once.
+//
+// A *block* holds the classifiers of at most 256 consecutive slots of one node; a node owns consecutive
+// blocks. Within a block the weights lie by feature, so that one look-up serves all its classifiers:
+//
+//   bucket  features f with the same f >> shift; `bucket_offset` points at its bytes, empty where it has none
+//   bytes   number of rows - 1 (2 bytes) | the rows' f's low bits (1 byte each if shift <= 8, else 2) |
+//           their numbers of entries - 1 (1 byte each) | their entries (slot 1 byte, weight 2 bytes)
+//   row     a feature with at least one non-zero weight in the block
+//
+// `shift` is chosen so that a bucket holds about four rows: found by one comparison of eight or
+// sixteen low bits, within one or two cache lines. A weight is scale[slot] * int16, so an entry takes
+// three bytes, and a whole model some four to five bytes a weight.
+//
+// The margin of a query x in a slot is scale[slot] * (sum over the features of x, ascending, of
+// x_f * int16) + bias[slot], in float32, products and sums rounded one by one: the same bytes wherever
+// it is computed.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace metarank {
+
+constexpr std::int64_t kMaxBlockSlots = 256;
+constexpr std::int64_t kEntryBytes = 3;
+// Bytes behind the last bucket, so that a look-up may load whole vectors.
+constexpr std::int64_t kBlockPadding = 16;
+
+// The classifiers of one block as a trainer has them: CSR by feature.
+struct RawBlock {
+  std::vector<std::int32_t> feature;     // ascending, distinct
+  std::vector<std::uint32_t> row_start;  // one more than features
+  std::vector<std::uint8_t> slot;        // ascending within a row
+  std::vector<float> weight;
+  std::vector<float> bias;               // one a slot: 1 to 256 of them
+};
+
+struct EncodedBlock {
+  std::uint8_t shift = 0;
+  std::vector<std::uint32_t> bucket_offset;  // one more than buckets
+  std::vector<std::uint8_t> data;
+  std::vector<float> bias, scale;
+};
+
+// Weights are rounded to 1/32767 of the slot's largest; those that round to zero are dropped.
+// Throws std::invalid_argument unless the block is as described and all its numbers are finite.
+EncodedBlock encode(const RawBlock& block);
+
+// All blocks of a model, end to end; owns its memory.
+struct WeightArrays {
+  std::vector<std::int64_t> node_block{0};    // a node's first block; one more than nodes
+  std::vector<std::int64_t> block_slot{0};    // a block's first slot; one more than blocks
+  std::vector<std::int64_t> bucket_start{0};  // a block's first entry in bucket_offset; one more than blocks
+  std::vector<std::int64_t> data_start{0};    // a block's first byte in data; one more than blocks
+  std::vector<std::uint8_t> shift;
+  std::vector<std::uint32_t> bucket_offset;   // relative to the block's first byte
+  std::vector<std::uint8_t> data;
+  std::vector<float> bias, scale;             // one a slot
+};
+
+// node_blocks: the number of blocks of each node; their sum is the number of blocks. Frees each
+// block once it is copied.
+WeightArrays concatenate(std::vector<EncodedBlock>&& blocks, const std::vector<std::int64_t>& node_blocks);
+
+// The entries of one feature in one block.
+struct WeightRow {
+  const std::uint8_t* entries;
+  std::int32_t count;  // 0: none
+
+  std::uint32_t slot(std::int32_t e) const { return entries[kEntryBytes * e]; }
+  float weight(std::int32_t e) const {
+    std::int16_t w;
+    std::memcpy(&w, entries + kEntryBytes * e + 1, sizeof w);
+    return static_cast<float>(w);
+  }
+  // sums[slot] += x * weight.
+  void add_to(float x, float* sums) const {
+    for (std::int32_t e = 0; e < count; ++e) sums[slot(e)] += x * weight(e);
+  }
+};
+
+// One block, ready for look-ups.
+struct WeightBlock {
+  const std::uint32_t* bucket_offset;
+  const std::uint8_t* data;
+  const float* bias;
+  const float* scale;
+  std::int64_t n_buckets;
+  std::int32_t n_slots;
+  std::uint8_t shift;
+
+  WeightRow find(std::int32_t feature) const;
+  // visit(feature, row) for each row, features ascending.
+  template <typename Visit>
+  void for_each_row(Visit&& visit) const;
+};
+
+// The arrays of a model in someone else's memory.
+struct WeightBlocksView {
+  const std::int64_t* node_block;
+  const std::int64_t* block_slot;
+  const std::int64_t* bucket_start;
+  const std::int64_t* data_start;
+  const std::uint8_t* shift;
+  const std::uint32_t* bucket_offset;
+  const std::uint8_t* data;
+  const float* bias;
+  const float* scale;
+  std::int64_t n_nodes, n_blocks, n_slots, n_bucket_offsets, n_bytes;
+
+  // Throws std::invalid_argument unless no look-up can leave the arrays and the rows are as
+  // `encode` writes them, features below n_features. One pass over the model.
+  void validate(std::int64_t n_features) const;
+
+  WeightBlock block(std::int64_t b) const {
+    return {bucket_offset + bucket_start[b],
+            data + data_start[b],
+            bias + block_slot[b],
+            scale + block_slot[b],
+            bucket_start[b + 1] - bucket_start[b] - 1,
+            static_cast<std::int32_t>(block_slot[b + 1] - block_slot[b]),
+            shift[b]};
+  }
+};
+
+namespace weight_blocks {
+
+inline std::uint32_t load16(const std::uint8_t* p) {
+  std::uint16_t v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+// Position of `low` among n ascending low bits, or -1. May read up to kBlockPadding bytes from any of them.
+#if defined(__SSE2__)
+inline std::int32_t position8(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
+  const __m128i key = _mm_set1_epi8(static_cast<char>(low));
+  for (std::int32_t i = 0; i < n; i += 16) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lows + i));
+    auto hit = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(v, key)));
+    if (n - i < 16) hit &= (1u << (n - i)) - 1;
+    if (hit) return i + std::countr_zero(hit);
+  }
+  return -1;
+}
+
+inline std::int32_t position16(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
+  const __m128i key = _mm_set1_epi16(static_cast<short>(low));
+  for (std::int32_t i = 0; i < n; i += 8) {
+    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lows + 2 * i));
+    auto hit = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(v, key)));
+    if (n - i < 8) hit &= (1u << (2 * (n - i))) - 1;
+    if (hit) return i + std::countr_zero(hit) / 2;
+  }
+  return -1;
+}
+#else
+inline std::int32_t position8(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
+  for (std::int32_t i = 0; i < n; ++i)
+    if (lows[i] == low) return i;
+  return -1;
+}
+
+inline std::int32_t position16(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
+  for (std::int32_t i = 0; i < n; ++i)
+    if (load16(lows + 2 * i) == low) return i;
+  return -1;
+}
+#endif
+
+}  // namespace weight_blocks
+
+inline WeightRow WeightBlock::find(std::int32_t feature) const {
+  using namespace weight_blocks;
+  const auto bucket = static_cast<std::int64_t>(feature >> shift);
+  if (bucket >= n_buckets || bucket_offset[bucket] == bucket_offset[bucket + 1]) return {nullptr, 0};
+  const std::uint8_t* p = data + bucket_offset[bucket];
+  const auto n = static_cast<std::int32_t>(load16(p)) + 1;
+  p += 2;
+  const std::uint32_t low = static_cast<std::uint32_t>(feature) & ((1u << shift) - 1);
+  const std::int32_t row = shift <= 8 ? position8(p, n, low) : position16(p, n, low);
+  if (row < 0) return {nullptr, 0};
+  const std::uint8_t* counts = p + (shift <= 8 ? n : 2 * n);
+  std::int64_t before = row;
+  for (std::int32_t i = 0; i < row; ++i) before += counts[i];
+  return {counts + n + kEntryBytes * before, counts[row] + 1};
+}
+
+template <typename Visit>
+void WeightBlock::for_each_row(Visit&& visit) const {
+  using namespace weight_blocks;
+  for (std::int64_t bucket = 0; bucket < n_buckets; ++bucket) {
+    if (bucket_offset[bucket] == bucket_offset[bucket + 1]) continue;
+    const std::uint8_t* lows = data + bucket_offset[bucket];
+    const auto n = static_cast<std::int32_t>(load16(lows)) + 1;
+    lows += 2;
+    const std::uint8_t* counts = lows + (shift <= 8 ? n : 2 * n);
+    const std::uint8_t* entries = counts + n;
+    for (std::int32_t i = 0; i < n; ++i) {
+      const auto low = static_cast<std::int64_t>(shift <= 8 ? lows[i] : load16(lows + 2 * i));
+      const std::int32_t count = counts[i] + 1;
+      visit(static_cast<std::int32_t>((bucket << shift) + low), WeightRow{entries, count});
+      entries += kEntryBytes * count;
+    }
+  }
+}
+
+}  // namespace metarank
