@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
-from datasets import Prepared
 
 from metarank import Ranking, metrics
 from metarank.propensity import inv_propensity
+
+if TYPE_CHECKING:
+    from datasets import Prepared
 
 NAMES = ("P@1", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5", "R@100")
 TAIL = "tail R@5"

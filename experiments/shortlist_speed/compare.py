@@ -6,13 +6,16 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import accuracy
-from runs import Figures, Run
+from accuracy import NAMES, TAIL
 from settings import Setting
 
+if TYPE_CHECKING:
+    from runs import Figures, Run
+
 Summary = dict[str, float]
-ACCURACY = (*accuracy.NAMES, accuracy.TAIL)
+ACCURACY = (*NAMES, TAIL)
 COSTS = (
     "train_cpu_s", "read_cpu_s", "read_text_cpu_s", "batch_ms", "single_cpu_ms", "single_ms", "model_mib",
     "peak_mib",

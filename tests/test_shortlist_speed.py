@@ -1,0 +1,74 @@
+"""experiments/shortlist_speed: predictions brought into one form, and which setting dominates which."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+FOLDER = Path(__file__).parents[1] / "experiments" / "shortlist_speed"
+sys.path.insert(0, str(FOLDER))
+
+from accuracy import NAMES, TAIL  # noqa: E402
+from adapters.forms import top_of_csr, top_of_lists  # noqa: E402
+from compare import duels  # noqa: E402
+from settings import OURS, PEERS, Setting  # noqa: E402
+
+sys.path.remove(str(FOLDER))
+
+
+def slow_top(row: list[tuple[int, float]], k: int) -> tuple[list[int], list[float]]:
+    best = sorted(row, key=lambda pair: (-pair[1], pair[0]))[:k]
+    short = k - len(best)
+    return [label for label, _ in best] + [-1] * short, [score for _, score in best] + [-np.inf] * short
+
+
+def test_forms_agree_with_sorting_every_row():
+    rng = np.random.default_rng(0)
+    rows = [
+        [(int(label), float(rng.integers(0, 4))) for label in rng.permutation(30)[: rng.integers(0, 9)]]
+        for _ in range(50)
+    ]
+    labels, scores = top_of_lists(rows, 5)
+    for i, row in enumerate(rows):
+        assert (labels[i].tolist(), scores[i].tolist()) == slow_top(row, 5)
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    pairs = [pair for row in rows for pair in row]
+    matrix = sp.csr_matrix(([s for _, s in pairs], [label for label, _ in pairs], indptr), shape=(50, 30))
+    assert all(np.array_equal(a, b) for a, b in zip(top_of_csr(matrix, 5), (labels, scores)))
+
+
+def summary(accuracy: float, cost: float) -> dict[str, float]:
+    costs = ("train_cpu_s", "batch_ms", "single_cpu_ms", "single_ms", "model_mib", "peak_mib")
+    return {**dict.fromkeys((*NAMES, TAIL), accuracy), **dict.fromkeys(costs, cost)}
+
+
+TREE, FLAT = Setting("pecos", "tree"), Setting("pecos", "flat", kind="flat")
+EXACT, QUICK = Setting("metarank", "exact"), Setting("metarank", "quick")
+
+
+def test_a_setting_dominates_that_is_no_worse_at_a_third_of_the_cost():
+    found = duels({TREE: summary(50, 9), EXACT: summary(50, 3), QUICK: summary(49.9, 1)})
+    assert [(duel.peer, duel.ours, duel.missing) for duel in found] == [(TREE, EXACT, ())]
+
+
+def test_what_is_missing_is_named():
+    values = summary(50, 3) | {"R@100": 49.0, "single_cpu_ms": 4.0}
+    (duel,) = duels({TREE: summary(50, 9), EXACT: values})
+    assert duel.missing == ("R@100", "single_cpu_ms")
+    assert duel.gain["R@100"] == -1.0
+    assert duel.ratio["single_cpu_ms"] == pytest.approx(4 / 9)
+
+
+@pytest.mark.parametrize(("accuracy", "cost", "missing"), [(49.9, 1.8, 0), (49.7, 1.8, 8), (50, 1.9, 1)])
+def test_one_vs_all_is_within_two_tenths_at_a_fifth_of_the_time(accuracy, cost, missing):
+    (duel,) = duels({FLAT: summary(50, 9), EXACT: summary(accuracy, cost)})
+    assert len(duel.missing) == missing
+
+
+def test_settings_are_distinct():
+    names = [str(setting) for setting in (*PEERS, *OURS)]
+    assert len(set(names)) == len(names)
