@@ -18,7 +18,7 @@ Summary = dict[str, float]
 ACCURACY = (*NAMES, TAIL)
 COSTS = (
     "train_cpu_s", "read_cpu_s", "read_text_cpu_s", "batch_ms", "single_cpu_ms", "single_ms", "model_mib",
-    "peak_mib",
+    "peak_mib", "yardstick_cpu_s",
 )  # fmt: skip
 
 
