@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
@@ -43,20 +42,26 @@ def evaluate_model(
     dict of name to float, or to a triple of floats
     """
     parsed = [metrics.Metric.parse(name) for name in names]
-    lists = [m for m in parsed if m.needs != "sets"]
+    lists = [m for m in parsed if m.needs in ("ranking", "scores")]
+    relevances = [str(m) for m in parsed if m.needs == "relevance"]
     scored = model._scored(X, None)  # once, for all metrics
     out: dict[str, Any] = {}
     if lists:
         depths = [m.k for m in lists if m.k is not None]
-        whole = len(depths) < len(lists)
+        whole = any(m.needs == "scores" for m in lists)
         result: Any = (
-            np.concatenate([c.to_dense(s) for c, s in scored])
+            sp.vstack([c.to_csr(s) for c, s in scored], format="csr")
             if whole
             else Ranking.concatenate(
                 [Ranking.from_scores(c, min(max(depths), model.n_labels_), values=s) for c, s in scored]
             )
         )
         out |= _measure(Y, result, [str(m) for m in lists], intervals, inv_propensity=model.inv_propensity_)
+    if relevances:
+        # A probability predicts relevance as a share of the greatest.
+        parts = [c.to_csr(model.thresholds_.probabilities(c, s)) for c, s in scored]
+        predicted = sp.vstack(parts, format="csr")
+        out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:
         if m.needs == "sets":
             cut = model.thresholds_.check_metric(CUT_OF_METRIC.get(m.name))

@@ -16,7 +16,7 @@ import makers
 import numpy as np
 import pytest
 
-from metarank import load
+from metarank import data, load, metrics
 from metarank.cli import COMMANDS, main
 
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
@@ -67,12 +67,22 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
         == 0
     )
     assert capsys.readouterr().out.splitlines()[0].split() == ["metric", "value", "95", "%", "interval"]
+    model = load(work / "numbers")
+    names = ["WP@2", "WP-l@3", "XMAD@2", "XRMSE-l@3", "MAD", "AUPRC"]
+    arguments = ["evaluate", work / "numbers", work / "train.svm", "--metrics", ",".join(names)]
+    assert run([*arguments, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert list(values) == names
+    train = data.load(work / "train.svm")
+    expected = metrics.evaluate(train.Y, model.predict_proba(train), ["XMAD@2", "MAD", "AUPRC"])
+    assert {name: values[name] for name in expected} == pytest.approx(expected)
+    assert run(arguments) == 0
+    table = dict(line.split() for line in capsys.readouterr().out.splitlines()[1:])
+    assert table["WP@2"] == f"{100 * values['WP@2']:.2f}"
+    assert table["XMAD@2"] == f"{values['XMAD@2']:.4f}"
     out = tmp_path / "top.txt"
     assert run(["predict", work / "numbers", work / "train.svm", "--top", "2", "--out", out]) == 0
-    model = load(work / "numbers")
-    from metarank import data
-
-    expected = model.rank(data.load(work / "train.svm"), k=2).labels
+    expected = model.rank(train, k=2).labels
     found = [[int(pair.split(":")[0]) for pair in line.split()] for line in out.read_text().splitlines()]
     assert found == expected.tolist()
     assert run(["explain", work / "numbers", work / "train.svm", "--row", "3", "--label", "1"]) == 0

@@ -12,13 +12,19 @@ def test_names_print_back(name):
     assert str(metric) == name
     assert Metric.parse(str(metric)) == metric
     assert Metric.parse(metric) is metric
-    assert metric.needs in ("ranking", "scores", "sets")
-    assert metric.unit == ("positions" if name == "Coverage" else "fraction")
+    assert metric.needs in ("ranking", "scores", "relevance", "sets")
+    errors = ("WP-regret", "Regression-error", "XMAD", "XRMSE", "MAD", "RMSE")
+    unit = "relevance" if metric.name.removesuffix("-l") in errors else "fraction"
+    assert metric.unit == ("positions" if name == "Coverage" else unit)
 
 
 def test_attributes():
     losses = {n for n in metrics.known_names() if "@" not in n and not Metric.parse(n).greater_is_better}
-    assert losses == {"RankLoss", "One-error", "Coverage", "Hamming"}
+    assert losses == {"RankLoss", "One-error", "Coverage", "Hamming", "MAD", "MAD-l", "RMSE"}
+    assert not Metric.parse("XMAD-l@5").greater_is_better
+    assert Metric.parse("WP@5").needs == "ranking"
+    assert Metric.parse("WP-l@5").needs == "scores"
+    assert Metric.parse("XMAD@5").needs == "relevance"
     assert Metric.parse("nDCG").needs == "scores"
     assert Metric.parse("nDCG@5").needs == "ranking"
 

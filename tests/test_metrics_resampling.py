@@ -22,6 +22,13 @@ NAMES = [
     "example-F1",
     "Hamming",
     "LabelCoverage",
+    "WP@2",
+    "Tau@2",
+    "XMAD@2",
+    "RMSE",
+    "AUPRC",
+    "WN-l@2",
+    "XRMSE-l@2",
 ]
 
 

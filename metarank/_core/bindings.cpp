@@ -36,6 +36,7 @@ NB_MODULE(_core, m) {
   metarank::bind_kernel_machine(m);
   metarank::bind_forest_predict(m);
   metarank::bind_metrics(m);
+  metarank::bind_regression_errors(m);
   metarank::bind_topk(m);
   metarank::bind_inverted_index(m);
   metarank::bind_label_neighbors(m);

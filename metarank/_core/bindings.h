@@ -81,6 +81,7 @@ void bind_linear_predict(nb::module_& m);
 void bind_kernel_machine(nb::module_& m);
 void bind_forest_predict(nb::module_& m);
 void bind_metrics(nb::module_& m);
+void bind_regression_errors(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_inverted_index(nb::module_& m);
 void bind_label_neighbors(nb::module_& m);

@@ -88,8 +88,11 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _shown(name: str, value: float) -> str:
-    """Tables print fractions times 100; Coverage counts labels."""
-    return f"{value:.3f}" if name == "Coverage" else f"{100 * value:.2f}"
+    """Fractions times 100; Coverage counts labels, errors are shares of the greatest relevance."""
+    from metarank.metrics import Metric
+
+    digits = {"positions": 3, "relevance": 4}.get(Metric.parse(name).unit)
+    return f"{100 * value:.2f}" if digits is None else f"{value:.{digits}f}"
 
 
 def _without_nan(value: Any) -> Any:

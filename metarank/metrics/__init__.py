@@ -1,7 +1,9 @@
-"""Metrics of ranked labels, of decided label sets, and what may be concluded from them."""
+"""Metrics of rankings, of predicted relevances and of label sets, and what may be concluded from them."""
 
 from metarank.metrics.evaluation import evaluate, per_row
+from metarank.metrics.graded import tau_at_k, wn_at_k, wp_at_k, wp_regret_at_k, wp_rerank_at_k
 from metarank.metrics.names import Metric, known_names
+from metarank.metrics.precision_recall import auprc, precision_recall_curve
 from metarank.metrics.propensity_scored import distinct_at_k, psndcg_at_k, psp_at_k
 from metarank.metrics.ranking import (
     average_discounted_gain,
@@ -15,6 +17,7 @@ from metarank.metrics.ranking import (
     reciprocal_rank,
     reciprocal_rank_all,
 )
+from metarank.metrics.regression import mad, regression_error_at_k, rmse, xmad_at_k, xreg_zero, xrmse_at_k
 from metarank.metrics.resampling import Interval, bootstrap
 from metarank.metrics.roc import auc, auc_per_label, micro_auc
 from metarank.metrics.sets import (
@@ -39,6 +42,7 @@ __all__ = [
     "Metric",
     "auc",
     "auc_per_label",
+    "auprc",
     "average_discounted_gain",
     "bootstrap",
     "coverage",
@@ -50,6 +54,7 @@ __all__ = [
     "known_names",
     "label_coverage",
     "macro_f1",
+    "mad",
     "mean_average_precision",
     "micro_auc",
     "micro_f1",
@@ -57,16 +62,27 @@ __all__ = [
     "one_error",
     "per_row",
     "precision_at_k",
+    "precision_recall_curve",
     "psndcg_at_k",
     "psp_at_k",
     "ranking_loss",
     "recall_at_k",
     "reciprocal_rank",
     "reciprocal_rank_all",
+    "regression_error_at_k",
+    "rmse",
     "sign_test",
     "significance",
     "significance_mark",
     "subset_accuracy",
+    "tau_at_k",
     "wilcoxon_macro_f1",
     "wilcoxon_rows",
+    "wn_at_k",
+    "wp_at_k",
+    "wp_regret_at_k",
+    "wp_rerank_at_k",
+    "xmad_at_k",
+    "xreg_zero",
+    "xrmse_at_k",
 ]

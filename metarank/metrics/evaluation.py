@@ -18,6 +18,7 @@ def evaluate(
     *,
     inv_propensity: Any = None,
     Y_pred: Any = None,
+    scale: float | None = None,
     n_jobs: int | None = None,
 ) -> dict[str, float]:
     """Values of the named metrics, by name.
@@ -36,13 +37,17 @@ def evaluate(
         For the propensity-scored metrics; from `metarank.propensity.inv_propensity` of the training labels.
     Y_pred : (n, L) array or sparse matrix of 0 and 1, optional
         What metrics of label sets judge.
+    scale : float, optional
+        For the regression metrics: the relevance that counts as 1, such as the greatest of the *training*
+        set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
     n_jobs : int, optional
         Threads; None for all cores. The values do not depend on it.
 
     Returns
     -------
     dict of str to float
-        Fractions in [0, 1], Coverage in label positions; NaN where no row counts.
+        Fractions in [0, 1], Coverage in label positions, errors in shares of `scale`; NaN where no row
+        counts.
 
     Raises
     ------
@@ -56,7 +61,7 @@ def evaluate(
     {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
     """
     metrics = parse_names(names)
-    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, n_jobs=n_jobs)
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
     return {str(metric): metric.value(inputs) for metric in metrics}
 
 
@@ -67,18 +72,21 @@ def per_row(
     *,
     inv_propensity: Any = None,
     Y_pred: Any = None,
+    scale: float | None = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
 
-    NaN marks the rows the metric leaves out. PSP@k and PSnDCG@k, ratios of sums, give each row's
-    attained gain over the mean of the best possible gains.
+    Of a labelwise metric, the values of each label, (L,).
+
+    NaN marks the rows the metric leaves out. PSP@k, PSnDCG@k, WP@k, WN@k and Tau@k, ratios of
+    sums, give each row's attained gain over the mean of the best possible gains.
 
     Raises
     ------
     ValueError
-        For a metric that is no mean over rows (micro-F1, macro-F1, AUC, micro-AUC, C@k, LabelCoverage),
-        and as in `evaluate`.
+        For a metric that is no mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k,
+        LabelCoverage), and as in `evaluate`.
 
     Examples
     --------
@@ -86,11 +94,11 @@ def per_row(
     array([ 1., nan])
     """
     metric = Metric.parse(name)
-    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, n_jobs=n_jobs)
-    statistics = metric.statistics(inputs)
-    if statistics is None or statistics.per_row is None:
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
+    values = metric.per_row(inputs)
+    if values is None:
         raise ValueError(f"metric {str(metric)!r} is not a mean over rows")
-    return statistics.per_row
+    return values
 
 
 def parse_names(names: Iterable[str | Metric]) -> list[Metric]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,9 @@ from metarank.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
 
 class Inputs:
     """Relevances with scores, decided sets and inverse propensities, all but the first optional.
+
+    `scale` is the relevance that counts as 1 where the scores are judged as predictions of relevance; by
+    default the greatest in `Y_true`.
 
     Its arrays with one entry a *relevant pair*, in the order of the CSR matrix `Y`, are what the
     ranking metrics are sums over:
@@ -36,9 +41,11 @@ class Inputs:
         *,
         Y_pred: Any = None,
         inv_propensity: Any = None,
+        scale: float | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.Y = as_relevance(Y_true)
+        self.scale = as_scale(scale, self.Y)
         self.n_jobs = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
         self._rows = None if scores is None else score_rows(scores)
@@ -94,6 +101,40 @@ class Inputs:
             return _core.top_k_dense(rows, k, self.n_jobs)[0]
         return _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, self.n_jobs)[0]
 
+    def largest_errors(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """float64 (n,), (n,): the sum of the k largest errors of each row over all its labels, as shares of
+        `scale`, and the sum of their squares. An unlisted label is predicted 0."""
+        if k not in self._largest_errors:
+            total, squares = self._errors(_core.largest_errors_dense, _core.largest_errors_listed, k)
+            self._largest_errors[k] = total / self.scale, squares / self.scale**2
+        return self._largest_errors[k]
+
+    def predicted_errors(self, k: int) -> np.ndarray:
+        """float64 (n,): the sum of the errors at the first k ranks, as shares of `scale`."""
+        return self._errors(_core.predicted_errors_dense, _core.predicted_errors_listed, k) / self.scale
+
+    def _errors(self, of_dense: Callable[..., Any], of_listed: Callable[..., Any], k: int) -> Any:
+        truth = self.Y.indptr.astype(np.int64), self.Y.indices.astype(np.int32, copy=False), self.gain
+        rows = self.scores
+        if isinstance(rows, np.ndarray):
+            return of_dense(*truth, rows, k, self.n_jobs)
+        return of_listed(*truth, rows.indptr, rows.labels, rows.scores, k, self.n_jobs)
+
+    @cached_property
+    def _largest_errors(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        return {}
+
+    @cached_property
+    def swapped(self) -> Inputs:
+        """Labels as rows and rows as labels, without sets and propensities: what labelwise metrics judge."""
+        out = object.__new__(Inputs)
+        out.Y = self.Y.T.tocsr()
+        out.Y.sort_indices()
+        out.scale, out.n_jobs = self.scale, self.n_jobs
+        out._rows = transpose(self.scores, self.n_rows)
+        out._ranking = out._sets = out._inv_propensity = None
+        return out
+
     @cached_property
     def row(self) -> np.ndarray:
         return np.repeat(np.arange(self.n_rows), self.n_relevant)
@@ -128,6 +169,23 @@ class Inputs:
 
     def _descending(self, gain: np.ndarray) -> np.ndarray:
         return _core.descending_rows(self.Y.indptr.astype(np.int64), gain)
+
+    @cached_property
+    def relevant_score(self) -> np.ndarray:
+        """float64: the score of each relevant pair, -inf where it is not listed."""
+        rows = self.scores
+        if isinstance(rows, np.ndarray):
+            return rows[self.row, self.Y.indices].astype(np.float64)
+        listed = np.repeat(np.arange(self.n_rows), np.diff(rows.indptr)) * self.n_labels + rows.labels
+        ascending = np.all(listed[1:] > listed[:-1])  # but in a Ranking
+        order = np.arange(len(listed)) if ascending else np.argsort(listed)
+        relevant = self.row * self.n_labels + self.Y.indices
+        at = np.searchsorted(listed, relevant, sorter=None if ascending else order)
+        out = np.full(len(relevant), -np.inf)
+        inside = at < len(listed)
+        found = np.flatnonzero(inside)[listed[order[at[inside]]] == relevant[inside]]
+        out[found] = rows.scores[order[at[found]]]
+        return out
 
     @property
     def rank(self) -> np.ndarray:
@@ -165,7 +223,7 @@ class Inputs:
         """The inputs of some rows, repetitions allowed."""
         out = object.__new__(Inputs)
         out.Y = self.Y[index]
-        out.n_jobs = self.n_jobs
+        out.scale, out.n_jobs = self.scale, self.n_jobs
         out._ranking = None if self._ranking is None else self._ranking.rows(index)
         out._sets = None if self._sets is None else self._sets[index]
         out._inv_propensity = self._inv_propensity
@@ -188,6 +246,17 @@ def standing(
     if isinstance(rows, np.ndarray):
         return _core.standing_dense(indptr, labels, rows, n_jobs)
     return _core.standing_listed(indptr, labels, *rows, n_jobs)
+
+
+def transpose(rows: np.ndarray | Listed, n_rows: int) -> np.ndarray | Listed:
+    """The scores of each label, rows ascending."""
+    if isinstance(rows, np.ndarray):
+        return np.ascontiguousarray(rows.T)
+    row = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(rows.indptr))
+    order = np.argsort(rows.labels, kind="stable")
+    counts = np.bincount(rows.labels, minlength=rows.n_labels)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Listed(indptr, row[order], rows.scores[order], n_rows)
 
 
 def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
@@ -227,3 +296,14 @@ def as_weights(inv_propensity: Any, n_labels: int) -> np.ndarray:
     if not np.all(np.isfinite(w)) or np.any(w <= 0):
         raise ValueError("inv_propensity must be finite and positive")
     return w
+
+
+def as_scale(scale: float | None, Y: sp.csr_matrix) -> float:
+    """The relevance that counts as 1: `scale` if it is given, the greatest in Y, or 1 if there is none."""
+    if scale is None:
+        return float(Y.data.max()) if Y.nnz else 1.0
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise TypeError(f"scale must be a positive number, got {scale!r}")
+    if not (np.isfinite(scale) and scale > 0):
+        raise ValueError(f"scale must be finite and positive, got {scale}")
+    return float(scale)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from metarank.metrics import propensity_scored, ranking, roc, sets
+import numpy as np
+
+from metarank.metrics import graded, precision_recall, propensity_scored, ranking, regression, roc, sets
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics
 
-Needs = Literal["ranking", "scores", "sets"]
+Needs = Literal["ranking", "scores", "relevance", "sets"]
 
 
 @dataclass(frozen=True)
@@ -22,10 +24,23 @@ class Definition:
     k: Literal["none", "required", "optional"]
     needs: Needs
     statistics: Callable[[Inputs, Any], Statistics] | None = None
-    value: Callable[[Inputs], float] | None = None  # for a metric that is no function of sums over rows
+    value: Callable[[Inputs, Any], float] | None = None  # for a metric that is no function of sums over rows
     greater_is_better: bool = True
     unit: str = "fraction"
+    labelwise: bool = False  # points and labels swapped: statistics of labels
 
+
+_ERROR: Final = Definition("required", "relevance", greater_is_better=False, unit="relevance")
+_GRADED: Final[dict[str, Definition]] = {
+    "WP": Definition("required", "ranking", graded.wp_rows),
+    "WN": Definition("required", "ranking", graded.wn_rows),
+    "Tau": Definition("required", "ranking", graded.tau_rows),
+    "WP-regret": replace(_ERROR, needs="ranking", statistics=graded.wp_regret_rows),
+    "Regression-error": replace(_ERROR, statistics=regression.regression_error_rows),
+    "XMAD": replace(_ERROR, statistics=regression.xmad_rows),
+    "XRMSE": replace(_ERROR, statistics=regression.xrmse_rows),
+    "MAD": replace(_ERROR, k="none", statistics=regression.mad_rows),
+}
 
 DEFINITIONS: Final[dict[str, Definition]] = {
     "P": Definition("required", "ranking", ranking.precision_rows),
@@ -47,6 +62,10 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "PSP-point": Definition("required", "ranking", propensity_scored.psp_point_rows),
     "PSnDCG-point": Definition("required", "ranking", propensity_scored.psndcg_point_rows),
     "C": Definition("required", "ranking", propensity_scored.distinct_rows),
+    **_GRADED,
+    **{f"{name}-l": replace(definition, labelwise=True) for name, definition in _GRADED.items()},
+    "RMSE": replace(_ERROR, k="none", statistics=regression.rmse_rows),
+    "AUPRC": Definition("none", "relevance", value=precision_recall.average_precision),
     "micro-F1": Definition("none", "sets", sets.micro_f1_rows),
     "macro-F1": Definition("none", "sets", sets.macro_f1_rows),
     "example-F1": Definition("none", "sets", sets.example_f1_rows),
@@ -66,10 +85,10 @@ class Metric:
         Without the cut-off: "nDCG".
     k : int or None
     greater_is_better : bool
-    needs : "ranking", "scores" or "sets"
-        What it judges: the first k labels, the whole list, or decided sets. ("nDCG" and "MRR" without
-        a cut-off need "scores".)
-    unit : "fraction" or "positions"
+    needs : "ranking", "scores", "relevance" or "sets"
+        What it judges: the first k labels, the whole list, scores that are predictions of relevance, or
+        decided sets. ("nDCG" and "MRR" without a cut-off need "scores".)
+    unit : "fraction", "positions" or "relevance"
 
     Examples
     --------
@@ -128,8 +147,9 @@ class Metric:
 
     @property
     def needs(self) -> Needs:
-        full_list = self.definition.k == "optional" and self.k is None
-        return "scores" if full_list else self.definition.needs
+        needs = self.definition.needs
+        full_list = (self.definition.k == "optional" and self.k is None) or self.definition.labelwise
+        return "scores" if full_list and needs == "ranking" else needs
 
     @property
     def unit(self) -> str:
@@ -137,13 +157,24 @@ class Metric:
 
     def statistics(self, inputs: Inputs) -> Statistics | None:
         """The metric as a function of sums over rows, None if it is none."""
-        return None if self.definition.statistics is None else self.definition.statistics(inputs, self.k)
+        return None if self.definition.labelwise else self._statistics(inputs)
+
+    def per_row(self, inputs: Inputs) -> np.ndarray | None:
+        """Values of the rows (labelwise: of the labels) whose mean it is, None if there are none."""
+        of_rows = self._statistics(inputs)
+        return None if of_rows is None else of_rows.per_row
 
     def value(self, inputs: Inputs) -> float:
         if self.definition.value is not None:
-            return self.definition.value(inputs)
-        assert self.definition.statistics is not None
-        return self.definition.statistics(inputs, self.k).value
+            return self.definition.value(inputs, self.k)
+        of_rows = self._statistics(inputs)
+        assert of_rows is not None
+        return of_rows.value
+
+    def _statistics(self, inputs: Inputs) -> Statistics | None:
+        if self.definition.statistics is None:
+            return None
+        return self.definition.statistics(inputs.swapped if self.definition.labelwise else inputs, self.k)
 
 
 def known_names() -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.metrics.inputs import Inputs
-from metarank.metrics.ranking import discount, divide
+from metarank.metrics.ranking import discounted_gains, divide, first_gains
 from metarank.metrics.statistics import Statistics, attained, mean
 from metarank.ranking import check_k
 
@@ -71,14 +71,11 @@ def psndcg_point_rows(inputs: Inputs, k: int) -> Statistics:
 
 
 def _gains(inputs: Inputs, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """(attained, best) of each row."""
-    gained = inputs.row_sum(inputs.propensity_gain * (inputs.rank <= k))
-    return gained, inputs.row_sum(inputs.best_propensity_gain * (inputs.best_rank <= k))
+    return first_gains(inputs, inputs.propensity_gain, inputs.best_propensity_gain, k)
 
 
 def _discounted_gains(inputs: Inputs, k: int) -> tuple[np.ndarray, np.ndarray]:
-    gained = inputs.row_sum(inputs.propensity_gain * discount(inputs.rank, k))
-    return gained, inputs.row_sum(inputs.best_propensity_gain * discount(inputs.best_rank, k))
+    return discounted_gains(inputs, inputs.propensity_gain, inputs.best_propensity_gain, k)
 
 
 def distinct_at_k(Y_true: Any, scores: Any, k: int) -> float:

@@ -84,9 +84,7 @@ def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
 
 def ndcg_rows(inputs: Inputs, k: int | None) -> Statistics:
     """nDCG@k: each row's discounted gain over its greatest possible."""
-    gained = inputs.row_sum(inputs.gain * discount(inputs.rank, k))
-    best = inputs.row_sum(inputs.best_gain * discount(inputs.best_rank, k))
-    return mean(divide(gained, best))
+    return mean(divide(*discounted_gains(inputs, inputs.gain, inputs.best_gain, k)))
 
 
 def mean_average_precision(Y_true: Any, scores: Any) -> float:
@@ -222,6 +220,21 @@ def average_discounted_gain(Y_true: Any, scores: Any) -> float:
 def average_discounted_gain_rows(inputs: Inputs, k: None = None) -> Statistics:
     """ADG: the mean discount at the ranks of a row's relevant labels."""
     return mean(over_relevant(inputs, inputs.row_sum(discount(inputs.rank, None))))
+
+
+def first_gains(
+    inputs: Inputs, gain: np.ndarray, best_gain: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(attained, best possible) sum of the gains of each row's first k labels."""
+    return inputs.row_sum(gain * (inputs.rank <= k)), inputs.row_sum(best_gain * (inputs.best_rank <= k))
+
+
+def discounted_gains(
+    inputs: Inputs, gain: np.ndarray, best_gain: np.ndarray, k: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(attained, best possible) sum of each row's gains, each with the discount of its rank."""
+    attained = inputs.row_sum(gain * discount(inputs.rank, k))
+    return attained, inputs.row_sum(best_gain * discount(inputs.best_rank, k))
 
 
 def within(rank: np.ndarray, k: int | None) -> np.ndarray:

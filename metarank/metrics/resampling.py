@@ -33,18 +33,19 @@ def bootstrap(
     seed: int = 0,
     inv_propensity: Any = None,
     Y_pred: Any = None,
+    scale: float | None = None,
     n_jobs: int | None = None,
 ) -> dict[str, Interval]:
     """Percentile bootstrap over rows of the named metrics.
 
     Rows are drawn with replacement, n at a time, and every metric is computed anew on each draw;
     all metrics see the same draws, which depend on `seed` and n only. Ratios of sums (micro-F1, PSP@k)
-    and metrics of labels (macro-F1) are resampled as such, not as means of rows. AUC and micro-AUC
-    are no sums over rows and take a full evaluation a draw.
+    and metrics of labels (macro-F1) are resampled as such, not as means of rows. AUC, micro-AUC, AUPRC
+    and the labelwise metrics are no sums over rows and take a full evaluation a draw.
 
     Parameters
     ----------
-    Y_true, scores, names, inv_propensity, Y_pred, n_jobs
+    Y_true, scores, names, inv_propensity, Y_pred, scale, n_jobs
         As in `evaluate`.
     n_resamples : int
     level : float in (0, 1)
@@ -72,7 +73,7 @@ def bootstrap(
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     metrics = parse_names(names)
-    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, n_jobs=n_jobs)
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
     if inputs.n_rows == 0:
         raise ValueError("Y_true must have at least one row")
     statistics = {metric: metric.statistics(inputs) for metric in metrics}

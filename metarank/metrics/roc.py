@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from metarank.metrics.inputs import Inputs, standing
+from metarank.metrics.inputs import Inputs, standing, transpose
 from metarank.metrics.ranking import divide
-from metarank.ranking import Listed
 
 
 def auc_per_label(Y_true: Any, scores: Any) -> np.ndarray:
@@ -53,7 +51,7 @@ def micro_auc(Y_true: Any, scores: Any) -> float:
     return pooled_auc(Inputs(Y_true, scores))
 
 
-def macro_auc(inputs: Inputs) -> float:
+def macro_auc(inputs: Inputs, k: None = None) -> float:
     """The mean of the labels' AUCs, over the labels that have one."""
     values = label_aucs(inputs)
     defined = ~np.isnan(values)
@@ -64,33 +62,22 @@ def label_aucs(inputs: Inputs) -> np.ndarray:
     """AUC of each label over the rows, float64 (L,); NaN where a label has no two classes."""
     by_label = inputs.Y.T.tocsr()
     by_label.sort_indices()
-    _, _, above, not_below = standing(by_label, _transpose(inputs.scores, inputs.n_rows), inputs.n_jobs)
+    _, _, above, not_below = standing(by_label, transpose(inputs.scores, inputs.n_rows), inputs.n_jobs)
     n_relevant = np.diff(by_label.indptr).astype(np.int64)
     label = np.repeat(np.arange(inputs.n_labels), n_relevant)
     wrong = np.bincount(label, (above + not_below) / 2, minlength=inputs.n_labels)
     return 1.0 - divide(wrong, n_relevant * (inputs.n_rows - n_relevant))
 
 
-def _transpose(rows: np.ndarray | Listed, n_rows: int) -> np.ndarray | Listed:
-    if isinstance(rows, np.ndarray):
-        return np.ascontiguousarray(rows.T)
-    row = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(rows.indptr))
-    order = np.argsort(rows.labels, kind="stable")
-    counts = np.bincount(rows.labels, minlength=rows.n_labels)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return Listed(indptr, row[order], rows.scores[order], n_rows)
-
-
-def pooled_auc(inputs: Inputs) -> float:
+def pooled_auc(inputs: Inputs, k: None = None) -> float:
     """Mann-Whitney: a relevant pair beats the pairs below it and half of those tied with it, other
     relevant ones included, which makes P^2 / 2 wins among the P relevant pairs themselves."""
     rows = inputs.scores
     if isinstance(rows, np.ndarray):
         scores, n_unlisted = rows.ravel(), 0
-        relevant = rows[inputs.row, inputs.Y.indices]
     else:
         scores, n_unlisted = rows.scores, inputs.n_rows * inputs.n_labels - len(rows.scores)
-        relevant = _scores_of_relevant(rows, inputs.Y)
+    relevant = inputs.relevant_score
     if np.any(np.isnan(scores)):
         raise ValueError("scores must not be NaN")
     ordered = np.sort(scores)
@@ -102,17 +89,3 @@ def pooled_auc(inputs: Inputs) -> float:
         return float("nan")
     wins = (below.sum() + not_above.sum()) / 2 - n_relevant**2 / 2
     return float(wins / (n_relevant * n_irrelevant))
-
-
-def _scores_of_relevant(rows: Listed, Y: sp.csr_matrix) -> np.ndarray:
-    """Score of each relevant pair, -inf where it is not listed."""
-    n, n_labels = Y.shape
-    listed_key = np.repeat(np.arange(n, dtype=np.int64), np.diff(rows.indptr)) * n_labels + rows.labels
-    order = np.argsort(listed_key)
-    key = np.repeat(np.arange(n, dtype=np.int64), np.diff(Y.indptr)) * n_labels + Y.indices
-    at = np.searchsorted(listed_key, key, sorter=order)
-    out = np.full(len(key), -np.inf)
-    inside = at < len(order)
-    found = np.flatnonzero(inside)[listed_key[order[at[inside]]] == key[inside]]
-    out[found] = rows.scores[order[at[found]]]
-    return out

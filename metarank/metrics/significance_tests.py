@@ -36,7 +36,7 @@ def significance(Y_true: Any, a: Any, b: Any, name: str | Metric, *, inv_propens
     Raises
     ------
     ValueError
-        For micro-AUC, C@k and LabelCoverage, which have no values by row or by label.
+        For micro-AUC, AUPRC, RMSE, C@k and LabelCoverage, which have no values by row or by label.
 
     Examples
     --------

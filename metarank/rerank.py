@@ -1,0 +1,126 @@
+"""Re-ranking with tail classifiers: predicted relevances combined with a second opinion on rare labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from metarank.candidates import Candidates
+
+ALPHAS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
+
+
+def rerank_with_tail(
+    candidates: Candidates, tail_scores: np.ndarray, alpha: float, *, scale: float = 1.0
+) -> Candidates:
+    """Candidates scored by relevance and tail probability together, labels of relevance 0 left out.
+
+    Jain et al. (2016), eq. 8: ``s = alpha log P + (1 - alpha) log P_tail``, over the labels with P > 0 only.
+    The new final score is ``scale * exp(s)``: it orders as s does, and stays on the scale of relevances.
+
+    Parameters
+    ----------
+    candidates : Candidates
+        With predicted relevances as their final score.
+    tail_scores : float array (m,)
+        log P_tail of each pair, as from `metarank.scorers.tail.TailClassifiers`; finite, at most 0.
+    alpha : float in [0, 1]
+        Weight of the relevance; 1 leaves it as it is.
+    scale : float
+        The relevance that is probability 1: P = relevance / scale.
+
+    Returns
+    -------
+    Candidates
+        With the same score names; the first holds the new score.
+
+    Raises
+    ------
+    ValueError
+        If alpha or scale is out of range, a shape is wrong or a number is not finite.
+
+    Examples
+    --------
+    >>> c = Candidates(np.array([0, 3]), np.array([0, 1, 2]), 3, {"score": np.array([0.6, 0.5, 0.0])})
+    >>> c = rerank_with_tail(c, np.log([0.1, 0.9, 0.9]), alpha=0.5)
+    >>> c.labels, c.scores["score"].round(3)
+    (array([0, 1], dtype=int32), array([0.245, 0.671], dtype=float32))
+    """
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must lie in [0, 1], got {alpha}")
+    if not 0 < scale < np.inf:
+        raise ValueError(f"scale must be finite and positive, got {scale}")
+    if not candidates.scores:
+        raise ValueError("candidates must carry predicted relevances as their final score, got no scores")
+    tail = np.asarray(tail_scores, np.float64)
+    if tail.shape != candidates.labels.shape:
+        raise ValueError(f"tail_scores must have shape {candidates.labels.shape}, got {tail.shape}")
+    if not np.all(tail <= 0) or not np.all(np.isfinite(tail)):
+        raise ValueError("tail_scores must be finite log-probabilities, at most 0")
+    name = next(iter(candidates.scores))
+    relevance = candidates.scores[name].astype(np.float64)
+    if not np.all(np.isfinite(relevance)):
+        raise ValueError(f"candidates.scores[{name!r}] must be finite")
+
+    listed = relevance > 0
+    s = alpha * np.log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
+    indptr = np.concatenate([[0], np.cumsum(listed)])[candidates.indptr]
+    scores = {other: values[listed] for other, values in candidates.scores.items()}
+    scores[name] = scale * np.exp(s)
+    return Candidates(indptr, candidates.labels[listed], candidates.n_labels, scores)
+
+
+def choose_alpha(
+    candidates: Candidates,
+    tail_scores: np.ndarray,
+    Y: Any,
+    *,
+    metric: str = "PSP@5",
+    grid: Sequence[float] = ALPHAS,
+    scale: float = 1.0,
+    inv_propensity: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    """The weight of `rerank_with_tail` with the best value of a metric on held-out rows.
+
+    Parameters
+    ----------
+    candidates, tail_scores, scale
+        As in `rerank_with_tail`, of rows that neither the predictor nor the tail classifiers were trained on.
+    Y : (n, L) array or sparse matrix
+        The relevances of those rows.
+    metric : str
+        Any metric of `metarank.metrics` on scores, greater or less as is better.
+    grid : sequence of floats in [0, 1]
+        Include 1.0 to allow no re-ranking. Ties go to the greater alpha: the weaker intervention.
+    inv_propensity : float array (L,), optional
+        For the propensity-scored metrics; from the training labels.
+
+    Raises
+    ------
+    ValueError
+        If the grid is empty, and as in `rerank_with_tail` and `metarank.metrics.evaluate`.
+
+    Examples
+    --------
+    >>> c = Candidates(np.array([0, 2]), np.array([0, 1]), 2, {"score": np.array([0.6, 0.5])})
+    >>> choose_alpha(c, np.log([0.5, 0.9]), [[0, 1]], metric="WP@1", grid=(0.2, 0.7, 1.0))
+    0.7
+    """
+    from metarank.metrics import Metric, evaluate  # which knows `rerank_with_tail`
+
+    if len(grid) == 0:
+        raise ValueError("grid must hold at least one alpha")
+    chosen = Metric.parse(metric)
+    best, best_value = 0.0, -np.inf
+    for alpha in sorted(grid, reverse=True):
+        reranked = rerank_with_tail(candidates, tail_scores, alpha, scale=scale)
+        value = evaluate(Y, reranked, [chosen], inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)[
+            str(chosen)
+        ]
+        value = value if chosen.greater_is_better else -value
+        if best_value == -np.inf or value > best_value:
+            best, best_value = float(alpha), value
+    return best
