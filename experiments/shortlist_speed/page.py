@@ -35,9 +35,9 @@ def write(sets: dict[str, Prepared], results: dict[str, Results]) -> str:
         f"beside). *batch*: CPU milliseconds a test point, all in one call, the best {K} labels; *single*: "
         f"median CPU milliseconds of {SINGLES} calls with one point each, wall in brackets. *model*: MiB on "
         "disk. *memory*: peak MiB of reading and training, less what the imported packages take. *tail R@5*: "
-        "recall of the first five on labels with 1 to 5 training points. *yardstick*: CPU seconds of a fixed "
-        "piece of work just before each run; other processes on the machine lengthen it, and all times with "
-        "it. Medians over the runs; accuracy in per cent.",
+        "share of all test labels with 1 to 5 training points that are among the first five. *yardstick*: "
+        "CPU seconds of a fixed piece of work just before each run; other processes on the machine lengthen "
+        "it, and all times with it. Medians over the runs; accuracy in per cent.",
     ]
     for name, dataset in sets.items():
         here = [(run, figures) for run, figures in results["sets"] if run.dataset.name == name]

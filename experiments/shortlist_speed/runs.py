@@ -104,7 +104,7 @@ class Laboratory:
                 done = subprocess.run(
                     self._command(run, python, job),
                     env={**os.environ, **threads, "TMPDIR": scratch},
-                    stdout=subprocess.DEVNULL,  # omikuji prints thousands of lines of progress
+                    stdout=subprocess.DEVNULL,
                     stderr=subprocess.PIPE,
                     timeout=self.timeout,
                     text=True,

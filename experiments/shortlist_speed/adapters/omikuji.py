@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,12 +29,13 @@ class System:
         # The two halves of Model.train_on_data, so that parsing is seen apart from training.
         self.pool = omikuji._ThreadPoolHandle(self.threads)
         path = omikuji.ffi.new("char[]", str(folder / "train.txt").encode())
-        self.data = omikuji.ffi.gc(
-            omikuji.lib.load_omikuji_data_set(path, self.pool.ptr), omikuji.lib.free_omikuji_data_set
-        )
+        with _silence():
+            read = omikuji.lib.load_omikuji_data_set(path, self.pool.ptr)
+        self.data = omikuji.ffi.gc(read, omikuji.lib.free_omikuji_data_set)
 
     def train(self) -> None:
-        trained = omikuji.lib.train_omikuji_model(self.data, self.params, self.pool.ptr)
+        with _silence():
+            trained = omikuji.lib.train_omikuji_model(self.data, self.params, self.pool.ptr)
         self.model = omikuji.Model(trained)
 
     def save(self, folder: Path) -> None:
@@ -49,3 +53,16 @@ class System:
 
     def top(self, predicted: list, k: int) -> tuple[np.ndarray, np.ndarray]:
         return top_of_lists(predicted, k)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """No output: thousands of lines of progress into a pipe would cost it time."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
