@@ -47,4 +47,5 @@ NB_MODULE(_core, m) {
   metarank::bind_label_vectors(m);
   metarank::bind_label_partition(m);
   metarank::bind_weight_blocks(m);
+  metarank::bind_weight_index(m);
 }

@@ -92,5 +92,6 @@ void bind_cuts(nb::module_& m);
 void bind_label_vectors(nb::module_& m);
 void bind_label_partition(nb::module_& m);
 void bind_weight_blocks(nb::module_& m);
+void bind_weight_index(nb::module_& m);
 
 }  // namespace metarank

@@ -1,0 +1,187 @@
+"""`SharedRidge`: least squares for any number of labels from one factorisation.
+
+For rows X (n, d) and the targets T (n, L) of all labels, minimises ``penalty ||W||^2 + ||X W - T||^2``:
+``W = P T`` with ``P = X' G``, ``G = (X X' + penalty I)^-1`` (or, the same, ``P = (X'X + penalty I)^-1 X'``).
+P does not depend on the labels, and T is sparse, so a label costs no more than its relevant rows. Nor does
+what P would be without some rows f: their scores, from a fit on the other rows o, are ``H T_o`` with
+``H = -(G_ff)^-1 G_fo``, which is ``y_f - (G_ff)^-1 alpha_f`` (alpha = G T) without T_f in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from metarank._threads import single_threaded_blas
+
+# Features to a block of P.
+_BLOCK = 256
+# Above this condition number of the matrix to be inverted, 32 bits are too few.
+_FLOAT32_CONDITION = 1e4
+_RESIDUAL = 1e-3
+_TINY = np.finfo(np.float32).tiny
+
+
+class SharedRidge:
+    """The matrix P of some rows.
+
+    Parameters
+    ----------
+    X : float32 CSR (n, d)
+    penalty : float
+    """
+
+    def __init__(self, X: sp.csr_matrix, penalty: float) -> None:
+        self.X = X
+        self.penalty = penalty
+        magnitude = abs(X)
+        largest = float((magnitude @ (magnitude.T @ np.ones(X.shape[0]))).max(initial=0.0))  # >= eigenvalues
+        dtype = np.float32 if largest <= _FLOAT32_CONDITION * penalty else np.float64
+        self.is_dual = X.shape[0] <= X.shape[1]
+        self.inverse = _inverse(_gram(X if self.is_dual else X.T.tocsr(), dtype), penalty)
+
+    @staticmethod
+    def size(X: sp.csr_matrix) -> int:
+        """Rows of the matrix to be inverted."""
+        return min(X.shape)
+
+    def blocks(self, features: np.ndarray) -> np.ndarray:
+        """P' (n, len(features)) of some features."""
+        if self.is_dual:
+            return np.ascontiguousarray((self.X.T[features] @ self.inverse).T)
+        return np.asarray(self.X @ np.ascontiguousarray(self.inverse[:, features]))
+
+    def weights(self, T: sp.csr_matrix, density: float, seed: int, n_jobs: int) -> sp.csr_matrix:
+        """The weights W (d, L) float32, all but the share `density` of largest absolute value set to 0.
+
+        The least absolute value that stays is estimated on 512 features drawn by the seed.
+        """
+        d = self.X.shape[1]
+        by_label = sp.csr_matrix(T.T).astype(self.inverse.dtype)
+
+        def dense_weights(features: np.ndarray) -> np.ndarray:
+            return np.asarray(by_label @ self.blocks(features)).T.astype(np.float32)
+
+        drawn = np.random.default_rng([seed, d]).permutation(d)[: 2 * _BLOCK]
+        least = _least_kept(dense_weights(np.sort(drawn)), density)
+
+        def pruned(start: int) -> sp.csr_matrix:
+            W = dense_weights(np.arange(start, min(start + _BLOCK, d)))
+            W[np.abs(W) < least] = 0
+            return sp.csr_matrix(W)
+
+        return sp.vstack(list(_in_threads(pruned, range(0, d, _BLOCK), n_jobs)), "csr")
+
+    def held_out(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """H (len(rows), len(others)): scores of `rows` from a fit on all `others` are ``H T[others]``."""
+        within, between = self._dual_block(rows, rows), self._dual_block(rows, others)
+        factor = scipy.linalg.cho_factor(within, lower=True, check_finite=False)
+        return -scipy.linalg.cho_solve(factor, between, check_finite=False)
+
+    def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
+        """H (len(rows), n): the score of each row from a fit on all others is ``H T``."""
+        G = self._dual_block(rows, np.arange(self.X.shape[0]))
+        own = np.arange(len(rows)), rows
+        H = -G / G[own][:, None]
+        H[own] = 0
+        return H
+
+    def _dual_block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``G[rows][:, columns]``; from the primal inverse A it is ``(I - X A X') / penalty``."""
+        if self.is_dual:
+            return self.inverse[np.ix_(rows, columns)]
+        hat = (self.X[columns] @ np.ascontiguousarray((self.X[rows] @ self.inverse).T)).T
+        return ((rows[:, None] == columns[None, :]) - hat) / self.penalty
+
+
+def ridge_by_gradients(
+    X: sp.csr_matrix, T: sp.csr_matrix, penalty: float, density: float, seed: int, n_jobs: int
+) -> sp.csr_matrix:
+    """W (d, L) by conjugate gradients on ``(X X' + penalty I) alpha = T``, a block of labels at a time.
+
+    For more rows and features than can be factorised. A block is done when the residual of every label is
+    below a thousandth of its target. Prunes as `SharedRidge.weights`, its estimate from one block of labels.
+    """
+    across = X.T.tocsr()
+    columns = T.tocsc()
+
+    def dense_weights(labels: np.ndarray) -> np.ndarray:
+        residual = columns[:, labels].toarray().astype(np.float32)
+        alpha, direction = np.zeros_like(residual), residual.copy()
+        squared = _column_norms(residual)
+        goal = _RESIDUAL**2 * squared
+        while np.any(squared > goal):
+            image = X @ (across @ direction) + np.float32(penalty) * direction
+            step = squared / np.maximum(np.einsum("ij,ij->j", direction, image), _TINY)
+            alpha += step * direction
+            residual -= step * image
+            before, squared = squared, _column_norms(residual)
+            direction = residual + squared / np.maximum(before, _TINY) * direction
+        return np.asarray(across @ alpha)
+
+    n_labels = T.shape[1]
+    drawn = np.random.default_rng([seed, n_labels]).permutation(n_labels)[:_BLOCK]
+    least = _least_kept(dense_weights(np.sort(drawn)), density)
+
+    def pruned(start: int) -> sp.csr_matrix:
+        W = dense_weights(np.arange(start, min(start + _BLOCK, n_labels)))
+        W[np.abs(W) < least] = 0
+        return sp.csr_matrix(W)
+
+    return sp.hstack(list(_in_threads(pruned, range(0, n_labels, _BLOCK), n_jobs)), "csr")
+
+
+def _column_norms(A: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->j", A, A)
+
+
+def _least_kept(W: np.ndarray, density: float) -> np.float32:
+    """The absolute value that the share `density` of the entries reaches."""
+    if density >= 1:
+        return np.float32(0)
+    values = np.abs(W).ravel()
+    kept = max(1, round(density * len(values)))
+    return np.float32(np.partition(values, -kept)[-kept])
+
+
+def _in_threads(
+    task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int
+) -> Iterator[sp.csr_matrix]:
+    if n_jobs == 1:
+        yield from map(task, starts)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        yield from pool.map(task, starts)
+
+
+def _gram(X: sp.csr_matrix, dtype: type) -> np.ndarray:
+    """X X', summed in 64 bits."""
+    wide = X.astype(np.float64)
+    columns = wide.T.tocsr()
+    K = np.empty((X.shape[0], X.shape[0]), dtype)
+    for start in range(0, X.shape[0], _BLOCK):
+        K[start : start + _BLOCK] = (wide[start : start + _BLOCK] @ columns).toarray()
+    return K
+
+
+def _inverse(K: np.ndarray, penalty: float) -> np.ndarray:
+    """(K + penalty I)^-1 in the memory of K."""
+    K[np.diag_indices_from(K)] += penalty
+    potrf, potri = scipy.linalg.get_lapack_funcs(("potrf", "potri"), (K,))
+    with single_threaded_blas():
+        # The transpose of a symmetric matrix is the same matrix in the order LAPACK works in, without a copy.
+        factor, failed = potrf(K.T, lower=1, overwrite_a=1)
+        if failed:
+            raise ValueError("C must be smaller: the least squares problem is singular to the last digit")
+        inverse, _ = potri(factor, lower=1, overwrite_c=1)
+    out = inverse.T  # its upper triangle is valid
+    for start in range(0, len(out), _BLOCK):
+        end = start + _BLOCK
+        out[end:, start:end] = out[start:end, end:].T
+        square = out[start:end, start:end]
+        square[:] = np.triu(square) + np.triu(square, 1).T
+    return out

@@ -1,0 +1,119 @@
+"""`WeightIndex`: the weights of linear classifiers by feature, for scores of all labels at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.candidates import Candidates
+from metarank.scorers._arrays import check_rows, csr_parts
+from metarank.scorers.base import Features
+from metarank.scorers.training_rows import check_width
+
+# Labels to a band: an entry's label takes two bytes.
+_BAND = 65_536
+_LARGEST = 32_767
+
+
+class WeightIndex:
+    """Scores ``x . w_l + b_l`` of pairs, and the labels with the largest.
+
+    Build with `quantised` (16-bit weights with a scale for each label, an error of at most
+    max |w_l| / 65,534 a weight) or `exact`.
+
+    Attributes
+    ----------
+    start : int64 array (bands * d + 1,)
+        First entry of each band of 65,536 labels and feature.
+    label : uint16 array (entries,)
+        The entry's label, counted from the start of its band.
+    weight : int16 or float32 array (entries,)
+        The weight is ``scale[label] * weight``.
+    scale, bias : float32 array (L,)
+    seen : int32 array
+        The labels that may be proposed, ascending.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        start: np.ndarray,
+        label: np.ndarray,
+        weight: np.ndarray,
+        scale: np.ndarray,
+        bias: np.ndarray,
+        seen: np.ndarray,
+    ) -> None:
+        self.n_features = n_features
+        self.start = start
+        self.label = label
+        self.weight = weight
+        self.scale = scale
+        self.bias = bias
+        self.seen = seen
+
+    @classmethod
+    def quantised(cls, W: sp.csr_matrix, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:
+        """From weights (d, L), in 16 bits."""
+        largest = np.zeros(W.shape[1], np.float32)
+        np.maximum.at(largest, W.indices, np.abs(W.data))
+        scale = largest / np.float32(_LARGEST)
+        levels = np.rint(W.data / np.where(scale > 0, scale, 1)[W.indices]).astype(np.int16)
+        return cls._build(W, levels, scale, bias, seen)
+
+    @classmethod
+    def exact(cls, W: sp.csr_matrix, scale: np.ndarray, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:
+        """From weights (d, L) to be multiplied by ``scale`` (L,), as they are."""
+        return cls._build(W, W.data.astype(np.float32), scale, bias, seen)
+
+    @classmethod
+    def _build(
+        cls, W: sp.csr_matrix, values: np.ndarray, scale: np.ndarray, bias: np.ndarray, seen: np.ndarray
+    ) -> WeightIndex:
+        d, n_labels = W.shape
+        band = W.indices // _BAND
+        feature = np.repeat(np.arange(d), np.diff(W.indptr))
+        order = np.argsort(band, kind="stable") if n_labels > _BAND else slice(None)
+        n_bands = -(-n_labels // _BAND)
+        counts = np.bincount(band * np.int64(d) + feature, minlength=n_bands * d)
+        return cls(
+            d,
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            (W.indices % _BAND).astype(np.uint16)[order],
+            values[order],
+            scale.astype(np.float32),
+            bias.astype(np.float32),
+            seen.astype(np.int32),
+        )
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.scale)
+
+    def scores(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
+        """The score of each pair, float32 (m,)."""
+        check_rows(X, candidates)
+        return _core.index_scores(*self._query(X), candidates.indptr, candidates.labels, n_jobs)
+
+    def shortlist(self, X: Features, k: int, name: str, n_jobs: int) -> Candidates:
+        """The k labels of largest score among those seen, ties by label; the score is called `name`."""
+        labels, scores = _core.index_shortlist(*self._query(X), self.seen, min(k, len(self.seen)), n_jobs)
+        indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
+        return Candidates(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
+
+    def _query(self, X: Features) -> tuple[Any, ...]:
+        check_width(X, self.n_features)
+        rows = csr_parts(sp.csr_matrix(X))
+        return *rows, self.n_features, self.start, self.label, self.weight, self.scale, self.bias
+
+    def get_state(self) -> dict[str, Any]:
+        """The arrays."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> WeightIndex:
+        """The inverse of `get_state`."""
+        return cls(**state)
