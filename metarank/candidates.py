@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,6 +96,17 @@ class Candidates:
         """Every label for every row."""
         indptr = np.arange(n_rows + 1, dtype=np.int64) * n_labels
         return cls(indptr, np.tile(np.arange(n_labels, dtype=np.int32), n_rows), n_labels)
+
+    @classmethod
+    def stack(cls, parts: Sequence[Candidates]) -> Candidates:
+        """The rows of several (at least one), of the same labels and sources, one after another."""
+        counts = np.concatenate([np.diff(part.indptr) for part in parts])
+        return cls(
+            np.concatenate([[0], np.cumsum(counts)]),
+            np.concatenate([part.labels for part in parts]),
+            parts[0].n_labels,
+            {name: np.concatenate([part.scores[name] for part in parts]) for name in parts[0].scores},
+        )
 
     @classmethod
     def from_csr(cls, scores: sp.csr_matrix, name: str = "score") -> Candidates:

@@ -51,6 +51,13 @@ def held_out_columns(
     if hasattr(scorer, "score_held_out"):
         columns: dict[str, np.ndarray] = scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
         return columns
+    return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs)
+
+
+def refit_columns(
+    scorer: LabelScorer, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int
+) -> dict[str, np.ndarray]:
+    """`held_out_columns` the plain way: one fit for each fold."""
 
     def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
         inside = np.flatnonzero(data.fold[rows] == f)
@@ -64,22 +71,27 @@ def held_out_shortlist(
     scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
 ) -> Candidates:
     """The scorer's k proposals for each of some training rows, from fits without the row's fold."""
+    if hasattr(scorer, "shortlist_held_out"):
+        proposals: Candidates = scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
+        return proposals
+    return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs)
+
+
+def refit_shortlist(scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int) -> Candidates:
+    """`held_out_shortlist` the plain way: one fit for each fold."""
 
     def one_fold(f: int, threads: int) -> Candidates:
         inside = np.flatnonzero(data.fold[rows] == f)
         fitted = clone(scorer).fit(data.without_fold(f), n_jobs=threads)
         return fitted.shortlist(data.X[rows[inside]], k, n_jobs=threads)
 
-    folds = np.unique(data.fold[rows])
-    parts = over_folds(one_fold, folds, n_jobs)
-    order = np.argsort(data.fold[rows], kind="stable")  # row order after stacking the folds
-    stacked = Candidates(
-        np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.indptr) for p in parts]))]),
-        np.concatenate([p.labels for p in parts]),
-        parts[0].n_labels,
-        {name: np.concatenate([p.scores[name] for p in parts]) for name in parts[0].scores},
-    )
-    return stacked.rows(np.argsort(order))
+    return stack_folds(one_fold, data.fold[rows], n_jobs)
+
+
+def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_jobs: int) -> Candidates:
+    """Run `one_fold(f, threads)` for every fold present and put its candidates at the fold's rows."""
+    stacked = Candidates.stack(over_folds(one_fold, np.unique(fold), n_jobs))
+    return stacked.rows(np.argsort(np.argsort(fold, kind="stable")))  # back from fold order to row order
 
 
 def scatter_folds(

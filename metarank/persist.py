@@ -46,6 +46,7 @@ _BUILT_IN = {
     "KernelRidge": "metarank.scorers.kernel_ridge",
     "KernelSVM": "metarank.scorers.kernel_svm",
     "ExtraTrees": "metarank.scorers.forest",
+    "OneVsAll": "metarank.scorers.one_vs_all",
     "LinearClassifier": "metarank.scorers.linear",
     "BoostedTrees": "metarank.scorers.boosted",
 }

@@ -15,6 +15,7 @@ from metarank.choices import named_scorers
 from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.features import assemble
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.one_vs_all import OneVsAll
 from metarank.view import TrainingSet
 
 ROWS = (0, 11, 29)
@@ -34,7 +35,12 @@ class Leaking(makers.MeanFeature):
         return super().fit(view._data.view(), n_jobs=n_jobs)
 
 
-SCORERS: dict[str, Callable[[], LabelScorer]] = {**named_scorers(), "user": makers.MeanFeature}
+SCORERS: dict[str, Callable[[], LabelScorer]] = {
+    **named_scorers(),
+    "user": makers.MeanFeature,
+    "ova-ridge": OneVsAll,
+    "ova-gradients": partial(OneVsAll, max_size=10),
+}
 FEWER = {"extra-trees": {"n_trees": 20}, "boosted": {"n_rounds": 10}}
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
@@ -156,7 +162,10 @@ def test_own_labels_do_not_reach_own_table(layout, n_jobs):
             assert before.tobytes() == table_rows(changed(Y, row, change), row).tobytes()
 
 
-@pytest.mark.parametrize(("name", "layout"), [("votes", "dense"), ("votes", "sparse"), ("names", "sparse")])
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [("votes", "dense"), ("votes", "sparse"), ("names", "sparse"), ("ova-ridge", "sparse")],
+)
 def test_own_labels_do_not_reach_own_shortlist(name, layout):
     X, Y = rows_and_labels(layout)
     rows = np.arange(len(Y))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from metarank.crossfit import refit_columns, refit_shortlist, scatter_folds, sta
 from metarank.propensity import inv_propensity
 from metarank.scorers._arrays import require_rows, sample_rows
 from metarank.scorers.base import Features, LabelScorer
-from metarank.scorers.shared_ridge import SharedRidge, ridge_by_gradients
+from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.training_rows import as_canonical, check_candidates
 from metarank.scorers.weight_index import WeightIndex
 from metarank.view import TrainingSet, View
@@ -25,7 +26,7 @@ RELEVANCES = ("binary", "graded", "inverse-propensity")
 
 _C_GRID = (1 / 20, 1 / 6, 1 / 2, 3 / 2)
 _CHOICE_ROWS = 3000
-_JUDGED_ROWS = 1000
+_LEAST_CHOICE_ROWS = 10
 _QUERY_ROWS = 256
 
 
@@ -47,9 +48,9 @@ class OneVsAll(LabelScorer):
     propensity : (a, b)
         Shape of the propensity curve; see `metarank.propensity.PRESETS`.
     C : float or "auto"
-        Weight of the loss; ridge regression's usual penalty is 1 / (2 C). "auto": of 1/20, 1/6, 1/2 and 3/2 the
-        value with the largest nDCG@5 of exact leave-one-out scores, the gain of a pair being its relevance, on
-        at most 3,000 rows of the View.
+        Weight of the loss; ridge regression's usual penalty is 1 / (2 C). "auto": of 1/20, 1/6, 1/2 and 3/2
+        the value with the largest nDCG@5 of exact leave-one-out scores, the gain of a pair being its
+        relevance, on at most 3,000 rows of the View.
     intercept_scaling : float
         Value of the constant feature; 0 for none.
     weights_per_label : int or None
@@ -152,7 +153,7 @@ class OneVsAll(LabelScorer):
         the fold, whose own labels take no part.
         """
         rows = np.arange(len(data.fold)) if rows is None else rows
-        held_out = self._held_out(data)
+        held_out = self._held_out_ridge(data)
         if held_out is None:
             return refit_columns(self, data, candidates, rows=rows, n_jobs=n_jobs)
 
@@ -160,11 +161,127 @@ class OneVsAll(LabelScorer):
             inside = np.flatnonzero(data.fold[rows] == fold)
             index, queries = held_out(fold, rows[inside])
             parts = [
-                index.scores(sp.csr_matrix(queries[at : at + _QUERY_ROWS]),
-                             candidates.rows(inside[at : at + _QUERY_ROWS]), threads)
-                for at in range(0, len(inside), _QUERY_ROWS)
-            ]  # fmt: skip
+                index.scores(query, candidates.rows(inside[at : at + _QUERY_ROWS]), threads)
+                for at, query in _query_blocks(queries)
+            ]
             return {self.column: np.concatenate(parts)}
 
         with single_threaded_blas():
             return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
+
+    def shortlist_held_out(
+        self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
+    ) -> Candidates:
+        """The k proposals for each of some training rows; see `score_held_out`."""
+        held_out = self._held_out_ridge(data)
+        if held_out is None:
+            return refit_shortlist(self, data, k, rows=rows, n_jobs=n_jobs)
+
+        def one_fold(fold: int, threads: int) -> Candidates:
+            inside = np.flatnonzero(data.fold[rows] == fold)
+            index, queries = held_out(fold, rows[inside])
+            parts = [index.shortlist(query, k, self.column, threads) for _, query in _query_blocks(queries)]
+            return Candidates.stack(parts)
+
+        with single_threaded_blas():
+            return stack_folds(one_fold, data.fold[rows], n_jobs)
+
+    def _held_out_ridge(
+        self, data: TrainingSet
+    ) -> Callable[[int, np.ndarray], tuple[WeightIndex, np.ndarray]] | None:
+        """What scores some rows of a fold: the others' targets as weights, the rows of H as features."""
+        view = data.view()
+        self._check(view)
+        extended = self._extended(data.X)
+        if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
+            return None
+        C = self._choose_C(view) if self.C == "auto" else float(self.C)
+        ridge = SharedRidge(extended, 1 / (2 * C))
+
+        def of_fold(fold: int, rows: np.ndarray) -> tuple[WeightIndex, np.ndarray]:
+            others = data.without_fold(fold)
+            # Always of the whole fold, so that a row's scores do not depend on the rows asked for.
+            H = ridge.held_out(np.flatnonzero(data.fold == fold), others.rows)
+            weight = self._label_weight(others.label_counts, others.n_rows)
+            seen = np.flatnonzero(others.label_counts)
+            zero = np.zeros(view.n_labels)
+            at = np.searchsorted(np.flatnonzero(data.fold == fold), rows)
+            return WeightIndex.exact(self._targets(others.Y), weight, zero, seen), H[at]
+
+        return of_fold
+
+    def _check(self, view: View) -> None:
+        for name, value, allowed in (("loss", self.loss, LOSSES), ("relevance", self.relevance, RELEVANCES)):
+            if value not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+        if self.C != "auto" and not (isinstance(self.C, (int, float)) and 0 < self.C < np.inf):
+            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        if not 0 <= self.intercept_scaling < np.inf:
+            raise ValueError(f"intercept_scaling must be non-negative, got {self.intercept_scaling!r}")
+        if self.weights_per_label is not None and not self.weights_per_label >= 1:
+            raise ValueError(f"weights_per_label must be None or positive, got {self.weights_per_label!r}")
+        require_rows(view)
+
+    def _extended(self, X: Features) -> sp.csr_matrix:
+        """X with the constant feature as its last column."""
+        constant = np.full((X.shape[0], 1), self.intercept_scaling, np.float32)
+        return as_canonical(sp.hstack([sp.csr_matrix(X), constant], "csr"))
+
+    def _targets(self, Y: sp.csr_matrix) -> sp.csr_matrix:
+        """Targets before the labels' weights."""
+        return Y if self.relevance == "graded" else (Y > 0).astype(np.float32)
+
+    def _label_weight(self, counts: np.ndarray, n_rows: int) -> np.ndarray:
+        """What the targets of each label are multiplied by, float64 (L,)."""
+        if self.relevance != "inverse-propensity":
+            return np.ones(len(counts))
+        return inv_propensity(counts, *self.propensity, n_points=n_rows)
+
+    def _choose_C(self, view: View) -> float:
+        """The C of `_C_GRID` whose leave-one-out scores have the largest nDCG@5; ties go to the first."""
+        rows = sample_rows(view, _CHOICE_ROWS)
+        if len(rows) < _LEAST_CHOICE_ROWS:
+            return _C_GRID[1]
+        X, Y = self._extended(view.X)[rows], self._targets(view.Y[rows])
+        counts, n = np.bincount(Y.indices, minlength=Y.shape[1]), len(rows)
+        # A row's own labels have one relevant row less where the row is left out.
+        weights = [
+            self._label_weight(c, n - 1) for c in (np.minimum(counts, n - 1), np.maximum(counts - 1, 0))
+        ]
+        with single_threaded_blas():
+            quality = [leave_one_out_ndcg(SharedRidge(X, 1 / (2 * C)), Y, *weights) for C in _C_GRID]
+        return _C_GRID[int(np.argmax(quality))]
+
+    def get_state(self) -> dict[str, Any]:
+        """Parameters, the chosen `C` and the weights."""
+        params = {**self.get_params(), "propensity": list(self.propensity)}
+        return {"params": params, "C": self.C_, "index": self.index_.get_state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> OneVsAll:
+        """The inverse of `get_state`."""
+        params = dict(state["params"])
+        scorer = cls(**{**params, "propensity": tuple(params["propensity"])})
+        scorer.C_, scorer.index_ = state["C"], WeightIndex.from_state(state["index"])
+        return scorer
+
+
+def _view_of(X: Any, Y: Any) -> View:
+    """All rows of what a user passes to `fit`."""
+    if Y is None:
+        raise ValueError("fit requires Y, unless X is a View")
+    X = check_features(X, estimator="OneVsAll")
+    Y, _, _ = check_labels(Y, n_rows=X.shape[0])
+    return TrainingSet(X, Y, np.zeros(X.shape[0], np.int32)).view()
+
+
+def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:
+    out = T.copy()
+    out.data = (T.data * factors[T.indices]).astype(np.float32)
+    return out
+
+
+def _query_blocks(queries: np.ndarray) -> Iterator[tuple[int, sp.csr_matrix]]:
+    """(first row, rows) of dense queries as CSR, a few at a time."""
+    for at in range(0, len(queries), _QUERY_ROWS):
+        yield at, sp.csr_matrix(queries[at : at + _QUERY_ROWS].astype(np.float32))

@@ -23,6 +23,8 @@ _BLOCK = 256
 # Above this condition number of the matrix to be inverted, 32 bits are too few.
 _FLOAT32_CONDITION = 1e4
 _RESIDUAL = 1e-3
+_MAX_ITERATIONS = 200
+_JUDGED_ROWS = 1000
 _TINY = np.finfo(np.float32).tiny
 
 
@@ -98,6 +100,38 @@ class SharedRidge:
         return ((rows[:, None] == columns[None, :]) - hat) / self.penalty
 
 
+def leave_one_out_ndcg(
+    ridge: SharedRidge, T: sp.csr_matrix, weight: np.ndarray, own_weight: np.ndarray
+) -> float:
+    """Mean nDCG@5 of the exact leave-one-out scores of up to 1,000 rows, spread evenly.
+
+    Parameters
+    ----------
+    ridge : SharedRidge of the rows
+    T : float32 CSR (n, L)
+        Targets, before they are multiplied by the labels' weights; a pair's gain is its weighted target.
+    weight, own_weight : float64 array (L,)
+        The labels' weights where a row is left out in which the label is irrelevant, or relevant.
+    """
+    n = T.shape[0]
+    judged = np.unique(np.linspace(0, n - 1, min(n, _JUDGED_ROWS)).astype(np.int64))
+    by_label = T.T.tocsr()
+    discount = 1 / np.log2(np.arange(2, 7))
+    ndcg = []
+    for rows in np.array_split(judged, -(-len(judged) // _BLOCK)):
+        own = T[rows].tocoo()
+        scores = np.asarray(by_label @ np.ascontiguousarray(ridge.leave_one_out(rows).T)).T * weight
+        scores[own.row, own.col] *= own_weight[own.col] / weight[own.col]
+        gains = np.zeros_like(scores)
+        gains[own.row, own.col] = own.data * own_weight[own.col]
+        attained = np.take_along_axis(gains, np.argsort(-scores, axis=1, kind="stable")[:, :5], axis=1)
+        best = -np.sort(-gains, axis=1)[:, :5]
+        ideal = best @ discount[: best.shape[1]]
+        ndcg.append((attained @ discount[: best.shape[1]])[ideal > 0] / ideal[ideal > 0])
+    values = np.concatenate(ndcg)
+    return float(values.mean()) if len(values) else 0.0
+
+
 def ridge_by_gradients(
     X: sp.csr_matrix, T: sp.csr_matrix, penalty: float, density: float, seed: int, n_jobs: int
 ) -> sp.csr_matrix:
@@ -114,7 +148,9 @@ def ridge_by_gradients(
         alpha, direction = np.zeros_like(residual), residual.copy()
         squared = _column_norms(residual)
         goal = _RESIDUAL**2 * squared
-        while np.any(squared > goal):
+        for _ in range(_MAX_ITERATIONS):
+            if np.all(squared <= goal):
+                break
             image = X @ (across @ direction) + np.float32(penalty) * direction
             step = squared / np.maximum(np.einsum("ij,ij->j", direction, image), _TINY)
             alpha += step * direction
@@ -148,9 +184,7 @@ def _least_kept(W: np.ndarray, density: float) -> np.float32:
     return np.float32(np.partition(values, -kept)[-kept])
 
 
-def _in_threads(
-    task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int
-) -> Iterator[sp.csr_matrix]:
+def _in_threads(task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int) -> Iterator[sp.csr_matrix]:
     if n_jobs == 1:
         yield from map(task, starts)
         return

@@ -11,7 +11,7 @@ from metarank import _core
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import check_rows, csr_parts
 from metarank.scorers.base import Features
-from metarank.scorers.training_rows import check_width
+from metarank.scorers.training_rows import as_canonical, check_width
 
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
@@ -106,7 +106,7 @@ class WeightIndex:
 
     def _query(self, X: Features) -> tuple[Any, ...]:
         check_width(X, self.n_features)
-        rows = csr_parts(sp.csr_matrix(X))
+        rows = csr_parts(as_canonical(X))
         return *rows, self.n_features, self.start, self.label, self.weight, self.scale, self.bias
 
     def get_state(self) -> dict[str, Any]:

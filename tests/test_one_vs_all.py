@@ -1,0 +1,267 @@
+"""`OneVsAll` against dense solutions, refits, and the laws of prediction."""
+
+from __future__ import annotations
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from metarank.candidates import Candidates
+from metarank.crossfit import held_out_columns, held_out_shortlist
+from metarank.persist import load, save
+from metarank.propensity import inv_propensity
+from metarank.scorers.one_vs_all import OneVsAll
+from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
+from metarank.scorers.weight_index import WeightIndex
+from metarank.view import TrainingSet
+
+BIAS = 0.3
+
+
+def problem(n=50, d=80, L=12, seed=0):
+    """Sparse rows; label 0 has no row, label 1 all of them."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(n, d, 0.2, "csr", np.float32, random_state=rng)
+    Y = rng.random((n, L)) < 0.15
+    Y[:, 0], Y[:, 1] = False, True
+    return X, sp.csr_matrix((Y * rng.integers(1, 4, Y.shape)).astype(np.float32))
+
+
+def dense_ridge(X, T, C):
+    """Weights with the bias feature's last, by the normal equations."""
+    A = np.hstack([X.toarray(), np.full((X.shape[0], 1), BIAS)]).astype(float)
+    return np.linalg.solve(A.T @ A + np.eye(A.shape[1]) / (2 * C), A.T @ T)
+
+
+def targets(Y, relevance, rows=slice(None)):
+    Y = Y[rows].toarray().astype(float)
+    if relevance == "graded":
+        return Y
+    weight = inv_propensity(Y) if relevance == "inverse-propensity" else 1.0
+    return (Y > 0) * weight
+
+
+def exact(**params):
+    return OneVsAll(**{"C": 0.5, "intercept_scaling": BIAS, "weights_per_label": None, **params})
+
+
+def dense_scores(model, X):
+    return model.score(X, Candidates.all_labels(X.shape[0], model.index_.n_labels))[model.column].reshape(
+        X.shape[0], -1
+    )
+
+
+def top(scores, seen, k):
+    order = np.lexsort((np.broadcast_to(seen, (len(scores), len(seen))), -scores[:, seen]), axis=1)
+    return np.sort(seen[order[:, :k]], axis=1)
+
+
+@pytest.mark.parametrize("relevance", ["binary", "graded", "inverse-propensity"])
+@pytest.mark.parametrize("n", [50, 120])  # fewer rows than features, and more
+def test_ridge_is_the_least_squares_solution(relevance, n):
+    X, Y = problem(n)
+    model = exact(relevance=relevance).fit(X, Y)
+    W = dense_ridge(X, targets(Y, relevance), 0.5)
+    expected = X @ W[:-1] + BIAS * W[-1]
+    np.testing.assert_allclose(dense_scores(model, X), expected, atol=2e-3)
+    assert np.all(dense_scores(model, X)[:, 0] == 0)
+
+
+def test_conjugate_gradients_reach_the_same_solution():
+    X, Y = problem(120)
+    direct, iterated = (dense_scores(exact(max_size=s).fit(X, Y), X) for s in (1000, 10))
+    np.testing.assert_allclose(iterated, direct, atol=1e-2)
+
+
+@pytest.mark.parametrize("n", [50, 120])
+@pytest.mark.parametrize("relevance", ["binary", "inverse-propensity"])
+def test_held_out_scores_are_those_of_refits(n, relevance):
+    X, Y = problem(n)
+    data = makers.training_set(X, Y)
+    model = exact(relevance=relevance)
+    columns = held_out_columns(model, data, Candidates.all_labels(*Y.shape))
+    held_out = columns["ova_ridge"].reshape(Y.shape)
+    proposed = held_out_shortlist(model, data, 4, rows=np.arange(n))
+    for fold in range(data.n_folds):
+        inside, others = np.flatnonzero(data.fold == fold), np.flatnonzero(data.fold != fold)
+        W = dense_ridge(X[others], targets(Y, relevance, others), 0.5)
+        expected = X[inside] @ W[:-1] + BIAS * W[-1]
+        np.testing.assert_allclose(held_out[inside], expected, atol=1e-4)
+        seen = np.flatnonzero(np.diff(Y[others].tocsc().indptr))
+        part = proposed.rows(inside)
+        np.testing.assert_array_equal(part.labels.reshape(-1, 4), top(held_out[inside], seen, 4))
+        scores = np.take_along_axis(held_out[inside], part.labels.reshape(-1, 4), axis=1)
+        np.testing.assert_array_equal(part.scores["ova_ridge"].reshape(-1, 4), scores)
+
+
+@pytest.mark.parametrize("n", [30, 120])
+def test_leave_one_out_is_a_refit_without_the_row(n):
+    X, Y = problem(n)
+    T = targets(Y, "binary")
+    H = SharedRidge(X, 2.0).leave_one_out(np.array([0, 7]))
+    for row, weights in zip((0, 7), H):
+        others = np.delete(np.arange(n), row)
+        A = X[others].toarray().astype(float)
+        W = np.linalg.solve(A.T @ A + 2 * np.eye(A.shape[1]), A.T @ T[others])
+        np.testing.assert_allclose(weights @ T, (X[row] @ W).ravel(), atol=1e-5)
+        assert weights[row] == 0
+
+
+def test_leave_one_out_quality_by_hand():
+    """Row 0 is nearest to row 1, whose only label it shares; row 2 has no neighbour."""
+    X = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    T = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    # Of three labels with scores 0 row 2 lists the first: its own, the second, comes at rank 2.
+    expected = (1 + 1 + 1 / np.log2(3)) / 3
+    assert leave_one_out_ndcg(SharedRidge(X, 1.0), T, np.ones(2), np.ones(2)) == pytest.approx(expected)
+
+
+def test_C_is_chosen_on_the_view_and_settled_for_its_folds():
+    X, Y = problem(60)
+    data = makers.training_set(X, Y)
+    chosen = OneVsAll(C="auto").choose(data.view())
+    assert chosen.C in (1 / 20, 1 / 6, 1 / 2, 3 / 2)
+    assert OneVsAll().fit(data.view()).C_ == chosen.C
+
+
+@pytest.mark.parametrize("n", [50, 250])
+def test_pruning_keeps_the_largest_weights(n):
+    X, Y = problem(n, 200)
+    ridge, d = SharedRidge(X, 2.0), X.shape[1]
+    full, pruned = (ridge.weights(Y, density, 0, 1).toarray() for density in (1.0, 20 / d))
+    kept = pruned != 0
+    assert kept.sum() == pytest.approx(20 * Y.shape[1], rel=0.1)
+    np.testing.assert_array_equal(pruned[kept], full[kept])
+    assert np.abs(full[~kept]).max() < np.abs(full[kept]).min()
+    by_gradients = ridge_by_gradients(X, Y, 2.0, 20 / d, 0, 1).toarray() != 0
+    assert np.mean(by_gradients == kept) > 0.99
+
+
+def test_the_model_keeps_as_many_weights_as_asked():
+    X, Y = problem(120, 200)
+    model = exact(weights_per_label=20).fit(X, Y)
+    assert len(model.index_.weight) == pytest.approx(20 * (Y.shape[1] - 1), rel=0.1)
+
+
+@pytest.mark.parametrize("layout", ["sparse", "dense"])
+@pytest.mark.parametrize("max_size", [10, 1000])
+def test_bytes_depend_on_neither_threads_nor_the_batch(layout, max_size):
+    ds = makers.MAKERS[layout](70, L=9)
+    one, four = (OneVsAll(C=0.5, max_size=max_size).fit(ds.X, ds.Y, n_jobs=j) for j in (1, 4))
+    for name, value in one.index_.get_state().items():
+        assert np.array_equal(value, four.index_.get_state()[name]), name
+    together = one.shortlist(ds.X, 3, n_jobs=4)
+    candidates = Candidates.all_labels(*ds.Y.shape)
+    scores = dense_scores(one, ds.X)
+    for i in (0, 33, 69):
+        alone = one.shortlist(ds.X[i : i + 1], 3)
+        part = together.rows(np.array([i]))
+        assert np.array_equal(alone.labels, part.labels)
+        assert alone.scores["ova_ridge"].tobytes() == part.scores["ova_ridge"].tobytes()
+        assert one.score(ds.X[i : i + 1], candidates.rows([i]))["ova_ridge"].tobytes() == scores[i].tobytes()
+
+
+def test_shortlist_is_the_top_of_the_scores():
+    X, Y = problem(60)
+    model = OneVsAll(C=0.5).fit(X, Y)
+    seen = np.arange(1, Y.shape[1])
+    found = model.shortlist(X, 5)
+    np.testing.assert_array_equal(found.labels.reshape(-1, 5), top(dense_scores(model, X), seen, 5))
+    everything = model.shortlist(X, 100)
+    np.testing.assert_array_equal(everything.labels.reshape(-1, 11), np.tile(seen, (60, 1)))
+
+
+def test_more_labels_than_a_band():
+    rng = np.random.default_rng(0)
+    L = 70_000
+    W = sp.random(6, L, 0.3, "csr", np.float32, random_state=rng)
+    bias = rng.normal(size=L).astype(np.float32)
+    X = sp.random(4, 6, 0.7, "csr", np.float32, random_state=rng)
+    expected = X @ W.toarray() + bias
+    for index in (
+        WeightIndex.quantised(W, bias, np.arange(L)),
+        WeightIndex.exact(W, np.ones(L), bias, np.arange(L)),
+    ):
+        scores = index.scores(X, Candidates.all_labels(4, L), 2).reshape(4, L)
+        np.testing.assert_allclose(scores, expected, atol=1e-4)
+        np.testing.assert_array_equal(
+            index.shortlist(X, 3, "s", 1).labels.reshape(4, 3), top(scores, np.arange(L), 3)
+        )
+
+
+def test_save_and_load(tmp_path):
+    X, Y = problem(60)
+    model = OneVsAll().fit(X, Y)
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.get_params() == model.get_params()
+    assert loaded.C_ == model.C_
+    assert dense_scores(loaded, X).tobytes() == dense_scores(model, X).tobytes()
+    clone(loaded)
+
+
+def test_any_container_of_the_same_numbers():
+    X, Y = problem(40)
+    expected = dense_scores(exact().fit(X, Y), X)
+    shuffled = X.copy()
+    for i in range(X.shape[0]):  # columns in descending order
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        shuffled.indices[part], shuffled.data[part] = X.indices[part][::-1], X.data[part][::-1]
+    shuffled.has_sorted_indices = shuffled.has_canonical_format = False
+    wide = sp.csr_matrix((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
+    for other in (X.toarray(), shuffled, wide, sp.csr_array(X)):
+        assert dense_scores(exact().fit(other, Y), other).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"loss": "absolute"}, "loss must be one of"),
+        ({"relevance": "high"}, "relevance must be one of"),
+        ({"C": 0}, "C must be"),
+        ({"intercept_scaling": -1}, "intercept_scaling must be"),
+        ({"weights_per_label": 0}, "weights_per_label must be"),
+    ],
+)
+def test_bad_parameters(params, message):
+    X, Y = problem()
+    with pytest.raises(ValueError, match=message):
+        OneVsAll(**params).fit(X, Y)
+
+
+def test_bad_input():
+    X, Y = problem()
+    model = exact().fit(X, Y)
+    with pytest.raises(ValueError, match="requires Y"):
+        OneVsAll().fit(X)
+    with pytest.raises(ValueError, match="X has 50 rows"):
+        OneVsAll().fit(X, Y[:10])
+    with pytest.raises(ValueError, match="features"):
+        model.shortlist(X[:, :5], 3)
+    with pytest.raises(ValueError, match="k must be positive"):
+        model.shortlist(X, 0)
+    empty = TrainingSet(X, Y, np.zeros(50, np.int32)).without_fold(0)
+    with pytest.raises(ValueError, match="at least one row"):
+        exact().fit(empty)
+
+
+def test_no_label_seen():
+    X, Y = problem()
+    model = exact(relevance="binary").fit(X, sp.csr_matrix(Y.shape, dtype=np.float32))
+    assert model.shortlist(X, 5).n_pairs == 0
+    assert not dense_scores(model, X).any()
+
+
+def test_rows_without_features_score_the_bias():
+    X, Y = problem()
+    model = exact().fit(X, Y)
+    zero = dense_scores(model, sp.csr_matrix((1, X.shape[1]), dtype=np.float32))[0]
+    np.testing.assert_array_equal(zero, model.index_.bias)
+
+
+def test_gradients_of_a_label_without_rows_are_zero():
+    X, Y = problem()
+    W = ridge_by_gradients(X, Y, 1.0, 1.0, 0, 1)
+    assert W[:, 0].nnz == 0
