@@ -104,7 +104,7 @@ class WeightIndex:
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
         return Candidates(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
 
-    def _query(self, X: Features) -> tuple[Any, ...]:
+    def _query(self, X: Features) -> Any:
         check_width(X, self.n_features)
         rows = csr_parts(as_canonical(X))
         return *rows, self.n_features, self.start, self.label, self.weight, self.scale, self.bias
