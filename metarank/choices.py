@@ -38,12 +38,14 @@ def named_scorers() -> dict[str, Any]:
     from metarank.scorers.names import NameScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
     from metarank.scorers.prior import LabelPrior
+    from metarank.scorers.tail import TailClassifiers
 
     return {
         "neighbors": LabelNeighbors,
         "votes": NeighborShortlister,
         "centroids": Centroids,
         "prior": LabelPrior,
+        "tail": TailClassifiers,
         "rbf-ridge": partial(KernelRidge, kernel="rbf"),
         "laplacian-ridge": partial(KernelRidge, kernel="laplacian"),
         "linear-ridge": partial(KernelRidge, kernel="linear"),

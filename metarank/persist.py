@@ -42,6 +42,7 @@ _BUILT_IN = {
     "NeighborShortlister": "metarank.scorers.neighbors",
     "Centroids": "metarank.scorers.centroid",
     "LabelPrior": "metarank.scorers.prior",
+    "TailClassifiers": "metarank.scorers.tail",
     "NameScorer": "metarank.scorers.names",
     "KernelRidge": "metarank.scorers.kernel_ridge",
     "KernelSVM": "metarank.scorers.kernel_svm",

@@ -9,7 +9,7 @@ import numpy as np
 
 from metarank.candidates import Candidates
 
-ALPHAS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)
+ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
 def rerank_with_tail(

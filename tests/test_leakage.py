@@ -98,7 +98,7 @@ def test_own_labels_do_not_reach_own_columns(name, layout):
 
 
 @pytest.mark.parametrize(
-    "name", ["neighbors", "votes", "centroids", "prior", "linear-ridge", "extra-trees", "user"]
+    "name", ["neighbors", "votes", "centroids", "prior", "tail", "linear-ridge", "extra-trees", "user"]
 )
 def test_labels_do_reach_the_columns_of_other_rows(name):
     """The law is not kept by looking at nothing."""
@@ -141,7 +141,7 @@ def test_the_shortcut_of_ridge_equals_fits_without_the_fold(layout):
 def test_own_labels_do_not_reach_own_table(layout, n_jobs):
     """Nor do they through the standardised columns, nor through the rows sampled for the ranker."""
     X, Y = rows_and_labels(layout)
-    names = ["neighbors", "votes", "centroids", "prior", "linear-svm", "user"]
+    names = ["neighbors", "votes", "centroids", "prior", "tail", "linear-svm", "user"]
     scorers = [settled(SCORERS[n](), makers.training_set(X, sp.csr_matrix(Y))) for n in names]
     rows = np.array(sorted({*ROWS, 3, 5, 8, 21}))
 

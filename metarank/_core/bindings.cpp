@@ -42,6 +42,7 @@ NB_MODULE(_core, m) {
   metarank::bind_label_neighbors(m);
   metarank::bind_neighbor_votes(m);
   metarank::bind_centroid(m);
+  metarank::bind_label_means(m);
   metarank::bind_standardize(m);
   metarank::bind_cuts(m);
   metarank::bind_label_vectors(m);

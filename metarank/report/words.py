@@ -59,6 +59,10 @@ def _names(values: Values) -> str:
     return f"{100 * values['name_share']:.0f} % of the words of its description occur in the text"
 
 
+def _tail(values: Values) -> str:
+    return "nearness of the average row that carries it, as a probability"
+
+
 def _prior(values: Values) -> str:
     return "how frequent the label is"
 
@@ -72,6 +76,7 @@ BLOCKS = (
     Block(_NEAREST, re.compile(r"(?:l1|l2|cosine)_(?:nn|mean)\d+"), _near),
     Block("votes of similar rows", re.compile(r"vote\d+(?:_weighted)?"), _votes),
     Block("average row of the label", re.compile(r"centroid_\w+"), _centre),
+    Block("tail classifier", re.compile(r"tail_\w+"), _tail),
     Block("label description", re.compile(r"name_\w+"), _names),
     Block("label frequency", re.compile(r"prior"), _prior),
     Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge"), _classifier),

@@ -5,20 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from metarank import _core
-from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
-from metarank.scorers.training_rows import (
-    as_canonical,
-    as_dense,
-    check_candidates,
-    check_width,
-    csr_arrays,
-    shared_rows,
-)
+from metarank.scorers.label_means import LabelMeans
+from metarank.scorers.training_rows import shared_rows
 from metarank.view import View
 
 
@@ -47,53 +38,21 @@ class Centroids(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> Centroids:
         """Average the View's points of each label. Returns self."""
-        indptr, rows = view.rows_by_label
-        rows_of_fit = shared_rows(view)
-        self.max_sq_norm_ = rows_of_fit.max_sq_norm
-        self.known_ = (np.diff(indptr) > 0).astype(np.uint8)
-        if sp.issparse(rows_of_fit.X):
-            self._set(_sparse_means(rows_of_fit.X, indptr, rows))
-        else:
-            self._set(_core.label_means(rows_of_fit.X, indptr, rows, resolve_n_jobs(n_jobs)))
+        rows = shared_rows(view)
+        self.means_ = LabelMeans.of_rows(rows.X, *view.rows_by_label, rows.max_sq_norm, n_jobs=n_jobs)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``centroid_l2`` and ``centroid_cosine``."""
-        n_labels, n_features = self.centroids_.shape
-        check_width(X, n_features)
-        check_candidates(X, candidates, n_labels)
-        known = (self.known_, self.max_sq_norm_)
-        pairs: tuple[Any, ...] = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
-        if self._csr is None:
-            values = _core.centroid_distances_dense(self.centroids_, *known, as_dense(X), *pairs)
-        else:
-            queries = csr_arrays(as_canonical(X))
-            values = _core.centroid_distances_sparse(n_features, *self._csr, *known, *queries, *pairs)
+        values = self.means_.distances(X, candidates, n_jobs)
         return dict(zip(("centroid_l2", "centroid_cosine"), values))
 
     def get_state(self) -> dict[str, Any]:
-        return {"centroids": self.centroids_, "known": self.known_, "max_sq_norm": self.max_sq_norm_}
+        means = self.means_
+        return {"centroids": means.means, "known": means.known, "max_sq_norm": means.max_sq_norm}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Centroids:
         out = cls()
-        out.known_, out.max_sq_norm_ = state["known"], state["max_sq_norm"]
-        out._set(state["centroids"])
+        out.means_ = LabelMeans(state["centroids"], state["known"], state["max_sq_norm"])
         return out
-
-    def _set(self, centroids: np.ndarray | sp.csr_matrix) -> None:
-        self.centroids_ = centroids
-        self._csr = None
-        if sp.issparse(centroids):
-            arrays = csr_arrays(centroids)
-            self._csr = (*arrays, _core.csr_sq_norms(centroids.shape[1], *arrays))
-
-
-def _sparse_means(X: sp.csr_matrix, indptr: np.ndarray, rows: np.ndarray) -> sp.csr_matrix:
-    """CSR (L, d) of means. SciPy's product adds the rows of each label in the order given, in double."""
-    counts = np.diff(indptr)
-    membership = sp.csr_matrix((np.ones(len(rows)), rows, indptr), shape=(len(counts), X.shape[0]))
-    sums = membership @ X
-    sums.sort_indices()
-    means = sums.data / np.repeat(counts, np.diff(sums.indptr))
-    return sp.csr_matrix((means.astype(np.float32), sums.indices, sums.indptr), shape=sums.shape)

@@ -1,0 +1,89 @@
+"""`LabelMeans`: the mean training point of each label, and distances to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.candidates import Candidates
+from metarank.scorers.base import Features
+from metarank.scorers.training_rows import as_canonical, as_dense, check_candidates, check_width, csr_arrays
+
+
+class LabelMeans:
+    """Means of the labels' points, not re-normalised; sparse where the points are.
+
+    Parameters
+    ----------
+    means : float32 array or CSR (L, d)
+    known : uint8 array (L,)
+        1 for a label with a point.
+    max_sq_norm : float
+        |y|^2 of the longest point. A label without a point is as far away as one that shares nothing with x
+        and is that long: sqrt(|x|^2 + max |y|^2) under L2, 1 under cosine.
+    sq_norm : float64 array (L,), optional
+        Squared lengths of sparse means before any term was left out.
+    """
+
+    def __init__(
+        self,
+        means: np.ndarray | sp.csr_matrix,
+        known: np.ndarray,
+        max_sq_norm: float,
+        sq_norm: np.ndarray | None = None,
+    ) -> None:
+        self.means = means
+        self.known = known
+        self.max_sq_norm = max_sq_norm
+        self.sq_norm = sq_norm
+        self._csr: tuple[Any, ...] | None = None
+        if sp.issparse(means):
+            self._csr = csr_arrays(means)
+            if sq_norm is None:
+                self.sq_norm = _core.csr_sq_norms(means.shape[1], *self._csr)
+
+    @classmethod
+    def of_rows(
+        cls,
+        X: Features,
+        indptr: np.ndarray,
+        rows: np.ndarray,
+        max_sq_norm: float,
+        *,
+        max_terms: int | None = None,
+        n_jobs: int = 1,
+    ) -> LabelMeans:
+        """The means of the rows ``rows[indptr[l]:indptr[l + 1]]`` of X, added in that order, in double.
+
+        Of a sparse mean only the `max_terms` largest terms are stored; its length stays that of all terms.
+        """
+        known = (np.diff(indptr) > 0).astype(np.uint8)
+        n_jobs = resolve_n_jobs(n_jobs)
+        if not sp.issparse(X):
+            return cls(_core.label_means(X, indptr, rows, n_jobs), known, max_sq_norm)
+        d = X.shape[1]
+        mean_indptr, features, values, sq_norm = _core.label_means_sparse(
+            d, *csr_arrays(X), indptr, rows, max_terms or max(d, 1), n_jobs
+        )
+        means = sp.csr_matrix((values, features, mean_indptr), shape=(len(known), d))
+        means.has_canonical_format = True
+        return cls(means, known, max_sq_norm, sq_norm)
+
+    def distances(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
+        """float32 (2, m): L2 and cosine distance of each pair's row to its label's mean."""
+        n_labels, n_features = self.means.shape
+        check_width(X, n_features)
+        check_candidates(X, candidates, n_labels)
+        known = (self.known, self.max_sq_norm)
+        pairs = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
+        arguments: tuple[Any, ...]
+        if self._csr is None:
+            arguments = (self.means, *known, as_dense(X), *pairs)
+            return _core.centroid_distances_dense(*arguments)
+        queries = csr_arrays(as_canonical(X))
+        arguments = (n_features, *self._csr, self.sq_norm, *known, *queries, *pairs)
+        return _core.centroid_distances_sparse(*arguments)

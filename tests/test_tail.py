@@ -1,0 +1,210 @@
+"""Tail classifiers, and the sparse means they share with the centroids."""
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import MetaRanker, _core, load
+from metarank.candidates import Candidates
+from metarank.metrics import wp_at_k
+from metarank.report.words import reasons
+from metarank.rerank import choose_alpha, rerank_with_tail
+from metarank.scorers.label_means import LabelMeans
+from metarank.scorers.tail import COLUMN, TailClassifiers, unit_rows
+from metarank.scorers.training_rows import csr_arrays
+from metarank.view import TrainingSet, fold_of_rows
+
+KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])
+
+
+def problem(kind, seed=0, n=60, n_queries=20, d=37, L=9):
+    rng = np.random.default_rng(seed)
+    A = rng.gamma(1.0, size=(n + n_queries, d)).astype(np.float32)
+    if kind == "sparse":
+        A[rng.random(A.shape) < 0.8] = 0
+    A[1] = 0
+    Y = (rng.random((n, L)) < 0.15) * rng.integers(1, 4, (n, L)).astype(np.float32)
+    Y[:, 4] = 0
+    X, Q = A[:n], np.concatenate([A[n:], A[:2]])
+    if kind == "sparse":
+        X, Q = sp.csr_matrix(X), sp.csr_matrix(Q)
+    return TrainingSet(X, sp.csr_matrix(Y), fold_of_rows(n, 3, seed)), Q
+
+
+def to_dense(A):
+    return np.asarray(A.todense() if sp.issparse(A) else A, np.float64)
+
+
+def slow(X, Y, Q, candidates, gamma, unit_means):
+    """Eq. 5 and 7, one pair at a time, in double."""
+
+    def unit(A):
+        length = np.linalg.norm(A, axis=1, keepdims=True)
+        return A / np.where(length > 0, length, 1)
+
+    X, Q, Y = unit(to_dense(X)), unit(to_dense(Q)), to_dense(Y)
+    out = np.empty(candidates.n_pairs)
+    for p, (i, label) in enumerate(zip(candidates.row_of_pair, candidates.labels)):
+        mean = X[Y[:, label] > 0].sum(axis=0) / max(1, np.sum(Y[:, label] > 0))
+        if unit_means:
+            sq = 2 * (1 - Q[i] @ mean / max(np.linalg.norm(mean), 1e-30))
+        else:
+            sq = np.sum((Q[i] - mean) ** 2) if mean.any() else Q[i] @ Q[i] + 1
+        out[p] = -np.log1p(np.exp(gamma / 2 * sq))
+    return out
+
+
+@KINDS
+@pytest.mark.parametrize("gamma", [30.0, 2])
+@pytest.mark.parametrize("unit_means", [True, False])
+@pytest.mark.parametrize("fold", [None, 1])
+def test_agrees_with_slow_twin(kind, gamma, unit_means, fold):
+    data, Q = problem(kind)
+    view = data.view() if fold is None else data.without_fold(fold)
+    mask = sp.csr_matrix(np.random.default_rng(0).random((Q.shape[0], 9)) < 0.5)
+    pairs = Candidates(mask.indptr, mask.indices, 9)
+    columns = TailClassifiers(gamma=gamma, unit_means=unit_means).fit(view).score(Q, pairs)
+    assert list(columns) == [COLUMN]
+    assert columns[COLUMN].dtype == np.float32
+    expected = slow(data.X, data.Y.multiply(view.mask[:, None]), Q, pairs, gamma, unit_means)
+    np.testing.assert_allclose(columns[COLUMN], expected, rtol=1e-5, atol=1e-5)
+
+
+@KINDS
+def test_laws(kind):
+    data, Q = problem(kind)
+    pairs = Candidates.all_labels(Q.shape[0], 9)
+    fitted = TailClassifiers(max_terms=5, gamma=7).fit(data.view(), n_jobs=1)
+    whole = fitted.score(Q, pairs)[COLUMN]
+    threaded = TailClassifiers(max_terms=5, gamma=7).fit(data.view(), n_jobs=4)
+    assert threaded.score(Q, pairs, n_jobs=4)[COLUMN].tobytes() == whole.tobytes()
+    again = TailClassifiers.from_state(fitted.get_state())
+    assert again.get_params() == fitted.get_params()
+    assert again.score(Q, pairs)[COLUMN].tobytes() == whole.tobytes()
+    order = np.random.default_rng(1).permutation(Q.shape[0])
+    mixed = fitted.score(Q[order], pairs)[COLUMN].reshape(-1, 9)
+    assert mixed.tobytes() == whole.reshape(-1, 9)[order].tobytes()
+    one = fitted.score(Q[3:4], Candidates.all_labels(1, 9))[COLUMN]
+    assert one.tobytes() == whole[27:36].tobytes()
+
+
+@KINDS
+def test_lengths_of_rows_play_no_part(kind):
+    data, Q = problem(kind)
+    pairs = Candidates.all_labels(Q.shape[0], 9)
+    unit = TrainingSet(unit_rows(data.X), data.Y, data.fold)
+    values = [X.data if kind == "sparse" else X for X in (unit.X, unit_rows(unit.X))]
+    assert np.shares_memory(*values)  # nothing to do
+    a = TailClassifiers().fit(data.view()).score(Q, pairs)[COLUMN]
+    b = TailClassifiers().fit(unit.view()).score(unit_rows(Q), pairs)[COLUMN]
+    assert a.tobytes() == b.tobytes()
+    lengths = np.linalg.norm(to_dense(unit.X), axis=1)
+    np.testing.assert_allclose(lengths, np.arange(60) != 1, rtol=1e-6)
+    huge = sp.csr_matrix(np.array([[3e38, 3e38]], np.float32)) if kind == "sparse" else np.full((1, 2), 1e18)
+    np.testing.assert_allclose(to_dense(unit_rows(huge)), np.sqrt(0.5), rtol=1e-6)
+
+
+def test_sparse_means_add_rows_in_order():
+    rng = np.random.default_rng(2)
+    X = sp.random(300, 80, 0.1, "csr", dtype=np.float32, random_state=rng)
+    Y = sp.random(300, 150, 0.03, "csc", random_state=rng)
+    indptr, rows = Y.indptr.astype(np.int64), Y.indices.astype(np.int32)
+    members = sp.csr_matrix((np.ones(len(rows)), rows, indptr), shape=(150, 300))
+    sums = members @ X  # SciPy adds the rows of each label in the order given, in double
+    sums.sort_indices()
+    counts = np.diff(indptr)
+    expected = (sums.data / np.repeat(counts, np.diff(sums.indptr))).astype(np.float32)
+    for n_jobs in (1, 4):
+        means = LabelMeans.of_rows(X, indptr, rows, 1.0, n_jobs=n_jobs)
+        np.testing.assert_array_equal(means.means.indptr, sums.indptr)
+        np.testing.assert_array_equal(means.means.indices, sums.indices)
+        assert means.means.data.tobytes() == expected.tobytes()
+        np.testing.assert_array_equal(means.known, counts > 0)
+        np.testing.assert_array_equal(means.sq_norm, _core.csr_sq_norms(80, *csr_arrays(means.means)))
+    short = LabelMeans.of_rows(X, indptr, rows, 1.0, max_terms=6, n_jobs=2)
+    assert np.diff(short.means.indptr).max() == 6
+    assert short.means.has_sorted_indices
+    np.testing.assert_array_equal(short.sq_norm, means.sq_norm)
+    for whole, kept in zip(means.means.toarray(), short.means.toarray()):
+        largest = np.lexsort((np.arange(80), -np.abs(whole)))[:6]
+        np.testing.assert_array_equal(np.flatnonzero(kept), np.sort(largest[whole[largest] != 0]))
+        np.testing.assert_array_equal(kept[kept != 0], whole[kept != 0])
+
+
+def test_few_terms_come_close():
+    data, Q = problem("sparse", n=300, d=200)
+    pairs = Candidates.all_labels(Q.shape[0], 9)
+    whole, short, all_terms = (
+        TailClassifiers(max_terms=m).fit(data.view()).score(Q, pairs)[COLUMN] for m in (None, 150, 10_000)
+    )
+    assert all_terms.tobytes() == whole.tobytes()
+    assert 0 < np.abs(short - whole).mean() < 0.1 * np.abs(whole).mean()
+
+
+@pytest.mark.parametrize("cut", [{"label_rows": np.array([5], np.int32)}, {"max_terms": 0}])
+def test_the_core_refuses_bad_arrays(cut):
+    arguments = {
+        "n_features": 2,
+        "indptr": np.array([0, 1]),
+        "indices": np.zeros(1, np.int32),
+        "data": np.ones(1, np.float32),
+        "label_indptr": np.array([0, 1]),
+        "label_rows": np.zeros(1, np.int32),
+        "max_terms": 2,
+        "n_threads": 1,
+    }
+    _core.label_means_sparse(**arguments)
+    with pytest.raises(ValueError, match="must"):
+        _core.label_means_sparse(**(arguments | cut))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error"),
+    [
+        ({"gamma": 0}, ValueError),
+        ({"gamma": np.inf}, ValueError),
+        ({"gamma": "30"}, TypeError),
+        ({"unit_means": 1}, TypeError),
+        ({"max_terms": 0}, ValueError),
+        ({"max_terms": 2.5}, TypeError),
+    ],
+)
+def test_bad_parameters(parameters, error):
+    data, _ = problem("sparse")
+    with pytest.raises(error, match=next(iter(parameters))):
+        TailClassifiers(**parameters).fit(data.view())
+    with pytest.raises(ValueError, match="37 features"):
+        TailClassifiers().fit(data.view()).score(np.ones((1, 3), np.float32), Candidates.all_labels(1, 9))
+
+
+def test_a_rare_label_is_found_again():
+    """A predictor that knows frequencies only, re-ranked: the labels of near training points come first."""
+    rng = np.random.default_rng(4)
+    centres = rng.gamma(1.0, size=(30, 50)).astype(np.float32)
+    label = np.concatenate([np.arange(30), rng.integers(0, 3, 60)])  # 27 labels have a single point
+
+    def points(labels):
+        return centres[labels] + rng.gamma(0.1, size=(len(labels), 50)).astype(np.float32)
+
+    Y = sp.csr_matrix((np.ones(90, np.float32), label, np.arange(91)), shape=(90, 30))
+    tail = TailClassifiers().fit(TrainingSet(points(label), Y, np.zeros(90, np.int32)).view())
+    pairs, truth = Candidates.all_labels(30, 30), np.eye(30)
+    frequency = np.asarray(Y.mean(axis=0)).ravel()
+    c = Candidates(pairs.indptr, pairs.labels, 30, {"score": frequency[pairs.labels]})
+    scores = tail.score(points(np.arange(30)), pairs)[COLUMN]
+    alpha = choose_alpha(c, scores, truth, metric="WP@1")
+    assert alpha < 1
+    assert wp_at_k(truth, c, 1) < 0.1
+    assert wp_at_k(truth, rerank_with_tail(c, scores, alpha), 1) > 0.9
+
+
+@KINDS
+def test_a_model_with_it_is_saved_and_explained(kind, tmp_path):
+    ds = makers.MAKERS[kind]()
+    model = MetaRanker(**{**makers.QUICK, "features": ["tail"]}).fit(ds)
+    assert any(COLUMN in name for name in model.feature_columns_)
+    model.save(tmp_path / "M")
+    again = load(tmp_path / "M")
+    assert again.decision_function(ds.X).tobytes() == model.decision_function(ds.X).tobytes()
+    assert "probability" in reasons(again.explain(ds.take([0]), 0))[0].text
