@@ -49,4 +49,5 @@ NB_MODULE(_core, m) {
   metarank::bind_label_partition(m);
   metarank::bind_weight_blocks(m);
   metarank::bind_weight_index(m);
+  metarank::bind_label_trees(m);
 }

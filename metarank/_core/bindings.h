@@ -94,5 +94,6 @@ void bind_label_vectors(nb::module_& m);
 void bind_label_partition(nb::module_& m);
 void bind_weight_blocks(nb::module_& m);
 void bind_weight_index(nb::module_& m);
+void bind_label_trees(nb::module_& m);
 
 }  // namespace metarank

@@ -96,6 +96,7 @@ struct WeightBlock {
   std::int32_t n_slots;
   std::uint8_t shift;
 
+  std::int64_t n_bytes() const { return bucket_offset[n_buckets]; }
   WeightRow find(std::int32_t feature) const;
   // visit(feature, row) for each row, features ascending.
   template <typename Visit>

@@ -1,0 +1,134 @@
+#include "block_scores.h"
+
+#include <algorithm>
+
+#include "float8.h"
+#include "simd.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr std::int64_t kWidestDense = 32;
+// A block is laid open when the queries bring one value for so many of its bytes.
+constexpr std::int64_t kBytesPerValue = 6;
+
+template <Link link>
+inline __attribute__((always_inline)) void costs_of(float* z, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += 8) {
+    const Float8 v = load_float8(z + i);
+    Float8 cost;
+    if constexpr (link == Link::logistic) {
+      const Float8 magnitude = v < float8(0.0f) ? v : -v;
+      cost = larger(-v, float8(0.0f)) + log1p_float8(exp_float8(magnitude));
+    } else {
+      const Float8 gap = larger(float8(1.0f) - v, float8(0.0f));
+      cost = link == Link::hinge ? gap : link == Link::squared_hinge ? gap * gap : gap * gap * gap;
+    }
+    store_float8(z + i, cost);
+  }
+}
+
+METARANK_DISPATCH void all_costs(Link link, float* z, std::int64_t n) {
+  switch (link) {
+    case Link::logistic: return costs_of<Link::logistic>(z, n);
+    case Link::hinge: return costs_of<Link::hinge>(z, n);
+    case Link::squared_hinge: return costs_of<Link::squared_hinge>(z, n);
+    case Link::cubed_hinge: return costs_of<Link::cubed_hinge>(z, n);
+  }
+}
+
+METARANK_DISPATCH void all_probabilities(float* costs, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; i += 8) store_float8(costs + i, exp_float8(-load_float8(costs + i)));
+}
+
+template <int width>
+inline __attribute__((always_inline)) void dense_sums(const SparseRow& x, const std::uint32_t* row_of,
+                                                      const float* rows, float* out) {
+  Float8 sum[width];
+  for (int w = 0; w < width; ++w) sum[w] = float8(0.0f);
+  for (std::int64_t j = 0; j < x.size; ++j) {
+    const float* row = rows + static_cast<std::size_t>(row_of[x.index[j]]) * (8 * width);
+    const Float8 v = float8(x.value[j]);
+    for (int w = 0; w < width; ++w) sum[w] += v * load_float8(row + 8 * w);
+  }
+  for (int w = 0; w < width; ++w) store_float8(out + 8 * w, sum[w]);
+}
+
+METARANK_DISPATCH void all_dense_sums(const SparseRow* const* queries, std::int64_t m, const std::uint32_t* row_of,
+                                      const float* rows, std::int64_t stride, float* out) {
+  for (std::int64_t q = 0; q < m; ++q, out += stride) switch (stride / 8) {
+      case 1: dense_sums<1>(*queries[q], row_of, rows, out); break;
+      case 2: dense_sums<2>(*queries[q], row_of, rows, out); break;
+      case 3: dense_sums<3>(*queries[q], row_of, rows, out); break;
+      default: dense_sums<4>(*queries[q], row_of, rows, out); break;
+    }
+}
+
+}  // namespace
+
+void edge_costs(Link link, float* margins, std::int64_t n) { all_costs(link, margins, n); }
+
+void probabilities(float* costs, std::int64_t n) {
+  const std::int64_t whole = n / 8 * 8;
+  all_probabilities(costs, whole);
+  float rest[8] = {0};
+  std::copy(costs + whole, costs + n, rest);
+  all_probabilities(rest, 8);
+  std::copy(rest, rest + (n - whole), costs + whole);
+}
+
+void BlockScores::open(const WeightBlock& block, std::int64_t n_values) {
+  block_ = block;
+  stride_ = (block.n_slots + 7) / 8 * 8;
+  features_.clear();
+  if (n_values * kBytesPerValue < block.n_bytes()) {
+    layout_ = Layout::buckets;
+    return;
+  }
+  row_of_.resize(static_cast<std::size_t>(n_features_), 0);
+  layout_ = stride_ <= kWidestDense ? Layout::dense : Layout::rows;
+  if (layout_ == Layout::dense)
+    dense_.assign(static_cast<std::size_t>(stride_), 0.0f);
+  else
+    rows_.assign(1, {nullptr, 0});
+  block.for_each_row([&](std::int32_t feature, const WeightRow& row) {
+    features_.push_back(feature);
+    row_of_[static_cast<std::size_t>(feature)] = static_cast<std::uint32_t>(features_.size());
+    if (layout_ == Layout::dense) {
+      const std::size_t at = dense_.size();
+      dense_.resize(at + static_cast<std::size_t>(stride_), 0.0f);
+      for (std::int32_t e = 0; e < row.count; ++e) dense_[at + row.slot(e)] = row.weight(e);
+    } else {
+      rows_.push_back(row);
+    }
+  });
+}
+
+void BlockScores::close() {
+  for (const std::int32_t f : features_) row_of_[static_cast<std::size_t>(f)] = 0;
+  features_.clear();
+}
+
+void BlockScores::margins(const SparseRow* const* queries, std::int64_t m, float* out) {
+  if (layout_ == Layout::dense) {
+    all_dense_sums(queries, m, row_of_.data(), dense_.data(), stride_, out);
+  } else {
+    std::fill_n(out, m * stride_, 0.0f);
+    for (std::int64_t q = 0; q < m; ++q) {
+      const SparseRow& x = *queries[q];
+      float* sums = out + q * stride_;
+      if (layout_ == Layout::rows)
+        for (std::int64_t j = 0; j < x.size; ++j) rows_[row_of_[static_cast<std::size_t>(x.index[j])]].add_to(x.value[j], sums);
+      else
+        for (std::int64_t j = 0; j < x.size; ++j) block_.find(x.index[j]).add_to(x.value[j], sums);
+    }
+  }
+  for (std::int64_t q = 0; q < m; ++q)
+    for (std::int32_t s = 0; s < block_.n_slots; ++s) {
+      float& z = out[q * stride_ + s];
+      z = block_.scale[s] * z + block_.bias[s];
+    }
+}
+
+}  // namespace metarank

@@ -1,0 +1,189 @@
+#include "label_trees.h"
+
+#include <limits>
+
+#include "hierarchy.h"
+
+namespace metarank {
+
+LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child,
+                       std::int64_t n_labels, const WeightBlocks& weights, Link link)
+    : roots_(std::move(roots)),
+      child_start_(std::move(child_start)),
+      child_(std::move(child)),
+      n_labels_(n_labels),
+      weights_(weights),
+      link_(link) {
+  require(n_labels >= 0 && n_labels <= std::numeric_limits<std::int32_t>::max(), "n_labels must lie in [0, 2^31)");
+  require(link >= Link::logistic && link <= Link::cubed_hinge, "link must be 0, 1, 2 or 3");
+  require(roots_.shape(0) >= 1, "there must be at least one tree");
+  require(child_.shape(0) <= std::numeric_limits<std::int32_t>::max(), "there must be fewer than 2^31 slots");
+  const std::vector<std::int64_t> tree_start = require_hierarchy(roots_, child_start_, child_, n_labels);
+  const WeightBlocksView& view = weights_.view();
+  require(view.n_nodes == n_nodes() && view.n_slots == static_cast<std::int64_t>(child_.shape(0)),
+          "weights must be about the hierarchy's nodes and slots");
+  slot_block_.resize(static_cast<std::size_t>(view.n_slots));
+  slot_node_.resize(static_cast<std::size_t>(view.n_slots));
+  parent_slot_.assign(static_cast<std::size_t>(view.n_nodes), -1);
+  label_slot_.assign(static_cast<std::size_t>(n_trees() * n_labels), -1);
+  for (std::int64_t node = 0; node < view.n_nodes; ++node) {
+    require(view.block_slot[view.node_block[node]] == first_slot(node) &&
+                view.block_slot[view.node_block[node + 1]] == first_slot(node + 1),
+            "a node's blocks must hold its slots");
+    for (std::int64_t s = first_slot(node); s < first_slot(node + 1); ++s)
+      slot_node_[static_cast<std::size_t>(s)] = static_cast<std::int32_t>(node);
+  }
+  for (std::int64_t b = 0; b < view.n_blocks; ++b)
+    for (std::int64_t s = view.block_slot[b]; s < view.block_slot[b + 1]; ++s)
+      slot_block_[static_cast<std::size_t>(s)] = static_cast<std::int32_t>(b);
+  for (std::int64_t t = 0; t < n_trees(); ++t)
+    for (std::int64_t s = first_slot(tree_start[static_cast<std::size_t>(t)]);
+         s < first_slot(tree_start[static_cast<std::size_t>(t) + 1]); ++s) {
+      const std::int32_t c = child_.data()[s];
+      if (c >= 0) {
+        parent_slot_[static_cast<std::size_t>(c)] = static_cast<std::int32_t>(s);
+        continue;
+      }
+      std::int32_t& slot = label_slot_[static_cast<std::size_t>(t * n_labels + ~c)];
+      require(slot == -1, "a label must stand in at most one slot of a tree");
+      slot = static_cast<std::int32_t>(s);
+    }
+}
+
+namespace {
+
+void require_beam(std::int64_t beam, std::int64_t k, std::int64_t tree_k, int n_threads) {
+  require(beam >= 1, "beam must be positive");
+  require(k >= 1, "k must be positive");
+  require(tree_k >= k, "tree_k must be at least k");
+  require(n_threads >= 1, "n_threads must be positive");
+}
+
+nb::tuple to_tuple(ScoredLists&& lists, std::int64_t n_trees, bool per_tree) {
+  const auto m = lists.ids.size();
+  nb::object columns = nb::none();
+  if (per_tree) columns = nb::cast(to_numpy(std::move(lists.per_tree), m, static_cast<std::size_t>(n_trees)));
+  return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
+                        to_numpy(std::move(lists.scores)), columns);
+}
+
+nb::tuple beam(const LabelTrees& trees, const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k,
+               bool per_tree, int n_threads) {
+  require_beam(beam, k, tree_k, n_threads);
+  ScoredLists lists;
+  {
+    nb::gil_scoped_release release;
+    lists = trees.beam(X, beam, k, tree_k, per_tree, n_threads);
+  }
+  return to_tuple(std::move(lists), trees.n_trees(), per_tree);
+}
+
+nb::tuple score_pairs(const LabelTrees& trees, const QueryRows& X, const In1<std::int64_t>& indptr,
+                      const In1<std::int32_t>& labels, bool per_tree, int n_threads) {
+  require(n_threads >= 1, "n_threads must be positive");
+  require(static_cast<std::int64_t>(indptr.shape(0)) == X.n_rows + 1,
+          "indptr must have one entry more than X has rows");
+  require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "indptr");
+  for (std::size_t p = 0; p < labels.shape(0); ++p)
+    require(labels.data()[p] >= 0 && labels.data()[p] < trees.n_labels(), "labels must lie in [0, n_labels)");
+  PairScores scores;
+  {
+    nb::gil_scoped_release release;
+    scores = trees.score_pairs(X, indptr.data(), labels.data(), per_tree, n_threads);
+  }
+  nb::object columns = nb::none();
+  if (per_tree)
+    columns = nb::cast(to_numpy(std::move(scores.per_tree), labels.shape(0), static_cast<std::size_t>(trees.n_trees())));
+  return nb::make_tuple(to_numpy(std::move(scores.scores)), columns);
+}
+
+nb::tuple points(const LabelTrees& trees, const QueryRows& X, const In1<double>& frac, double factor, std::int64_t k,
+                 int n_threads) {
+  require(k >= 1, "k must be positive");
+  require(n_threads >= 1, "n_threads must be positive");
+  require(factor > 0 && std::isfinite(factor), "factor must be positive and finite");
+  require(X.n_rows <= std::numeric_limits<std::int32_t>::max(), "X must have fewer than 2^31 rows");
+  require(static_cast<std::int64_t>(frac.shape(0)) == trees.n_nodes(), "frac must have one entry a node");
+  for (std::size_t n = 0; n < frac.shape(0); ++n)
+    require(frac.data()[n] >= 0 && frac.data()[n] <= 1, "frac must lie in [0, 1]");
+  ScoredLists lists;
+  {
+    nb::gil_scoped_release release;
+    lists = trees.points(X, frac.data(), factor, k, n_threads);
+  }
+  return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
+                        to_numpy(std::move(lists.scores)));
+}
+
+}  // namespace
+
+void bind_label_trees(nb::module_& m) {
+  using Indptr = In1<std::int64_t>;
+  using Ids = In1<std::int32_t>;
+  using Values = In1<float>;
+  const auto rows = [](const LabelTrees& t, const Indptr& indptr, const Ids& indices, const Values& data) {
+    return require_rows(indptr, indices, data, t.n_features());
+  };
+  nb::class_<LabelTrees>(m, "LabelTrees",
+                         "Label trees ready for prediction. Every method takes X as CSR arrays or dense.")
+      .def(
+          "__init__",
+          [](LabelTrees* self, Ids roots, Indptr child_start, Ids child, std::int64_t n_labels,
+             const WeightBlocks& weights, int link) {
+            new (self) LabelTrees(std::move(roots), std::move(child_start), std::move(child), n_labels, weights,
+                                  static_cast<Link>(link));
+          },
+          nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
+          nb::arg("n_labels"), nb::arg("weights"), nb::arg("link"))
+      .def_ro_static("largest_cost", &kLargestCost,
+                     "Log-probabilities are given as at least minus this, also where a tree has not seen a label.")
+      .def(
+          "beam",
+          [rows](const LabelTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t width, std::int64_t k,
+                 std::int64_t tree_k, bool per_tree, int n_threads) {
+            return beam(t, rows(t, indptr, indices, data), width, k, tree_k, per_tree, n_threads);
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("beam"), nb::arg("k"), nb::arg("tree_k"), nb::arg("per_tree"), nb::arg("n_threads"),
+          "(indptr, labels, mean probabilities, per-tree log-probabilities or None) of each row's k best labels.")
+      .def(
+          "beam",
+          [](const LabelTrees& t, In2<float> X, std::int64_t width, std::int64_t k, std::int64_t tree_k, bool per_tree,
+             int n_threads) { return beam(t, require_rows(X, t.n_features()), width, k, tree_k, per_tree, n_threads); },
+          nb::arg("X").noconvert(), nb::arg("beam"), nb::arg("k"), nb::arg("tree_k"), nb::arg("per_tree"),
+          nb::arg("n_threads"))
+      .def(
+          "score_pairs",
+          [rows](const LabelTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, Indptr indptr, Ids labels,
+                 bool per_tree, int n_threads) {
+            return score_pairs(t, rows(t, x_indptr, x_indices, x_data), indptr, labels, per_tree, n_threads);
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("per_tree"), nb::arg("n_threads"),
+          "(mean probabilities, per-tree log-probabilities or None) of the pairs (row, label).")
+      .def(
+          "score_pairs",
+          [](const LabelTrees& t, In2<float> X, Indptr indptr, Ids labels, bool per_tree, int n_threads) {
+            return score_pairs(t, require_rows(X, t.n_features()), indptr, labels, per_tree, n_threads);
+          },
+          nb::arg("X").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
+          nb::arg("per_tree"), nb::arg("n_threads"))
+      .def(
+          "points",
+          [rows](const LabelTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, In1<double> frac, double factor,
+                 std::int64_t k, int n_threads) {
+            return points(t, rows(t, x_indptr, x_indices, x_data), frac, factor, k, n_threads);
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("frac").noconvert(), nb::arg("factor"), nb::arg("k"), nb::arg("n_threads"),
+          "(indptr, rows, mean probabilities) of each label's k best rows.")
+      .def(
+          "points",
+          [](const LabelTrees& t, In2<float> X, In1<double> frac, double factor, std::int64_t k, int n_threads) {
+            return points(t, require_rows(X, t.n_features()), frac, factor, k, n_threads);
+          },
+          nb::arg("X").noconvert(), nb::arg("frac").noconvert(), nb::arg("factor"), nb::arg("k"),
+          nb::arg("n_threads"));
+}
+
+}  // namespace metarank

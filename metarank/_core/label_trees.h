@@ -1,0 +1,73 @@
+// An ensemble of label trees, ready for prediction: hierarchy, classifiers of its edges, link.
+//
+// The cost of an edge is -log of the probability of taking it, the cost of a path the float32 sum from
+// the root; probability = exp(-cost), and an ensemble averages probabilities over its trees.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bindings.h"
+#include "block_scores.h"
+#include "query_rows.h"
+#include "weight_blocks_numpy.h"
+
+namespace metarank {
+
+// Lists by row (or by label), ids ascending within each.
+struct ScoredLists {
+  std::vector<std::int64_t> indptr;
+  std::vector<std::int32_t> ids;
+  std::vector<float> scores;    // mean probability over trees
+  std::vector<float> per_tree;  // (entries, trees) log-probabilities, or empty
+};
+
+struct PairScores {
+  std::vector<float> scores;
+  std::vector<float> per_tree;
+};
+
+class LabelTrees {
+ public:
+  LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child, std::int64_t n_labels,
+             const WeightBlocks& weights, Link link);
+
+  std::int64_t n_labels() const { return n_labels_; }
+  std::int64_t n_features() const { return weights_.n_features(); }
+  std::int64_t n_nodes() const { return static_cast<std::int64_t>(child_start_.shape(0)) - 1; }
+  std::int64_t n_trees() const { return static_cast<std::int64_t>(roots_.shape(0)); }
+
+  // The k best labels of each row found by following, level by level, the `beam` nodes of smallest
+  // cost. Each tree proposes its `tree_k` best; a label it does not propose has probability 0 there.
+  ScoredLists beam(const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k, bool per_tree,
+                   int n_threads) const;
+
+  // The pairs (row, label) of a CSR pattern, exactly.
+  PairScores score_pairs(const QueryRows& X, const std::int64_t* indptr, const std::int32_t* labels, bool per_tree,
+                         int n_threads) const;
+
+  // The k best rows of each label (algorithm 1 of the XReg paper): node n passes on the
+  // ceil(factor frac[n] n_rows) rows of smallest cost.
+  ScoredLists points(const QueryRows& X, const double* frac, double factor, std::int64_t k, int n_threads) const;
+
+ private:
+  class Beam;
+  class Pairs;
+  class Descent;
+
+  std::int64_t first_slot(std::int64_t node) const { return child_start_.data()[node]; }
+  bool empty(std::int64_t node) const { return first_slot(node) == first_slot(node + 1); }
+
+  In1<std::int32_t> roots_;
+  In1<std::int64_t> child_start_;
+  In1<std::int32_t> child_;
+  std::int64_t n_labels_;
+  WeightBlocks weights_;
+  Link link_;
+  std::vector<std::int32_t> slot_block_;   // the block of a slot
+  std::vector<std::int32_t> parent_slot_;  // of a node; -1 for a root
+  std::vector<std::int32_t> slot_node_;    // the node that owns a slot
+  std::vector<std::int32_t> label_slot_;   // (trees, labels); -1 where the tree has not seen the label
+};
+
+}  // namespace metarank

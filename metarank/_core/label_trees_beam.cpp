@@ -1,0 +1,228 @@
+// Pointwise prediction: beam search, tree by tree, for a block of queries at a time.
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "label_trees.h"
+#include "top_lists.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr std::int64_t kQueriesPerChunk = 32;   // whose margins are computed together
+constexpr std::int64_t kQueriesPerBlock = 4096;
+constexpr std::int64_t kBlockBytes = 32 << 20;  // of lists; bounds the queries of a block
+
+// A query at an open node.
+struct Visit {
+  std::int32_t node, query;
+  float cost;
+
+  bool operator<(const Visit& other) const {
+    return node != other.node ? node < other.node : query < other.query;
+  }
+};
+
+// A label found by a tree.
+struct Entry {
+  std::int32_t label, tree;
+  float cost;
+
+  bool operator<(const Entry& other) const { return label != other.label ? label < other.label : tree < other.tree; }
+};
+
+// Rows of at most k entries, stored k apart, moved together.
+void close_gaps(ScoredLists& lists, const std::vector<std::int64_t>& count, std::int64_t k, std::int64_t n_columns) {
+  lists.indptr.assign(1, 0);
+  for (std::size_t i = 0; i < count.size(); ++i) {
+    const std::int64_t from = static_cast<std::int64_t>(i) * k, to = lists.indptr.back(), n = count[i];
+    if (from != to) {
+      std::copy_n(lists.ids.begin() + from, n, lists.ids.begin() + to);
+      std::copy_n(lists.scores.begin() + from, n, lists.scores.begin() + to);
+      std::copy_n(lists.per_tree.begin() + from * n_columns, n * n_columns, lists.per_tree.begin() + to * n_columns);
+    }
+    lists.indptr.push_back(to + n);
+  }
+  const auto total = static_cast<std::size_t>(lists.indptr.back());
+  lists.ids.resize(total);
+  lists.scores.resize(total);
+  lists.per_tree.resize(total * static_cast<std::size_t>(n_columns));
+}
+
+}  // namespace
+
+// One worker: its scratch, and the search.
+class LabelTrees::Beam {
+ public:
+  Beam(const LabelTrees& trees, std::int64_t beam, std::int64_t k, std::int64_t tree_k)
+      : trees_(trees), beam_(beam), k_(k), tree_k_(tree_k), scores_(trees.n_features()) {}
+
+  // Rows begin .. end of X; a row's k entries are written from k row on, their number to count[row].
+  void search(const QueryRows& X, std::int64_t begin, std::int64_t end, ScoredLists& out, std::int64_t* count) {
+    const std::int64_t n = end - begin, n_trees = trees_.n_trees();
+    const std::vector<SparseRow>& queries = reader_.read(X, n, [&](std::int64_t i) { return begin + i; });
+    found_.resize(static_cast<std::size_t>(n * n_trees * tree_k_));
+    n_found_.resize(static_cast<std::size_t>(n * n_trees));
+    for (std::int64_t t = 0; t < n_trees; ++t) {
+      search_tree(queries, trees_.roots_.data()[t]);
+      for (std::int64_t q = 0; q < n; ++q) {
+        std::int64_t& m = n_found_[static_cast<std::size_t>(q * n_trees + t)];
+        const CostKey* best = labels_.best(q, &m);
+        std::copy_n(best, m, found_.begin() + (q * n_trees + t) * tree_k_);
+      }
+    }
+    for (std::int64_t q = 0; q < n; ++q) count[begin + q] = merge(q, (begin + q) * k_, out);
+  }
+
+ private:
+  void search_tree(const std::vector<SparseRow>& queries, std::int32_t root) {
+    const auto n = static_cast<std::int64_t>(queries.size());
+    labels_.reset(n, tree_k_);
+    visits_.clear();
+    if (!trees_.empty(root))
+      for (std::int64_t q = 0; q < n; ++q) visits_.push_back({root, static_cast<std::int32_t>(q), 0.0f});
+    while (!visits_.empty()) {
+      open_.reset(n, beam_);
+      std::sort(visits_.begin(), visits_.end());
+      for (std::size_t first = 0; first < visits_.size();) {
+        std::size_t last = first;
+        while (last < visits_.size() && visits_[last].node == visits_[first].node) ++last;
+        expand(queries, visits_.data() + first, static_cast<std::int64_t>(last - first));
+        first = last;
+      }
+      visits_.clear();
+      for (std::int64_t q = 0; q < n; ++q) {
+        std::int64_t m;
+        const CostKey* best = open_.best(q, &m);
+        for (std::int64_t i = 0; i < m; ++i) visits_.push_back({best[i].id(), static_cast<std::int32_t>(q), best[i].cost()});
+      }
+    }
+  }
+
+  // All visits of one node.
+  void expand(const std::vector<SparseRow>& queries, const Visit* visits, std::int64_t n) {
+    const WeightBlocksView& view = trees_.weights_.view();
+    std::int64_t n_values = 0;
+    for (std::int64_t i = 0; i < n; ++i) n_values += queries[static_cast<std::size_t>(visits[i].query)].size;
+    for (std::int64_t b = view.node_block[visits->node]; b < view.node_block[visits->node + 1]; ++b) {
+      const WeightBlock block = view.block(b);
+      const std::int32_t* child = trees_.child_.data() + view.block_slot[b];
+      scores_.open(block, n_values);
+      for (std::int64_t begin = 0; begin < n; begin += kQueriesPerChunk) {
+        const std::int64_t m = std::min(kQueriesPerChunk, n - begin), stride = scores_.stride();
+        const SparseRow* chunk[kQueriesPerChunk];
+        for (std::int64_t i = 0; i < m; ++i) chunk[i] = &queries[static_cast<std::size_t>(visits[begin + i].query)];
+        costs_.resize(static_cast<std::size_t>(kQueriesPerChunk * kMaxBlockSlots));
+        scores_.margins(chunk, m, costs_.data());
+        edge_costs(trees_.link_, costs_.data(), m * stride);
+        for (std::int64_t i = 0; i < m; ++i) push(visits[begin + i], costs_.data() + i * stride, child, block.n_slots);
+      }
+      scores_.close();
+    }
+  }
+
+  void push(const Visit& visit, const float* costs, const std::int32_t* child, std::int32_t n_slots) {
+    for (std::int32_t s = 0; s < n_slots; ++s) {
+      const float cost = visit.cost + costs[s];
+      if (child[s] < 0)
+        labels_.push(visit.query, cost, ~child[s]);
+      else
+        open_.push(visit.query, cost, child[s]);
+    }
+  }
+
+  // The union of what the trees found: its k labels of greatest mean probability, ascending, to `at`.
+  std::int64_t merge(std::int64_t query, std::int64_t at, ScoredLists& out) {
+    const std::int64_t n_trees = trees_.n_trees();
+    entries_.clear();
+    for (std::int64_t t = 0; t < n_trees; ++t) {
+      const CostKey* found = found_.data() + (query * n_trees + t) * tree_k_;
+      for (std::int64_t i = 0; i < n_found_[static_cast<std::size_t>(query * n_trees + t)]; ++i)
+        entries_.push_back({found[i].id(), static_cast<std::int32_t>(t), found[i].cost()});
+    }
+    std::sort(entries_.begin(), entries_.end());
+    probabilities_.clear();
+    for (const Entry& e : entries_) probabilities_.push_back(e.cost);
+    probabilities(probabilities_.data(), static_cast<std::int64_t>(probabilities_.size()));
+
+    means_.clear();
+    first_.clear();
+    for (std::size_t e = 0; e < entries_.size();) {
+      float sum = 0.0f;
+      first_.push_back(e);
+      for (const std::int32_t label = entries_[e].label; e < entries_.size() && entries_[e].label == label; ++e)
+        sum += probabilities_[e];
+      means_.push_back(sum / static_cast<float>(n_trees));
+    }
+    first_.push_back(entries_.size());
+
+    const std::int64_t n = keep_best();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto label = static_cast<std::size_t>(order_[static_cast<std::size_t>(i)]);
+      out.ids[static_cast<std::size_t>(at + i)] = entries_[first_[label]].label;
+      out.scores[static_cast<std::size_t>(at + i)] = means_[label];
+      if (out.per_tree.empty()) continue;
+      float* columns = out.per_tree.data() + (at + i) * n_trees;
+      std::fill_n(columns, n_trees, -kLargestCost);
+      for (std::size_t e = first_[label]; e < first_[label + 1]; ++e)
+        columns[entries_[e].tree] = -std::min(entries_[e].cost, kLargestCost);
+    }
+    return n;
+  }
+
+  // The positions of the k greatest means in order_, ascending; ties: smaller labels, which come first.
+  std::int64_t keep_best() {
+    const std::size_t n = std::min(means_.size(), static_cast<std::size_t>(k_));
+    order_.resize(means_.size());
+    for (std::size_t i = 0; i < means_.size(); ++i)  // probabilities are >= 0: their bits are in their order
+      order_[i] = static_cast<std::uint64_t>(~std::bit_cast<std::uint32_t>(means_[i])) << 32 | i;
+    if (n < order_.size()) {
+      std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(n), order_.end());
+      order_.resize(n);
+    }
+    for (std::uint64_t& key : order_) key &= 0xffffffffu;
+    std::sort(order_.begin(), order_.end());
+    return static_cast<std::int64_t>(n);
+  }
+
+  const LabelTrees& trees_;
+  std::int64_t beam_, k_, tree_k_;
+  RowReader reader_;
+  BlockScores scores_;
+  TopLists labels_, open_;
+  std::vector<Visit> visits_;
+  std::vector<Entry> entries_;
+  std::vector<float> costs_, probabilities_, means_;
+  std::vector<std::size_t> first_;
+  std::vector<std::uint64_t> order_;
+  std::vector<CostKey> found_;
+  std::vector<std::int64_t> n_found_;
+};
+
+ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k, bool per_tree,
+                             int n_threads) const {
+  beam = std::min(beam, std::max<std::int64_t>(1, n_nodes()));
+  tree_k = std::min(tree_k, std::max<std::int64_t>(1, n_labels_));
+  k = std::min(k, std::max<std::int64_t>(1, n_labels_));
+  const std::int64_t list_entries = TopLists::capacity(beam) + TopLists::capacity(tree_k) + n_trees() * tree_k;
+  const std::int64_t block = std::clamp<std::int64_t>(
+      kBlockBytes / (static_cast<std::int64_t>(sizeof(CostKey)) * list_entries), 1,
+      std::min(kQueriesPerBlock, X.n_rows / n_threads + 1));
+
+  ScoredLists out;
+  std::vector<std::int64_t> count(static_cast<std::size_t>(X.n_rows), 0);
+  out.ids.resize(static_cast<std::size_t>(X.n_rows * k));
+  out.scores.resize(out.ids.size());
+  if (per_tree) out.per_tree.resize(out.ids.size() * static_cast<std::size_t>(n_trees()));
+  std::vector<std::unique_ptr<Beam>> workers(static_cast<std::size_t>(n_threads));
+  parallel_for(X.n_rows, n_threads, block, [&](std::int64_t begin, std::int64_t end, int w) {
+    auto& worker = workers[static_cast<std::size_t>(w)];
+    if (!worker) worker = std::make_unique<Beam>(*this, beam, k, tree_k);
+    worker->search(X, begin, end, out, count.data());
+  });
+  close_gaps(out, count, k, per_tree ? n_trees() : 0);
+  return out;
+}
+
+}  // namespace metarank

@@ -1,0 +1,72 @@
+// For each of many lists, the k ids of smallest cost seen; equal costs: smaller ids first.
+//
+// The result does not depend on the order of the pushes. A list holds a little more than 2k entries and
+// is cut back to the best k when full, so a push costs O(1) on average.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace metarank {
+
+// Costs are >= 0, so their bits are in the order of their values.
+struct CostKey {
+  std::uint64_t bits;
+
+  CostKey() = default;
+  CostKey(float cost, std::int32_t id)
+      : bits(static_cast<std::uint64_t>(std::bit_cast<std::uint32_t>(cost)) << 32 | static_cast<std::uint32_t>(id)) {}
+  float cost() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits >> 32)); }
+  std::int32_t id() const { return static_cast<std::int32_t>(bits & 0xffffffffu); }
+  bool operator<(const CostKey& other) const { return bits < other.bits; }
+};
+
+class TopLists {
+ public:
+  static std::int64_t capacity(std::int64_t k) { return 2 * k + 16; }
+
+  void reset(std::int64_t n_lists, std::int64_t k) {
+    k_ = k;
+    capacity_ = capacity(k);
+    if (keys_.size() < static_cast<std::size_t>(n_lists * capacity_))
+      keys_.resize(static_cast<std::size_t>(n_lists * capacity_));
+    count_.assign(static_cast<std::size_t>(n_lists), 0);
+    limit_.assign(static_cast<std::size_t>(n_lists), std::numeric_limits<float>::infinity());
+  }
+
+  // No greater cost can enter the list any more.
+  float limit(std::int64_t list) const { return limit_[static_cast<std::size_t>(list)]; }
+
+  void push(std::int64_t list, float cost, std::int32_t id) {
+    if (cost > limit(list)) return;
+    std::int64_t& n = count_[static_cast<std::size_t>(list)];
+    keys_[static_cast<std::size_t>(list * capacity_ + n)] = CostKey(cost, id);
+    if (++n == capacity_) cut(list);
+  }
+
+  // The (at most k) best, in no order.
+  const CostKey* best(std::int64_t list, std::int64_t* n) {
+    if (count_[static_cast<std::size_t>(list)] > k_) cut(list);
+    *n = count_[static_cast<std::size_t>(list)];
+    return keys_.data() + list * capacity_;
+  }
+
+ private:
+  void cut(std::int64_t list) {
+    CostKey* first = keys_.data() + list * capacity_;
+    std::int64_t& n = count_[static_cast<std::size_t>(list)];
+    std::nth_element(first, first + (k_ - 1), first + n);
+    limit_[static_cast<std::size_t>(list)] = first[k_ - 1].cost();
+    n = k_;
+  }
+
+  std::int64_t k_ = 1, capacity_ = 0;
+  std::vector<CostKey> keys_;
+  std::vector<std::int64_t> count_;
+  std::vector<float> limit_;
+};
+
+}  // namespace metarank
