@@ -204,6 +204,23 @@ class Candidates:
                 scores[name] = column
         return Candidates(indptr, (merged % self.n_labels).astype(np.int32), self.n_labels, scores)
 
+    def transpose(self) -> Candidates:
+        """The same pairs by label: L lists of the instances each label is a candidate of, with their scores.
+
+        Examples
+        --------
+        >>> c = Candidates(np.array([0, 1, 3]), np.array([2, 0, 2]), 3, {"score": np.array([0.1, 0.2, 0.3])})
+        >>> by_label = c.transpose()
+        >>> by_label.indptr, by_label.labels, by_label.n_labels
+        (array([0, 1, 1, 3]), array([1, 0, 1], dtype=int32), 2)
+        >>> by_label.scores["score"]
+        array([0.2, 0.1, 0.3], dtype=float32)
+        """
+        order = np.argsort(self.labels, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(self.labels, minlength=self.n_labels))])
+        scores = {name: values[order] for name, values in self.scores.items()}
+        return Candidates(indptr, self.row_of_pair[order], self.n_rows, scores)
+
     def recall(self, Y: sp.csr_matrix) -> float:
         """Share of the relevant pairs of `Y` (n, L) that are among the candidates; 1.0 if there are none."""
         Y = sp.csr_matrix(Y)

@@ -9,7 +9,7 @@ import numpy as np
 
 from metarank.candidates import Candidates
 
-ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 
 
 def rerank_with_tail(
@@ -18,7 +18,8 @@ def rerank_with_tail(
     """Candidates scored by relevance and tail probability together, labels of relevance 0 left out.
 
     Jain et al. (2016), eq. 8: ``s = alpha log P + (1 - alpha) log P_tail``, over the labels with P > 0 only.
-    The new final score is ``scale * exp(s)``: it orders as s does, and stays on the scale of relevances.
+    The new final score is ``scale * exp(s)``: it orders as s does, and stays on the scale of relevances. Pairs
+    are combined one by one, so that lists by label (`Candidates.transpose`) are re-ranked just the same.
 
     Parameters
     ----------

@@ -76,3 +76,15 @@ def test_malformed_candidates_are_refused(indptr, labels, message):
 def test_a_row_boundary_may_step_down():
     c = Candidates(np.array([0, 0, 2, 3, 3]), np.array([1, 2, 0]), 3)
     assert c.row_of_pair.tolist() == [1, 1, 2]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 8), st.integers(1, 7))
+@settings(max_examples=60, deadline=None)
+def test_transpose(seed, n, n_labels):
+    c = random_candidates(np.random.default_rng(seed), n, n_labels)
+    by_label = c.transpose()
+    np.testing.assert_array_equal(by_label.to_csr().toarray(), c.to_csr().toarray().T)
+    back = by_label.transpose()
+    assert [a.tobytes() for a in (back.indptr, back.labels, back.scores["score"])] == [
+        a.tobytes() for a in (c.indptr, c.labels, c.scores["score"])
+    ]

@@ -114,6 +114,8 @@ def test_every_container_gives_the_same_bytes(tied):
     values = [metrics.evaluate(Y, s, NAMES, n_jobs=j) for j, s in zip((1, 4, 1, 4, 1, 4), containers)]
     assert all(other == values[0] for other in values[1:])
     assert metrics.evaluate(sp.csc_array(Y), scores, NAMES) == values[0]
+    by_label = metrics.evaluate(Y.T, Candidates.from_csr(csr).transpose(), ["WP@3", "XMAD@3"], n_jobs=1)
+    assert by_label == {"WP@3": values[0]["WP-l@3"], "XMAD@3": values[0]["XMAD-l@3"]}
 
 
 def test_rows_permute():
