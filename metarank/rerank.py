@@ -18,8 +18,8 @@ def rerank_with_tail(
     """Candidates scored by relevance and tail probability together, labels of relevance 0 left out.
 
     Jain et al. (2016), eq. 8: ``s = alpha log P + (1 - alpha) log P_tail``, over the labels with P > 0 only.
-    The new final score is ``scale * exp(s)``: it orders as s does, and stays on the scale of relevances. Pairs
-    are combined one by one, so that lists by label (`Candidates.transpose`) are re-ranked just the same.
+    The new final score is ``scale * exp(s)``: it orders as s does, and stays on the scale of relevances.
+    Pairs are combined one by one: lists by label (`Candidates.transpose`) are re-ranked just the same.
 
     Parameters
     ----------
