@@ -1,9 +1,20 @@
 // The pairs (row, label) to be scored, at the door: safe to follow without further checks.
 #pragma once
 
+#include <algorithm>
+
 #include "bindings.h"
 
 namespace metarank {
+
+inline void require_in_range(const In1<std::int32_t>& ids, std::int64_t end, const char* name) {
+  std::int32_t least = 0, greatest = -1;
+  for (std::size_t p = 0; p < ids.shape(0); ++p) {
+    least = std::min(least, ids.data()[p]);
+    greatest = std::max(greatest, ids.data()[p]);
+  }
+  require(least >= 0 && greatest < end, std::string(name) + " must lie in [0, " + std::to_string(end) + ")");
+}
 
 inline void require_pairs(const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, std::int64_t n_rows,
                           std::int64_t n_labels) {
@@ -14,8 +25,7 @@ inline void require_pairs(const In1<std::int64_t>& indptr, const In1<std::int32_
           "indptr must start at 0 and end at the number of pairs");
   for (std::size_t i = 0; i < static_cast<std::size_t>(n_rows); ++i)
     require(indptr(i) <= indptr(i + 1), "indptr must not decrease");
-  for (std::size_t p = 0; p < labels.shape(0); ++p)
-    require(labels(p) >= 0 && labels(p) < n_labels, "labels must lie in [0, " + std::to_string(n_labels) + ")");
+  require_in_range(labels, n_labels, "labels");
 }
 
 // A CSR matrix read row by row; columns checked once.
@@ -32,9 +42,7 @@ inline SparseRows require_csr(const In1<std::int64_t>& indptr, const In1<std::in
   require(indptr(0) == 0 && indptr(n) == static_cast<std::int64_t>(indices.shape(0)),
           "X.indptr must start at 0 and end at the number of stored values");
   for (std::size_t i = 0; i < n; ++i) require(indptr(i) <= indptr(i + 1), "X.indptr must not decrease");
-  for (std::size_t p = 0; p < indices.shape(0); ++p)
-    require(indices(p) >= 0 && indices(p) < n_features,
-            "X.indices must lie in [0, " + std::to_string(n_features) + ")");
+  require_in_range(indices, n_features, "X.indices");
   return {indptr.data(), indices.data(), data.data()};
 }
 
