@@ -130,8 +130,8 @@ void cut(const std::vector<float>& scores, std::int64_t n_left, std::span<std::i
   std::copy(right.begin(), right.end(), labels.begin() + n_left);
 }
 
-// Spherical 2-means with sides of n_left and the other labels, from two labels drawn at random: labels go
-// to the sides by v . (centre_1 - centre_2), the centres to the sums of their sides, until the objective
+// Spherical 2-means with sides of n_left and the other labels, from a label drawn at random and the
+// one farthest from it: labels go to the sides by v . (centre_1 - centre_2), the centres to the sums of their sides, until the objective
 // |sum_1| + |sum_2| (the sum of cosines to the own centre) has stopped to grow. Returns the direction.
 template <typename Vectors>
 std::vector<float> two_means(const Vectors& V, std::span<std::int32_t> labels, std::int64_t n_left,
@@ -139,9 +139,10 @@ std::vector<float> two_means(const Vectors& V, std::span<std::int32_t> labels, s
   const auto width = static_cast<std::size_t>(V.width);
   const auto m = static_cast<std::uint64_t>(labels.size());
   std::vector<float> direction(width), centre(width), scores(labels.size());
-  const std::uint64_t a = hash_pair(seed, 0) % m, b = (a + 1 + hash_pair(seed, 1) % (m - 1)) % m;
-  V.add(labels.subspan(a, 1), direction.data());
-  V.add(labels.subspan(b, 1), centre.data());
+  V.add(labels.subspan(hash_pair(seed, 0) % m, 1), direction.data());
+  project(V, labels, direction.data(), scores.data(), n_threads);
+  const auto farthest = static_cast<std::size_t>(std::min_element(scores.begin(), scores.end()) - scores.begin());
+  V.add(labels.subspan(farthest, 1), centre.data());
   for (std::size_t j = 0; j < width; ++j) direction[j] -= centre[j];
   double best = 0.0;
   std::vector<std::int32_t> sides(labels.begin(), labels.end());
@@ -171,7 +172,7 @@ void split(const Vectors& V, std::span<std::int32_t> labels, std::int64_t n_left
   } else {
     // Every (m / sample)-th label from a random one on: as good as a random sample, and in order.
     std::vector<std::int32_t> sample(static_cast<std::size_t>(how.sample));
-    const auto offset = static_cast<std::int64_t>(hash_pair(seed, 2) % static_cast<std::uint64_t>(m));
+    const auto offset = static_cast<std::int64_t>(hash_pair(seed, 1) % static_cast<std::uint64_t>(m));
     for (std::int64_t i = 0; i < how.sample; ++i)
       sample[static_cast<std::size_t>(i)] = labels[static_cast<std::size_t>((offset + i * m / how.sample) % m)];
     const auto sample_left = std::clamp<std::int64_t>(n_left * how.sample / m, 1, how.sample - 1);

@@ -1,10 +1,10 @@
-// Label vectors, eq. 3 of XReg: the unit vector along v_l = sum_i y_il x_i, sketched.
+// Label vectors, eq. 3 of XReg: the unit vector along v_l = sum_i y_il x_i, within the subspace where the
+// label vectors lie for the most part.
 //
-// Each feature is sent to one signed coordinate in each of `density` equal parts of an n_dims-vector
-// (the sparse Johnson-Lindenstrauss transform of Kane and Nelson, 2014), which keeps the products of
-// vectors up to errors of about 1 / sqrt(n_dims). A row costs `density` additions a non-zero, a label
-// n_dims additions a point, and clustering never meets a sparse vector. Where the features are no more
-// than n_dims, each keeps its own coordinate and nothing is lost.
+// The subspace is found by the randomised range finder (Halko, Martinsson and Tropp 2011): with a random
+// sign for each label and dimension, B = V' Omega = X' (Y Omega) spans it, and costs one pass over the
+// rows. A second pass projects the rows on an orthonormal basis of B and adds them up by label. Clustering
+// then works on short dense vectors that have lost noise more than anything else.
 #include <algorithm>
 #include <cmath>
 
@@ -17,33 +17,52 @@ namespace metarank {
 
 namespace {
 
-constexpr std::int64_t kBlockRows = 2048;  // rows sketched at a time: n rows of n_dims are never stored
-constexpr std::int64_t kSlice = 64;        // coordinates of all labels that one task adds up
+constexpr std::int64_t kBlockRows = 2048;  // rows projected at a time: n projected rows are never stored
+constexpr std::int64_t kTile = 32;         // columns of a dense matrix handled together; widths are multiples
 
-// Entry j * density + b is 2 * coordinate + sign of feature j in part b.
-std::vector<std::uint32_t> feature_coordinates(std::int64_t n_features, std::int64_t n_dims, std::int64_t density,
-                                               std::uint64_t seed) {
-  std::vector<std::uint32_t> at(static_cast<std::size_t>(n_features * density));
-  const auto part = static_cast<std::uint64_t>(n_dims / density);
-  for (std::size_t e = 0; e < at.size(); ++e) {
-    const std::uint64_t h = hash_pair(seed, e);
-    const std::uint64_t within = (h >> 32) * part >> 32;
-    at[e] = static_cast<std::uint32_t>(2 * ((e % static_cast<std::size_t>(density)) * part + within) + (h & 1));
-  }
-  return at;
-}
-
-std::vector<std::uint32_t> own_coordinates(std::int64_t n_features) {
-  std::vector<std::uint32_t> at(static_cast<std::size_t>(n_features));
-  for (std::size_t j = 0; j < at.size(); ++j) at[j] = static_cast<std::uint32_t>(2 * j);
-  return at;
-}
+struct DenseColumns {  // columns [begin, end) of a dense matrix, a multiple of kTile of them
+  std::int64_t width, begin, end;
+};
 
 // Largest absolute value, or 1: sums of values divided by it cannot overflow, and directions do not change.
 float largest(const float* values, std::size_t n) {
   float m = 0.0f;
   for (std::size_t i = 0; i < n; ++i) m = std::max(m, std::fabs(values[i]));
   return m > 0.0f ? m : 1.0f;
+}
+
+// B[index_j] += value_j p for the entries of one sparse row.
+METARANK_DISPATCH void scatter(const std::int32_t* index, const float* value, std::int64_t nnz, float unit,
+                               const float* p, DenseColumns columns, float* B) {
+  for (std::int64_t c = columns.begin; c < columns.end; c += kTile)
+    for (std::int64_t j = 0; j < nnz; ++j) {
+      float* b = B + index[j] * columns.width + c;
+      const float x = value[j] * unit;
+      for (std::int64_t i = 0; i < kTile; ++i) b[i] += x * p[c + i];
+    }
+}
+
+// out = sum_j value_j Q[index_j], entries in their order.
+METARANK_DISPATCH void gather(const std::int32_t* index, const float* value, std::int64_t nnz, float unit,
+                              const float* Q, std::int64_t width, float* out) {
+  for (std::int64_t c = 0; c < width; c += kLanes) {
+    float sum[kLanes] = {0};
+    for (std::int64_t j = 0; j < nnz; ++j) {
+      const float* q = Q + index[j] * width + c;
+      const float x = value[j] * unit;
+      for (int i = 0; i < kLanes; ++i) sum[i] += x * q[i];
+    }
+    for (int i = 0; i < kLanes; ++i) out[c + i] = sum[i];
+  }
+}
+
+// p += weight * (the label's random signs).
+METARANK_DISPATCH void add_signs(std::uint64_t seed, std::int64_t label, float weight, DenseColumns columns, float* p) {
+  for (std::int64_t c = columns.begin; c < columns.end; c += kTile) {
+    const std::uint64_t tile = static_cast<std::uint64_t>(label * columns.width + c) / kTile;
+    const auto bits = static_cast<std::uint32_t>(hash_pair(seed, tile));
+    for (std::int64_t i = 0; i < kTile; ++i) p[c + i] += (bits >> i) & 1u ? weight : -weight;
+  }
 }
 
 METARANK_DISPATCH void add_scaled(const float* x, float a, std::int64_t d, float* sum) {
@@ -57,64 +76,93 @@ void normalise(float* v, std::int64_t d) {
   for (std::int64_t j = 0; j < d && norm > 0.0; ++j) v[j] = static_cast<float>(v[j] / norm);
 }
 
-Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
+// Shares of `width` columns for the threads: whole tiles, one share each.
+std::int64_t share(std::int64_t width, int n_threads) {
+  const std::int64_t tiles = width / kTile, threads = std::max(1, n_threads);
+  return std::max<std::int64_t>(1, (tiles + threads - 1) / threads) * kTile;
+}
+
+// B (n_features, n_dims) = X' Y S, row l of S being label_scale[l] times random signs.
+Array2<float> feature_range(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
                             std::int64_t n_features, In1<std::int64_t> y_indptr, In1<std::int32_t> y_indices,
-                            In1<float> y_data, std::int64_t n_labels, std::int64_t n_dims, std::int64_t density,
-                            std::uint64_t seed, int n_threads) {
-  require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
-  require(n_dims >= 1 && n_dims <= 1 << 20, "n_dims must lie in [1, 2^20]");
-  require(density >= 1 && n_dims % density == 0, "density must be positive and divide n_dims");
+                            In1<float> y_data, In1<float> label_scale, std::int64_t n_dims, std::uint64_t seed,
+                            int n_threads) {
+  require(n_features >= 0, "n_features must not be negative");
+  require(n_dims >= kTile && n_dims % kTile == 0, "n_dims must be a positive multiple of " + std::to_string(kTile));
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
+  const SparseRows Y = require_csr(y_indptr, y_indices, y_data, static_cast<std::int64_t>(label_scale.shape(0)));
+  require(x_indptr.shape(0) == y_indptr.shape(0), "X and Y must have the same number of rows");
+  const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  std::vector<float> B(static_cast<std::size_t>(n_features * n_dims));
+  {
+    nb::gil_scoped_release release;
+    const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
+    // A task owns its columns of B: rows are added in ascending order whatever the threads.
+    parallel_for(n_dims, n_threads, share(n_dims, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
+      const DenseColumns columns{n_dims, begin, end};
+      std::vector<float> p(static_cast<std::size_t>(n_dims));
+      for (std::int64_t i = 0; i < n; ++i) {
+        std::fill(p.begin() + begin, p.begin() + end, 0.0f);
+        for (std::int64_t e = Y.indptr[i]; e < Y.indptr[i + 1]; ++e)
+          add_signs(seed, Y.indices[e], Y.data[e] * y_unit * label_scale.data()[Y.indices[e]], columns, p.data());
+        if (Y.indptr[i] < Y.indptr[i + 1])
+          scatter(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
+                  columns, B.data());
+      }
+    });
+  }
+  return to_numpy(std::move(B), static_cast<std::size_t>(n_features), static_cast<std::size_t>(n_dims));
+}
+
+// Rows of Y' X Q of unit length, zero for labels without a point.
+Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
+                            In1<std::int64_t> y_indptr, In1<std::int32_t> y_indices, In1<float> y_data,
+                            std::int64_t n_labels, In2<float> Q, int n_threads) {
+  require(n_labels >= 0, "n_labels must not be negative");
+  const auto width = static_cast<std::int64_t>(Q.shape(1));
+  require(width >= kTile && width % kTile == 0, "Q must have a positive multiple of " + std::to_string(kTile) + " columns");
+  const SparseRows X = require_csr(x_indptr, x_indices, x_data, static_cast<std::int64_t>(Q.shape(0)));
   const SparseRows Y = require_csr(y_indptr, y_indices, y_data, n_labels);
   require(x_indptr.shape(0) == y_indptr.shape(0), "X and Y must have the same number of rows");
   const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
-  const bool exact = n_features <= n_dims;
-  if (exact) {
-    n_dims = n_features;
-    density = 1;
-  }
-  std::vector<float> V(static_cast<std::size_t>(n_labels * n_dims));
+  std::vector<float> V(static_cast<std::size_t>(n_labels * width));
   {
     nb::gil_scoped_release release;
-    const auto at = exact ? own_coordinates(n_features) : feature_coordinates(n_features, n_dims, density, seed);
     const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
-    std::vector<float> block(static_cast<std::size_t>(std::min(n, kBlockRows) * n_dims));
+    std::vector<float> block(static_cast<std::size_t>(std::min(n, kBlockRows) * width));
     for (std::int64_t first = 0; first < n; first += kBlockRows) {
       const std::int64_t rows = std::min(kBlockRows, n - first);
       parallel_for(rows, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-        std::fill(block.begin() + begin * n_dims, block.begin() + end * n_dims, 0.0f);
         for (std::int64_t i = begin; i < end; ++i) {
-          float* row = block.data() + i * n_dims;
-          for (std::int64_t p = X.indptr[first + i]; p < X.indptr[first + i + 1]; ++p) {
-            const float x = X.data[p] * x_unit;
-            const float signed_x[2] = {x, -x};
-            const std::uint32_t* code = at.data() + X.indices[p] * density;
-            for (std::int64_t b = 0; b < density; ++b) row[code[b] >> 1] += signed_x[code[b] & 1];
-          }
+          const std::int64_t at = X.indptr[first + i];
+          gather(X.indices + at, X.data + at, X.indptr[first + i + 1] - at, x_unit, Q.data(), width,
+                 block.data() + i * width);
         }
       });
-      // A task owns its coordinates of every label: rows are added in ascending order whatever the threads.
-      parallel_for(n_dims, n_threads, kSlice, [&](std::int64_t begin, std::int64_t end, int) {
+      parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
         for (std::int64_t i = 0; i < rows; ++i)
-          for (std::int64_t p = Y.indptr[first + i]; p < Y.indptr[first + i + 1]; ++p)
-            add_scaled(block.data() + i * n_dims + begin, Y.data[p] * y_unit, end - begin,
-                       V.data() + Y.indices[p] * n_dims + begin);
+          for (std::int64_t e = Y.indptr[first + i]; e < Y.indptr[first + i + 1]; ++e)
+            add_scaled(block.data() + i * width + begin, Y.data[e] * y_unit, end - begin,
+                       V.data() + Y.indices[e] * width + begin);
       });
     }
     parallel_for(n_labels, n_threads, 1024, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t l = begin; l < end; ++l) normalise(V.data() + l * n_dims, n_dims);
+      for (std::int64_t l = begin; l < end; ++l) normalise(V.data() + l * width, width);
     });
   }
-  return to_numpy(std::move(V), static_cast<std::size_t>(n_labels), static_cast<std::size_t>(n_dims));
+  return to_numpy(std::move(V), static_cast<std::size_t>(n_labels), static_cast<std::size_t>(width));
 }
 
 }  // namespace
 
 void bind_label_vectors(nb::module_& m) {
-  m.def("label_vectors", &label_vectors, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
+  m.def("feature_range", &feature_range, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
         nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("y_indptr").noconvert(),
-        nb::arg("y_indices").noconvert(), nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("n_dims"),
-        nb::arg("density"), nb::arg("seed"), nb::arg("n_threads"));
+        nb::arg("y_indices").noconvert(), nb::arg("y_data").noconvert(), nb::arg("label_scale").noconvert(),
+        nb::arg("n_dims"), nb::arg("seed"), nb::arg("n_threads"));
+  m.def("label_vectors", &label_vectors, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
+        nb::arg("x_data").noconvert(), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
+        nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("Q").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

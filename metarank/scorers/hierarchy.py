@@ -12,18 +12,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._threads import resolve_n_jobs
+from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_features, check_labels
 from metarank.scorers._arrays import csr_parts
 
-Representation = Literal["sketch", "exact"]
+Representation = Literal["principal", "exact"]
 
-# Coordinates a feature is sent to by the sketch; four keep its products about as well as a dense projection.
-_DENSITY = 4
+# Columns the kernels of label vectors handle at a time.
+_TILE = 32
 # Bytes the dense label vectors may take; more labels get shorter vectors.
 _MAX_BYTES = 1 << 30
 # Labels that 2-means looks at before its last assignment of all.
-_SAMPLE = 1 << 15
+_SAMPLE = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,10 +442,10 @@ def learn_hierarchy(
     n_trees: int = 3,
     branching: int = 16,
     max_leaf: int = 100,
-    representation: Representation = "sketch",
-    n_dims: int = 256,
+    representation: Representation = "principal",
+    n_dims: int = 128,
     label_vectors: Any = None,
-    max_iterations: int = 20,
+    max_iterations: int = 10,
     tolerance: float = 1e-4,
     seed: int = 0,
     n_jobs: int | None = 1,
@@ -466,12 +466,12 @@ def learn_hierarchy(
         Most child nodes of an inner node, 2 to 256.
     max_leaf : int
         Most labels of a leaf, 1 to 256.
-    representation : "sketch" or "exact"
-        Random projections of the label vectors, another in each tree; or the sparse vectors themselves,
-        many times slower.
+    representation : "principal" or "exact"
+        Label vectors within the subspace of `n_dims` dimensions that holds most of them; or the sparse
+        vectors themselves, many times slower.
     n_dims : int
-        Length of a sketch, a multiple of 4; halved until all labels take at most 1 GiB. Fewer features
-        than that are kept as they are.
+        A multiple of 32; halved while the vectors of all labels or features take more than 1 GiB. No more
+        features than that are kept as they are.
     label_vectors : array or CSR (L, anything) or None
         Vectors to cluster in place of those of eq. 3, such as of the labels' texts; X is then not read.
     max_iterations, tolerance : int, float
@@ -495,42 +495,68 @@ def learn_hierarchy(
     _check_int("n_trees", n_trees, 1, 10_000)
     _check_int("branching", branching, 2, 256)
     _check_int("max_leaf", max_leaf, 1, 256)
-    _check_int("n_dims", n_dims, _DENSITY, 1 << 16)
+    _check_int("n_dims", n_dims, _TILE, 1 << 12)
     _check_int("max_iterations", max_iterations, 1, 1_000_000)
-    if n_dims % _DENSITY:
-        raise ValueError(f"n_dims must be a multiple of {_DENSITY}, got {n_dims}")
+    if n_dims % _TILE:
+        raise ValueError(f"n_dims must be a multiple of {_TILE}, got {n_dims}")
     if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must lie in [0, 1), got {tolerance!r}")
-    if representation not in ("sketch", "exact"):
-        raise ValueError(f"representation must be 'sketch' or 'exact', got {representation!r}")
+    if representation not in ("principal", "exact"):
+        raise ValueError(f"representation must be 'principal' or 'exact', got {representation!r}")
     threads = resolve_n_jobs(n_jobs)
     Y = check_labels(Y)[0]
     n_labels = Y.shape[1]
     seen = np.flatnonzero(np.bincount(Y.indices, minlength=n_labels)).astype(np.int32)
-    vectors = None if label_vectors is None else _given_vectors(label_vectors, n_labels)
-    if vectors is None:
+    if label_vectors is not None:
+        V = _given_vectors(label_vectors, n_labels)
+    else:
         X = check_features(X)
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
         X = sp.csr_matrix(X)
-        if representation == "exact":
-            vectors = exact_label_vectors(X, Y)
-        while n_labels * n_dims * 4 > _MAX_BYTES and n_dims % (2 * _DENSITY) == 0:
-            n_dims //= 2
+        V = (
+            exact_label_vectors(X, Y)
+            if representation == "exact"
+            else principal_label_vectors(X, Y, n_dims=n_dims, seed=seed, n_jobs=threads)
+        )
     trees = []
     for t in range(n_trees):
-        sketch_seed, tree_seed = np.random.SeedSequence([seed, t]).generate_state(2, np.uint64).tolist()
-        V = vectors
-        if V is None:
-            V = _core.label_vectors(
-                *csr_parts(X), X.shape[1], *csr_parts(Y), n_labels, n_dims, _DENSITY, sketch_seed, threads
-            )
+        tree_seed = int(np.random.SeedSequence([seed, t]).generate_state(1, np.uint64)[0])
         how = (seen, branching, max_leaf, max_iterations, float(tolerance), _SAMPLE, tree_seed, threads)
         if sp.issparse(V):
             trees.append(_core.partition_labels_sparse(*csr_parts(V), V.shape[1], *how))
         else:
             trees.append(_core.partition_labels_dense(V, *how))
     return _joined(trees, n_labels)
+
+
+def principal_label_vectors(
+    X: sp.csr_matrix, Y: sp.csr_matrix, *, n_dims: int, seed: int, n_jobs: int
+) -> np.ndarray:
+    """Eq. 3 within the principal subspace of the label vectors: float32 (L, n_dims), rows of unit length.
+
+    The range finder gives a label v_l the weight 1 / sqrt(sum_i y_il^2), about that of unit vectors.
+    """
+    d, n_labels = X.shape[1], Y.shape[1]
+    while max(d, n_labels) * n_dims * 4 > _MAX_BYTES and n_dims % (2 * _TILE) == 0:
+        n_dims //= 2
+    if d <= n_dims:
+        basis = np.eye(d, -(-d // _TILE) * _TILE, dtype=np.float32)
+    else:
+        basis = _principal_basis(X, Y, n_dims, seed, n_jobs)
+    return _core.label_vectors(*csr_parts(X), *csr_parts(Y), n_labels, basis, n_jobs)
+
+
+def _principal_basis(X: sp.csr_matrix, Y: sp.csr_matrix, n_dims: int, seed: int, n_jobs: int) -> np.ndarray:
+    """float32 (d, n_dims): orthonormal columns; zero ones where the label vectors have fewer dimensions."""
+    y = Y.data.astype(np.float64) / Y.data.max(initial=np.finfo(np.float32).tiny)
+    sq = np.bincount(Y.indices, y**2, minlength=Y.shape[1])
+    scale = (1 / np.sqrt(np.where(sq > 0, sq, 1))).astype(np.float32)
+    B = _core.feature_range(*csr_parts(X), X.shape[1], *csr_parts(Y), scale, n_dims, seed, n_jobs)
+    with single_threaded_blas():
+        variance, rotation = np.linalg.eigh((B.T @ B).astype(np.float64))
+        kept = variance > 1e-5 * variance[-1]  # the others are lost in rounding
+        return B @ np.where(kept, rotation / np.sqrt(np.where(kept, variance, 1)), 0).astype(np.float32)
 
 
 def exact_label_vectors(X: sp.csr_matrix, Y: sp.csr_matrix) -> sp.csr_matrix:
