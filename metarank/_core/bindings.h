@@ -77,6 +77,7 @@ void bind_text_parse(nb::module_& m);
 void bind_pair_scores(nb::module_& m);
 void bind_rank_gradients(nb::module_& m);
 void bind_linear_train(nb::module_& m);
+void bind_label_tree_train(nb::module_& m);
 void bind_linear_predict(nb::module_& m);
 void bind_kernel_machine(nb::module_& m);
 void bind_forest_predict(nb::module_& m);

@@ -1,0 +1,362 @@
+// Training of label trees: for every node, classifiers that say which of its children to visit.
+//
+// A row reaches a node with the largest relevance m of any label below it (1 at the root). For
+// child c of node p the row counts with cost m(p) and has the soft target m(c) / m(p): the
+// probability of going on to c (Prabhu et al. 2020, eq. 5 and 6). Binary relevance makes both 1
+// or 0, which is Parabel.
+//
+// All rows of a node are gathered once, their features renumbered, the most frequent first; the
+// classifiers of its children then train sixteen at a time (linear_lanes.h). One task a node.
+#include <numeric>
+
+#include "bindings.h"
+#include "hierarchy.h"
+#include "linear_lanes.h"
+#include "pairs.h"
+#include "weight_blocks.h"
+
+namespace metarank {
+
+namespace {
+
+struct Relevant {
+  std::int32_t row;
+  float relevance;
+};
+
+struct Tree {
+  const std::int64_t* child_start;
+  const std::int32_t* child;
+  std::int64_t n_nodes;
+};
+
+struct Labels {
+  const std::int64_t* indptr;
+  const std::int32_t* rows;
+  const float* relevance;
+};
+
+// Rows without a relevant label below a node that are irrelevant examples there all the same.
+struct Visitors {
+  const std::int64_t* indptr;
+  const std::int32_t* rows;
+};
+
+struct TrainOptions {
+  LaneOptions lanes;
+  bool mean_cost;    // C / |I_n| in place of C
+  float threshold;   // smaller weights are dropped
+  std::uint64_t seed;
+};
+
+// The rows below each node, ascending, with the largest relevance of any label there.
+class RowsBelow {
+ public:
+  RowsBelow(const Tree& tree, const Labels& labels, std::int64_t n_rows, const std::vector<std::int64_t>& tree_start,
+            int n_threads)
+      : tree_(tree), labels_(labels), lists_(static_cast<std::size_t>(tree.n_nodes)) {
+    const auto n_trees = static_cast<std::int64_t>(tree_start.size()) - 1;
+    parallel_for(n_trees, n_threads, 1, [&](std::int64_t t, std::int64_t, int) {
+      std::vector<float> largest(static_cast<std::size_t>(n_rows), 0.0f);
+      std::vector<std::int32_t> touched;
+      for (std::int64_t node = tree_start[static_cast<std::size_t>(t) + 1] - 1;
+           node > tree_start[static_cast<std::size_t>(t)]; --node) {  // children first; the root has all rows
+        touched.clear();
+        for (std::int64_t s = tree_.child_start[node]; s < tree_.child_start[node + 1]; ++s)
+          visit(s, [&](std::int32_t row, float relevance) {
+            float& m = largest[static_cast<std::size_t>(row)];
+            if (m == 0.0f) touched.push_back(row);
+            m = std::max(m, relevance);
+          });
+        std::sort(touched.begin(), touched.end());
+        auto& list = lists_[static_cast<std::size_t>(node)];
+        list.reserve(touched.size());
+        for (const std::int32_t row : touched) {
+          list.push_back({row, largest[static_cast<std::size_t>(row)]});
+          largest[static_cast<std::size_t>(row)] = 0.0f;
+        }
+      }
+    });
+  }
+
+  const std::vector<Relevant>& of(std::int64_t node) const { return lists_[static_cast<std::size_t>(node)]; }
+
+  // f(row, relevance) for the rows below the child in a slot.
+  template <typename F>
+  void visit(std::int64_t slot, const F& f) const {
+    const std::int32_t child = tree_.child[slot];
+    if (child >= 0) {
+      for (const Relevant& r : lists_[static_cast<std::size_t>(child)]) f(r.row, r.relevance);
+    } else {
+      const std::int64_t label = ~child;
+      for (std::int64_t p = labels_.indptr[label]; p < labels_.indptr[label + 1]; ++p)
+        f(labels_.rows[p], labels_.relevance[p]);
+    }
+  }
+
+ private:
+  const Tree& tree_;
+  Labels labels_;
+  std::vector<std::vector<Relevant>> lists_;
+};
+
+// Features by falling frequency in X: their rank, and the feature of a rank.
+struct FeatureOrder {
+  std::vector<std::uint32_t> rank;
+  std::vector<std::int32_t> feature;
+
+  FeatureOrder(const SparseRows& X, std::int64_t nnz, std::int64_t n_features)
+      : rank(static_cast<std::size_t>(n_features)), feature(static_cast<std::size_t>(n_features)) {
+    std::vector<std::int64_t> count(static_cast<std::size_t>(n_features), 0);
+    for (std::int64_t p = 0; p < nnz; ++p) ++count[static_cast<std::size_t>(X.indices[p])];
+    std::iota(feature.begin(), feature.end(), 0);
+    std::stable_sort(feature.begin(), feature.end(), [&](std::int32_t a, std::int32_t b) {
+      return count[static_cast<std::size_t>(a)] > count[static_cast<std::size_t>(b)];
+    });
+    for (std::size_t r = 0; r < feature.size(); ++r) rank[static_cast<std::size_t>(feature[r])] = static_cast<std::uint32_t>(r);
+  }
+};
+
+// What one worker keeps from node to node.
+struct Worker {
+  LaneRows rows;
+  LaneWork lanes;
+  std::vector<std::uint64_t> present;       // bit r: the feature of rank r occurs in the node
+  std::vector<std::uint32_t> local;         // rank -> number in the node
+  std::vector<std::int32_t> feature;        // number in the node -> feature
+  std::vector<std::uint32_t> by_feature;    // numbers in the node, ascending features
+  std::vector<std::uint32_t> position;      // row of X -> row of the node
+  std::vector<Relevant> reaching;           // the node's rows and m(node)
+  struct Entry {
+    std::uint32_t number;
+    std::uint8_t slot;
+    float weight;
+  };
+  std::vector<Entry> entries;
+  std::vector<std::uint32_t> count;
+};
+
+class Trainer {
+ public:
+  Trainer(const Tree& tree, const SparseRows& X, const FeatureOrder& order, const RowsBelow& below,
+          const Visitors& visitors, const float* row_cost, std::int64_t n_rows, const TrainOptions& options)
+      : tree_(tree), X_(X), order_(order), below_(below), visitors_(visitors), row_cost_(row_cost), n_rows_(n_rows), options_(options) {}
+
+  std::vector<EncodedBlock> train(std::int64_t node, bool is_root, Worker& worker) const {
+    gather(node, is_root, worker);
+    std::vector<EncodedBlock> blocks;
+    const std::int64_t end = tree_.child_start[node + 1];
+    for (std::int64_t first = tree_.child_start[node]; first < end; first += kBlockSlots)
+      blocks.push_back(encode(block(first, std::min(first + kBlockSlots, end), worker)));
+    return blocks;
+  }
+
+ private:
+  // The node's rows over its own features.
+  void gather(std::int64_t node, bool is_root, Worker& w) const {
+    w.reaching.clear();
+    if (is_root) {
+      for (std::int64_t i = 0; i < n_rows_; ++i) w.reaching.push_back({static_cast<std::int32_t>(i), 1.0f});
+    } else {
+      merge(below_.of(node), visitors_.rows + visitors_.indptr[node], visitors_.rows + visitors_.indptr[node + 1],
+            w.reaching);
+    }
+    const std::size_t m = w.reaching.size();
+    w.present.assign((order_.rank.size() + 63) / 64, 0);
+    w.local.resize(order_.rank.size());
+    w.position.resize(static_cast<std::size_t>(n_rows_));
+    LaneRows& rows = w.rows;
+    rows.n_rows = static_cast<std::int64_t>(m);
+    rows.start.assign(1, 0);
+    rows.feature.clear();
+    rows.value.clear();
+    rows.sq_norm.resize(m);
+    rows.cost.resize(m);
+    for (std::size_t i = 0; i < m; ++i) {
+      const std::int32_t row = w.reaching[i].row;
+      w.position[static_cast<std::size_t>(row)] = static_cast<std::uint32_t>(i);
+      float norm = options_.lanes.bias * options_.lanes.bias;
+      for (std::int64_t p = X_.indptr[row]; p < X_.indptr[row + 1]; ++p) {
+        const std::uint32_t rank = order_.rank[static_cast<std::size_t>(X_.indices[p])];
+        w.present[rank >> 6] |= 1ULL << (rank & 63);
+        rows.feature.push_back(rank);
+        rows.value.push_back(X_.data[p]);
+        norm += X_.data[p] * X_.data[p];
+      }
+      require(rows.feature.size() < std::numeric_limits<std::uint32_t>::max(), "X has too many stored values");
+      rows.start.push_back(static_cast<std::uint32_t>(rows.feature.size()));
+      rows.sq_norm[i] = norm;
+      rows.cost[i] = row_cost_[row] * w.reaching[i].relevance;
+      if (options_.mean_cost) rows.cost[i] /= static_cast<float>(m);
+    }
+    w.feature.clear();
+    for (std::size_t word = 0; word < w.present.size(); ++word)
+      for (std::uint64_t bits = w.present[word]; bits != 0; bits &= bits - 1) {
+        const auto rank = static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)));
+        w.local[rank] = static_cast<std::uint32_t>(w.feature.size());
+        w.feature.push_back(order_.feature[rank]);
+      }
+    for (std::uint32_t& f : rows.feature) f = w.local[f];
+    rows.n_features = static_cast<std::int64_t>(w.feature.size());
+    w.by_feature.resize(w.feature.size());
+    std::iota(w.by_feature.begin(), w.by_feature.end(), 0u);
+    std::sort(w.by_feature.begin(), w.by_feature.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return w.feature[a] < w.feature[b]; });
+  }
+
+  // The rows below a node, and its visitors at full cost.
+  static void merge(const std::vector<Relevant>& below, const std::int32_t* visitor, const std::int32_t* end,
+                    std::vector<Relevant>& out) {
+    auto b = below.begin();
+    while (b != below.end() || visitor != end) {
+      if (visitor == end || (b != below.end() && b->row <= *visitor)) {
+        if (visitor != end && b->row == *visitor) ++visitor;
+        out.push_back(*b++);
+      } else {
+        out.push_back({*visitor++, 1.0f});
+      }
+    }
+  }
+
+  RawBlock block(std::int64_t first, std::int64_t end, Worker& w) const {
+    RawBlock out;
+    out.bias.resize(static_cast<std::size_t>(end - first));
+    w.entries.clear();
+    for (std::int64_t group = first; group < end; group += kLabelLanes) {
+      const int n_labels = static_cast<int>(std::min<std::int64_t>(kLabelLanes, end - group));
+      targets(group, n_labels, w);
+      train_lanes(w.rows, options_.lanes, n_labels, hash_pair(options_.seed, static_cast<std::uint64_t>(group)), w.lanes);
+      const float* W = w.lanes.weights.data();
+      for (std::uint32_t number = 0; number < w.feature.size(); ++number)
+        for (int j = 0; j < n_labels; ++j) {
+          const float weight = W[static_cast<std::size_t>(number) * kLabelLanes + static_cast<std::size_t>(j)];
+          if (std::fabs(weight) > options_.threshold)
+            w.entries.push_back({number, static_cast<std::uint8_t>(group - first + j), weight});
+        }
+      for (int j = 0; j < n_labels; ++j)
+        out.bias[static_cast<std::size_t>(group - first + j)] =
+            options_.lanes.bias * W[w.feature.size() * kLabelLanes + static_cast<std::size_t>(j)];
+    }
+    // Entries by feature; within a feature they come slot by slot, as they were made.
+    w.count.assign(w.feature.size() + 1, 0);
+    for (const auto& e : w.entries) ++w.count[e.number];
+    std::uint32_t total = 0;
+    out.row_start.push_back(0);
+    for (const std::uint32_t number : w.by_feature) {
+      const std::uint32_t size = w.count[number];
+      w.count[number] = total;
+      total += size;
+      if (size == 0) continue;
+      out.feature.push_back(w.feature[number]);
+      out.row_start.push_back(total);
+    }
+    out.slot.resize(total);
+    out.weight.resize(total);
+    for (const auto& e : w.entries) {
+      const std::uint32_t at = w.count[e.number]++;
+      out.slot[at] = e.slot;
+      out.weight[at] = e.weight;
+    }
+    return out;
+  }
+
+  void targets(std::int64_t group, int n_labels, Worker& w) const {
+    w.lanes.target.assign(static_cast<std::size_t>(w.rows.n_rows) * kLabelLanes, 0.0f);
+    for (int j = 0; j < n_labels; ++j)
+      below_.visit(group + j, [&](std::int32_t row, float relevance) {
+        const std::size_t i = w.position[static_cast<std::size_t>(row)];
+        w.lanes.target[i * kLabelLanes + static_cast<std::size_t>(j)] =
+            options_.lanes.loss == LinearLoss::logistic ? relevance / w.reaching[i].relevance : 1.0f;
+      });
+  }
+
+  const Tree& tree_;
+  const SparseRows& X_;
+  const FeatureOrder& order_;
+  const RowsBelow& below_;
+  Visitors visitors_;
+  const float* row_cost_;
+  std::int64_t n_rows_;
+  const TrainOptions& options_;
+};
+
+// Flat arrays of the trained classifiers (weight_blocks.h) and `frac` (N,), the share of rows below a node.
+nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                           const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& label_indptr,
+                           const In1<std::int32_t>& label_rows, const In1<float>& relevance,
+                           const In1<float>& row_cost, const In1<std::int32_t>& roots,
+                           const In1<std::int64_t>& child_start, const In1<std::int32_t>& child,
+                           const In1<std::int64_t>& visitor_indptr, const In1<std::int32_t>& visitor_rows, int loss, double C,
+                           bool mean_cost, double tolerance, int max_epochs, double bias, double threshold,
+                           std::uint64_t seed, int n_threads) {
+  require(n_features >= 0, "n_features must be non-negative");
+  const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
+  const auto n_rows = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  require(n_rows >= 1, "X must have at least one row");
+  require(label_indptr.shape(0) >= 1, "label_indptr must have at least one entry");
+  const auto n_labels = static_cast<std::int64_t>(label_indptr.shape(0)) - 1;
+  require_pairs(label_indptr, label_rows, n_labels, n_rows);
+  require(relevance.shape(0) == label_rows.shape(0), "relevance must have one value a pair");
+  for (std::size_t p = 0; p < relevance.shape(0); ++p)
+    require(relevance(p) > 0.0f && relevance(p) <= 1.0f, "relevance must lie in (0, 1]");
+  require(static_cast<std::int64_t>(row_cost.shape(0)) == n_rows, "row_cost must have one value a row");
+  for (std::size_t i = 0; i < row_cost.shape(0); ++i)
+    require(row_cost(i) > 0.0f && std::isfinite(row_cost(i)), "row_cost must be positive and finite");
+  require(loss >= 0 && loss <= 2, "loss must be 0 (hinge), 1 (squared hinge) or 2 (logistic)");
+  require(C > 0.0 && std::isfinite(C), "C must be positive and finite");
+  require(tolerance > 0.0 && max_epochs >= 1 && threshold >= 0.0, "tolerance, max_epochs and threshold must be positive");
+  const auto n_nodes = static_cast<std::int64_t>(child_start.shape(0)) - 1;
+  const Tree tree{child_start.data(), child.data(), n_nodes};
+  const std::vector<std::int64_t> tree_start = require_hierarchy(roots, child_start, child, n_labels);
+
+  require(static_cast<std::int64_t>(visitor_indptr.shape(0)) == n_nodes + 1, "visitor_indptr must have one entry a node and one more");
+  require_indptr(visitor_indptr, static_cast<std::int64_t>(visitor_rows.shape(0)), "visitor_indptr");
+  for (std::size_t p = 0; p < visitor_rows.shape(0); ++p)
+    require(visitor_rows(p) >= 0 && visitor_rows(p) < n_rows, "visitor_rows must be rows of X");
+
+  std::vector<std::vector<EncodedBlock>> blocks(static_cast<std::size_t>(n_nodes));
+  std::vector<float> frac(static_cast<std::size_t>(n_nodes), 1.0f);
+  {
+    nb::gil_scoped_release release;
+    const TrainOptions options{{static_cast<LinearLoss>(loss), static_cast<float>(C), static_cast<float>(tolerance),
+                                max_epochs, static_cast<float>(bias)},
+                               mean_cost, static_cast<float>(threshold), seed};
+    const RowsBelow below(tree, {label_indptr.data(), label_rows.data(), relevance.data()}, n_rows, tree_start, n_threads);
+    const FeatureOrder order(X, x_indptr(static_cast<std::size_t>(n_rows)), n_features);
+    std::vector<char> is_root(static_cast<std::size_t>(n_nodes), 0);
+    for (std::size_t t = 0; t < roots.shape(0); ++t) is_root[static_cast<std::size_t>(roots(t))] = 1;
+    // The longest tasks first, so that no thread is left with a root at the end.
+    std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
+    for (std::int64_t node = 0; node < n_nodes; ++node) {
+      const bool root = is_root[static_cast<std::size_t>(node)] != 0;
+      const auto rows = root ? n_rows : static_cast<std::int64_t>(below.of(node).size());
+      frac[static_cast<std::size_t>(node)] = static_cast<float>(static_cast<double>(rows) / static_cast<double>(n_rows));
+      const std::int64_t groups = (tree.child_start[node + 1] - tree.child_start[node] + kLabelLanes - 1) / kLabelLanes;
+      tasks.emplace_back(-(rows + visitor_indptr.data()[node + 1] - visitor_indptr.data()[node]) * (groups + 1), node);
+    }
+    std::sort(tasks.begin(), tasks.end());
+    const Trainer trainer(tree, X, order, below, {visitor_indptr.data(), visitor_rows.data()}, row_cost.data(), n_rows, options);
+    std::vector<Worker> workers(static_cast<std::size_t>(std::max(1, n_threads)));
+    parallel_for(n_nodes, n_threads, 1, [&](std::int64_t at, std::int64_t, int worker) {
+      const auto node = static_cast<std::size_t>(tasks[static_cast<std::size_t>(at)].second);
+      blocks[node] = trainer.train(static_cast<std::int64_t>(node), is_root[node] != 0, workers[static_cast<std::size_t>(worker)]);
+    });
+  }
+  nb::dict out = concatenate(std::move(blocks));
+  out["frac"] = to_numpy(std::move(frac));
+  return out;
+}
+
+}  // namespace
+
+void bind_label_tree_train(nb::module_& m) {
+  m.def("train_label_trees", &train_label_trees, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
+        nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("label_indptr").noconvert(),
+        nb::arg("label_rows").noconvert(), nb::arg("relevance").noconvert(), nb::arg("row_cost").noconvert(),
+        nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
+        nb::arg("visitor_indptr").noconvert(), nb::arg("visitor_rows").noconvert(),
+        nb::arg("loss"), nb::arg("C"), nb::arg("mean_cost"), nb::arg("tolerance"), nb::arg("max_epochs"),
+        nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("n_threads"));
+}
+
+}  // namespace metarank
