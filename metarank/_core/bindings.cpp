@@ -33,6 +33,7 @@ NB_MODULE(_core, m) {
   metarank::bind_text_parse(m);
   metarank::bind_linear_train(m);
   metarank::bind_label_tree_train(m);
+  metarank::bind_unit_rows(m);
   metarank::bind_linear_predict(m);
   metarank::bind_kernel_machine(m);
   metarank::bind_forest_predict(m);

@@ -78,6 +78,7 @@ void bind_pair_scores(nb::module_& m);
 void bind_rank_gradients(nb::module_& m);
 void bind_linear_train(nb::module_& m);
 void bind_label_tree_train(nb::module_& m);
+void bind_unit_rows(nb::module_& m);
 void bind_linear_predict(nb::module_& m);
 void bind_kernel_machine(nb::module_& m);
 void bind_forest_predict(nb::module_& m);

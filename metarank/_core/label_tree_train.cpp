@@ -13,7 +13,7 @@
 #include "hierarchy.h"
 #include "linear_lanes.h"
 #include "pairs.h"
-#include "weight_blocks.h"
+#include "weight_blocks_numpy.h"
 
 namespace metarank {
 
@@ -36,11 +36,9 @@ struct Labels {
   const float* relevance;
 };
 
-// Rows without a relevant label below a node that are irrelevant examples there all the same.
-struct Visitors {
-  const std::int64_t* indptr;
-  const std::int32_t* rows;
-};
+// Rows that a search would take to a leaf node, ascending, by node: those without a relevant label
+// there are the irrelevant examples its classifiers will meet.
+using Visitors = std::vector<std::vector<std::int32_t>>;
 
 struct TrainOptions {
   LaneOptions lanes;
@@ -146,8 +144,8 @@ class Trainer {
     gather(node, is_root, worker);
     std::vector<EncodedBlock> blocks;
     const std::int64_t end = tree_.child_start[node + 1];
-    for (std::int64_t first = tree_.child_start[node]; first < end; first += kBlockSlots)
-      blocks.push_back(encode(block(first, std::min(first + kBlockSlots, end), worker)));
+    for (std::int64_t first = tree_.child_start[node]; first < end; first += kMaxBlockSlots)
+      blocks.push_back(encode(block(first, std::min(first + kMaxBlockSlots, end), worker)));
     return blocks;
   }
 
@@ -158,8 +156,7 @@ class Trainer {
     if (is_root) {
       for (std::int64_t i = 0; i < n_rows_; ++i) w.reaching.push_back({static_cast<std::int32_t>(i), 1.0f});
     } else {
-      merge(below_.of(node), visitors_.rows + visitors_.indptr[node], visitors_.rows + visitors_.indptr[node + 1],
-            w.reaching);
+      merge(below_.of(node), visitors_[static_cast<std::size_t>(node)], w.reaching);
     }
     const std::size_t m = w.reaching.size();
     w.present.assign((order_.rank.size() + 63) / 64, 0);
@@ -205,12 +202,13 @@ class Trainer {
   }
 
   // The rows below a node, and its visitors at full cost.
-  static void merge(const std::vector<Relevant>& below, const std::int32_t* visitor, const std::int32_t* end,
+  static void merge(const std::vector<Relevant>& below, const std::vector<std::int32_t>& visitors,
                     std::vector<Relevant>& out) {
     auto b = below.begin();
-    while (b != below.end() || visitor != end) {
-      if (visitor == end || (b != below.end() && b->row <= *visitor)) {
-        if (visitor != end && b->row == *visitor) ++visitor;
+    auto visitor = visitors.begin();
+    while (b != below.end() || visitor != visitors.end()) {
+      if (visitor == visitors.end() || (b != below.end() && b->row <= *visitor)) {
+        if (visitor != visitors.end() && b->row == *visitor) ++visitor;
         out.push_back(*b++);
       } else {
         out.push_back({*visitor++, 1.0f});
@@ -274,21 +272,96 @@ class Trainer {
   const SparseRows& X_;
   const FeatureOrder& order_;
   const RowsBelow& below_;
-  Visitors visitors_;
+  const Visitors& visitors_;
   const float* row_cost_;
   std::int64_t n_rows_;
   const TrainOptions& options_;
 };
+
+WeightBlock block_of(const EncodedBlock& e) {
+  return {e.bucket_offset.data(), e.data.data(), e.bias.data(), e.scale.data(),
+          static_cast<std::int64_t>(e.bucket_offset.size()) - 1, static_cast<std::int32_t>(e.bias.size()), e.shift};
+}
+
+float log_edge(float margin, int link) {
+  if (link == 0) return -std::log1p(std::exp(-margin));
+  const float short_of = std::max(0.0f, 1.0f - margin);
+  float cost = 1.0f;
+  for (int i = 0; i < link; ++i) cost *= short_of;
+  return -cost;
+}
+
+// Best-first by level with at most `beam` open nodes: the leaf nodes each row of X reaches in each tree.
+Visitors leaf_visitors(const Tree& tree, const std::vector<std::vector<EncodedBlock>>& blocks, const SparseRows& X,
+                       std::int64_t n_rows, const std::vector<std::int64_t>& tree_start, int beam, int link,
+                       int n_threads) {
+  constexpr std::int64_t kRows = 1024;
+  const std::int64_t n_blocks = (n_rows + kRows - 1) / kRows;
+  const auto n_trees = static_cast<std::int64_t>(tree_start.size()) - 1;
+  struct Visit {
+    std::int32_t node, row;
+    float log_p;
+  };
+  std::vector<std::vector<Visit>> reached(static_cast<std::size_t>(n_trees * n_blocks));
+  parallel_for(n_trees * n_blocks, n_threads, 1, [&](std::int64_t task, std::int64_t, int) {
+    const auto root = static_cast<std::int32_t>(tree_start[static_cast<std::size_t>(task / n_blocks)]);
+    const std::int64_t first = (task % n_blocks) * kRows, end = std::min(n_rows, first + kRows);
+    std::vector<Visit> open, next;
+    auto& leaf = reached[static_cast<std::size_t>(task)];
+    for (std::int64_t i = first; i < end; ++i) open.push_back({root, static_cast<std::int32_t>(i), 0.0f});
+    std::vector<float> sums;
+    const auto better = [](const Visit& a, const Visit& b) {
+      return a.row < b.row || (a.row == b.row && (a.log_p > b.log_p || (a.log_p == b.log_p && a.node < b.node)));
+    };
+    const auto keep_best = [&](std::vector<Visit>& visits) {
+      std::sort(visits.begin(), visits.end(), better);
+      std::size_t kept = 0, of_row = 0;
+      for (std::size_t v = 0; v < visits.size(); ++v) {
+        of_row = v > 0 && visits[v].row == visits[v - 1].row ? of_row + 1 : 0;
+        if (of_row < static_cast<std::size_t>(beam)) visits[kept++] = visits[v];
+      }
+      visits.resize(kept);
+    };
+    while (!open.empty()) {
+      next.clear();
+      std::sort(open.begin(), open.end(), [](const Visit& a, const Visit& b) {
+        return a.node < b.node || (a.node == b.node && a.row < b.row);
+      });
+      for (const Visit& v : open) {
+        if (blocks[static_cast<std::size_t>(v.node)].empty()) {  // not trained yet: a leaf
+          leaf.push_back(v);
+          continue;
+        }
+        std::int64_t slot = tree.child_start[v.node];
+        for (const EncodedBlock& encoded : blocks[static_cast<std::size_t>(v.node)]) {
+          const WeightBlock block = block_of(encoded);
+          sums.assign(static_cast<std::size_t>(block.n_slots), 0.0f);
+          for (std::int64_t p = X.indptr[v.row]; p < X.indptr[v.row + 1]; ++p)
+            block.find(X.indices[p]).add_to(X.data[p], sums.data());
+          for (std::int32_t j = 0; j < block.n_slots; ++j, ++slot)
+            if (tree.child[slot] >= 0)
+              next.push_back({tree.child[slot], v.row, v.log_p + log_edge(block.scale[j] * sums[static_cast<std::size_t>(j)] + block.bias[j], link)});
+        }
+      }
+      keep_best(next);
+      open.swap(next);
+    }
+    keep_best(leaf);
+  });
+  Visitors out(static_cast<std::size_t>(tree.n_nodes));
+  for (const auto& visits : reached)
+    for (const Visit& v : visits) out[static_cast<std::size_t>(v.node)].push_back(v.row);
+  return out;
+}
 
 // Flat arrays of the trained classifiers (weight_blocks.h) and `frac` (N,), the share of rows below a node.
 nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
                            const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& label_indptr,
                            const In1<std::int32_t>& label_rows, const In1<float>& relevance,
                            const In1<float>& row_cost, const In1<std::int32_t>& roots,
-                           const In1<std::int64_t>& child_start, const In1<std::int32_t>& child,
-                           const In1<std::int64_t>& visitor_indptr, const In1<std::int32_t>& visitor_rows, int loss, double C,
+                           const In1<std::int64_t>& child_start, const In1<std::int32_t>& child, int loss, double C,
                            bool mean_cost, double tolerance, int max_epochs, double bias, double threshold,
-                           std::uint64_t seed, int n_threads) {
+                           int visitors, int link, std::uint64_t seed, int n_threads) {
   require(n_features >= 0, "n_features must be non-negative");
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
   const auto n_rows = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
@@ -309,11 +382,6 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
   const Tree tree{child_start.data(), child.data(), n_nodes};
   const std::vector<std::int64_t> tree_start = require_hierarchy(roots, child_start, child, n_labels);
 
-  require(static_cast<std::int64_t>(visitor_indptr.shape(0)) == n_nodes + 1, "visitor_indptr must have one entry a node and one more");
-  require_indptr(visitor_indptr, static_cast<std::int64_t>(visitor_rows.shape(0)), "visitor_indptr");
-  for (std::size_t p = 0; p < visitor_rows.shape(0); ++p)
-    require(visitor_rows(p) >= 0 && visitor_rows(p) < n_rows, "visitor_rows must be rows of X");
-
   std::vector<std::vector<EncodedBlock>> blocks(static_cast<std::size_t>(n_nodes));
   std::vector<float> frac(static_cast<std::size_t>(n_nodes), 1.0f);
   {
@@ -325,24 +393,48 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
     const FeatureOrder order(X, x_indptr(static_cast<std::size_t>(n_rows)), n_features);
     std::vector<char> is_root(static_cast<std::size_t>(n_nodes), 0);
     for (std::size_t t = 0; t < roots.shape(0); ++t) is_root[static_cast<std::size_t>(roots(t))] = 1;
-    // The longest tasks first, so that no thread is left with a root at the end.
-    std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
-    for (std::int64_t node = 0; node < n_nodes; ++node) {
-      const bool root = is_root[static_cast<std::size_t>(node)] != 0;
-      const auto rows = root ? n_rows : static_cast<std::int64_t>(below.of(node).size());
-      frac[static_cast<std::size_t>(node)] = static_cast<float>(static_cast<double>(rows) / static_cast<double>(n_rows));
-      const std::int64_t groups = (tree.child_start[node + 1] - tree.child_start[node] + kLabelLanes - 1) / kLabelLanes;
-      tasks.emplace_back(-(rows + visitor_indptr.data()[node + 1] - visitor_indptr.data()[node]) * (groups + 1), node);
-    }
-    std::sort(tasks.begin(), tasks.end());
-    const Trainer trainer(tree, X, order, below, {visitor_indptr.data(), visitor_rows.data()}, row_cost.data(), n_rows, options);
+    for (std::int64_t node = 0; node < n_nodes; ++node)
+      if (!is_root[static_cast<std::size_t>(node)])
+        frac[static_cast<std::size_t>(node)] =
+            static_cast<float>(static_cast<double>(below.of(node).size()) / static_cast<double>(n_rows));
+    Visitors reaching(static_cast<std::size_t>(n_nodes));
+    const Trainer trainer(tree, X, order, below, reaching, row_cost.data(), n_rows, options);
     std::vector<Worker> workers(static_cast<std::size_t>(std::max(1, n_threads)));
-    parallel_for(n_nodes, n_threads, 1, [&](std::int64_t at, std::int64_t, int worker) {
-      const auto node = static_cast<std::size_t>(tasks[static_cast<std::size_t>(at)].second);
-      blocks[node] = trainer.train(static_cast<std::int64_t>(node), is_root[node] != 0, workers[static_cast<std::size_t>(worker)]);
-    });
+    const auto train = [&](const std::vector<std::int64_t>& nodes) {
+      // The longest tasks first, so that no thread is left with a root at the end.
+      std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
+      for (const std::int64_t node : nodes) {
+        const std::size_t rows = is_root[static_cast<std::size_t>(node)]
+                                     ? static_cast<std::size_t>(n_rows)
+                                     : below.of(node).size() + reaching[static_cast<std::size_t>(node)].size();
+        const std::int64_t groups = (tree.child_start[node + 1] - tree.child_start[node] + kLabelLanes - 1) / kLabelLanes;
+        tasks.emplace_back(-static_cast<std::int64_t>(rows) * (groups + 1), node);
+      }
+      std::sort(tasks.begin(), tasks.end());
+      parallel_for(static_cast<std::int64_t>(tasks.size()), n_threads, 1, [&](std::int64_t at, std::int64_t, int worker) {
+        const auto node = static_cast<std::size_t>(tasks[static_cast<std::size_t>(at)].second);
+        blocks[node] = trainer.train(static_cast<std::int64_t>(node), is_root[node] != 0,
+                                     workers[static_cast<std::size_t>(worker)]);
+      });
+    };
+    std::vector<std::int64_t> inner, leaves;
+    for (std::int64_t node = 0; node < n_nodes; ++node) {
+      const bool leads_on = std::any_of(tree.child + tree.child_start[node], tree.child + tree.child_start[node + 1],
+                                        [](std::int32_t c) { return c >= 0; });
+      (leads_on ? inner : leaves).push_back(node);
+    }
+    train(inner);
+    if (visitors > 0)
+      reaching = leaf_visitors(tree, blocks, X, n_rows, tree_start, visitors, link, n_threads);
+    train(leaves);
   }
-  nb::dict out = concatenate(std::move(blocks));
+  std::vector<EncodedBlock> all;
+  std::vector<std::int64_t> node_blocks;
+  for (auto& of_node : blocks) {
+    node_blocks.push_back(static_cast<std::int64_t>(of_node.size()));
+    std::move(of_node.begin(), of_node.end(), std::back_inserter(all));
+  }
+  nb::dict out = to_dict(concatenate(std::move(all), node_blocks));
   out["frac"] = to_numpy(std::move(frac));
   return out;
 }
@@ -354,9 +446,9 @@ void bind_label_tree_train(nb::module_& m) {
         nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("label_indptr").noconvert(),
         nb::arg("label_rows").noconvert(), nb::arg("relevance").noconvert(), nb::arg("row_cost").noconvert(),
         nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
-        nb::arg("visitor_indptr").noconvert(), nb::arg("visitor_rows").noconvert(),
         nb::arg("loss"), nb::arg("C"), nb::arg("mean_cost"), nb::arg("tolerance"), nb::arg("max_epochs"),
-        nb::arg("bias"), nb::arg("threshold"), nb::arg("seed"), nb::arg("n_threads"));
+        nb::arg("bias"), nb::arg("threshold"), nb::arg("visitors"),
+        nb::arg("link"), nb::arg("seed"), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

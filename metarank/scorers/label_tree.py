@@ -1,0 +1,273 @@
+"""Label trees: a hierarchy over the labels with a linear classifier on every edge.
+
+Parabel (Prabhu et al. 2018) trains the edges from binary relevance, XReg (Prabhu et al. 2020,
+"Extreme regression for dynamic search advertising") from graded relevance. Both are one core.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.candidates import Candidates
+from metarank.propensity import PRESETS, inv_propensity
+from metarank.scorers._arrays import csr_parts
+from metarank.scorers.base import Features
+from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
+from metarank.scorers.shortlister import Shortlister, check_integer
+from metarank.scorers.training_rows import check_candidates
+from metarank.view import View
+
+LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
+# The cost -log p of an edge with margin z: log(1 + e^-z) for the logistic loss, max(0, 1 - z)^power else.
+Relevance = Literal["binary", "graded", "inverse-propensity"]
+# Log-probability of a label that is in no tree, or whose path no tree believes in.
+FLOOR = -80.0
+
+
+class LabelTree(Shortlister):
+    """What `Parabel` and `XReg` share; see there."""
+
+    # Names of the score columns start with it.
+    column: ClassVar[str] = "label_tree"
+
+    n_trees: int
+    branching: int
+    max_leaf: int
+    beam: int
+    loss: str
+    C: float
+    cost: str
+    tolerance: float
+    max_epochs: int
+    prune: float
+    visitors: int
+    link_power: int
+    relevance: str
+    propensity: Any
+    hierarchy: Any
+    label_vectors: Any
+
+    def _check_params(self) -> None:
+        check_integer("n_trees", self.n_trees, 1, 10_000)
+        check_integer("branching", self.branching, 2, 256)
+        check_integer("max_leaf", self.max_leaf, 1, 256)
+        check_integer("beam", self.beam, 1)
+        check_integer("max_epochs", self.max_epochs, 1)
+        check_integer("visitors", self.visitors, 0)
+        check_integer("link_power", self.link_power, 1, 5)
+        check_integer("random_state", self.random_state, 0)
+        if self.loss not in LOSSES:
+            raise ValueError(f"loss must be one of {sorted(LOSSES)}, got {self.loss!r}")
+        if self.cost not in ("sum", "mean"):
+            raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
+        for name in ("C", "tolerance"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
+                raise ValueError(f"{name} must be a positive number, got {value!r}")
+        if isinstance(self.prune, bool) or not isinstance(self.prune, (int, float)) or not 0 <= self.prune < np.inf:
+            raise ValueError(f"prune must be a non-negative number, got {self.prune!r}")
+        if self.relevance not in ("binary", "graded", "inverse-propensity"):
+            raise ValueError(
+                f"relevance must be 'binary', 'graded' or 'inverse-propensity', got {self.relevance!r}"
+            )
+        _curve(self.propensity)
+        if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
+            raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
+
+    @property
+    def _link(self) -> int:
+        return 0 if self.loss == "logistic" else int(self.link_power)
+
+    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        X = unit_rows(sp.csr_matrix(view.X))
+        Y = self._relevances(view)
+        seed = int(np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1)
+        self.scale_ = float(Y.data.max()) if Y.nnz else 1.0
+        Y.data = Y.data / np.float32(self.scale_)
+        if self.hierarchy is not None:
+            if self.hierarchy.n_labels != view.n_labels:
+                raise ValueError(
+                    f"hierarchy must hold the {view.n_labels} labels of Y, got {self.hierarchy.n_labels}"
+                )
+            seen = np.flatnonzero(np.bincount(Y.indices, minlength=view.n_labels))
+            self.hierarchy_ = self.hierarchy.restricted_to(seen)
+        else:
+            self.hierarchy_ = learn_hierarchy(
+                X,
+                Y,
+                n_trees=self.n_trees,
+                branching=self.branching,
+                max_leaf=self.max_leaf,
+                label_vectors=self.label_vectors,
+                seed=seed,
+                n_jobs=n_jobs,
+            )
+        by_label = Y.tocsc()
+        by_label.sort_indices()
+        tree = self.hierarchy_
+        arrays = _core.train_label_trees(
+            *csr_parts(X),
+            X.shape[1],
+            by_label.indptr.astype(np.int64),
+            by_label.indices.astype(np.int32),
+            by_label.data,
+            np.ones(X.shape[0], np.float32) if sample_weight is None else sample_weight.astype(np.float32),
+            tree.roots,
+            tree.child_start,
+            tree.child,
+            LOSSES[self.loss],
+            float(self.C),
+            self.cost == "mean",
+            float(self.tolerance),
+            int(self.max_epochs),
+            1.0,
+            float(self.prune),
+            int(self.visitors),
+            self._link,
+            seed,
+            n_jobs,
+        )
+        self.row_share_ = arrays.pop("frac")
+        self.weights_ = arrays
+        self._open()
+
+    def _relevances(self, view: View) -> sp.csr_matrix:
+        Y = view.Y.copy()
+        if self.relevance != "graded":
+            Y.data = np.ones_like(Y.data)
+        if self.relevance == "inverse-propensity":
+            weight = inv_propensity(view.label_counts, *_curve(self.propensity), n_points=view.n_rows)
+            Y.data = weight[Y.indices].astype(np.float32)
+        return Y
+
+    def _open(self) -> None:
+        tree = self.hierarchy_
+        self._trees = _core.LabelTrees(
+            tree.roots,
+            tree.child_start,
+            tree.child,
+            tree.n_labels,
+            _core.WeightBlocks(n_features=self.n_features_in_, **self.weights_),
+            self._link,
+        )
+
+    def shortlist(self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1) -> Candidates:
+        """The k labels of each row that a beam search finds most relevant.
+
+        Parameters
+        ----------
+        X : features (n, d)
+        k : int
+            At most this many labels a row; fewer where the beam ends in fewer.
+        beam : int or None
+            Open nodes a level; the estimator's own by default.
+        n_jobs : int or None
+            Threads; None uses all cores.
+
+        Returns
+        -------
+        Candidates
+            The score is the relevance expected: the mean over trees of the probability of the label's path,
+            times the greatest relevance seen in training. Ties are cut in favour of the smaller label id.
+        """
+        check_integer("k", k, 1)
+        check_integer("beam", self.beam if beam is None else beam, 1)
+        rows = unit_rows(self._rows(X))
+        indptr, labels, scores = self._trees.beam(
+            *csr_parts(rows), int(self.beam if beam is None else beam), int(min(k, max(1, self.n_labels_))),
+            resolve_n_jobs(n_jobs),
+        )
+        return Candidates(indptr, labels, self.n_labels_, {self.column: scores * np.float32(self.scale_)})
+
+    def shortlist_points(
+        self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
+    ) -> Candidates:
+        """The k rows of X most relevant to each label (XReg, algorithm 1).
+
+        Node n passes on the ``ceil(factor * share(n) * len(X))`` rows of greatest path probability, where
+        share(n) is the share of training rows with a relevant label below n.
+
+        Returns
+        -------
+        Candidates
+            Row l holds the rows of X for label l, ascending, with relevances as in `shortlist`.
+        """
+        check_integer("k", k, 1)
+        if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < np.inf:
+            raise ValueError(f"factor must be a positive number, got {factor!r}")
+        rows = unit_rows(self._rows(X))
+        indptr, points, scores = self._trees.points(
+            *csr_parts(rows), self.row_share_, float(factor), int(k), resolve_n_jobs(n_jobs)
+        )
+        return Candidates(indptr, points, rows.shape[0], {self.column: scores * np.float32(self.scale_)})
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): log-probability of each pair, of the ensemble and, if several, of each tree.
+
+        Every pair is scored exactly by every tree, whether a beam search would find it or not. A label
+        without a training point has the value -80, which is also the least there is.
+        """
+        check_candidates(X, candidates, self.n_labels_)
+        rows = unit_rows(self._rows(X))
+        mean, by_tree = self._trees.score_pairs(
+            *csr_parts(rows), candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs)
+        )
+        columns = {self.column: np.log(np.maximum(mean, np.float32(np.exp(FLOOR)))).astype(np.float32)}
+        if self.hierarchy_.n_trees > 1:
+            for t in range(self.hierarchy_.n_trees):
+                columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
+        return columns
+
+    def get_state(self) -> dict[str, Any]:
+        params = {k: v for k, v in self.get_params().items() if k not in ("hierarchy", "label_vectors")}
+        return {
+            "params": params,
+            "n_features": self.n_features_in_,
+            "n_labels": self.n_labels_,
+            "scale": self.scale_,
+            "hierarchy": self.hierarchy_.get_state(),
+            "row_share": self.row_share_,
+            "weights": dict(self.weights_),
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LabelTree:
+        out = cls(**state["params"])
+        out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
+        out.scale_ = state["scale"]
+        out.hierarchy_ = Hierarchy.from_state(state["hierarchy"])
+        out.row_share_ = state["row_share"]
+        out.weights_ = state["weights"]
+        out._open()
+        return out
+
+
+def unit_rows(X: sp.csr_matrix) -> sp.csr_matrix:
+    """Rows of unit length; a row of zeros stays."""
+    out = sp.csr_matrix(X.shape, dtype=np.float32)
+    out.indptr, out.indices = X.indptr, X.indices
+    out.data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out
+
+
+def _curve(propensity: Any) -> tuple[float, float]:
+    """(a, b) of the propensity model, by preset or as given."""
+    if isinstance(propensity, str):
+        if propensity not in PRESETS:
+            raise ValueError(f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}")
+        return PRESETS[propensity]
+    try:
+        a, b = (float(v) for v in propensity)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}"
+        ) from None
+    if not (0 < a < np.inf and 0 < b < np.inf):
+        raise ValueError(f"propensity must be a pair of positive numbers, got {propensity!r}")
+    return a, b

@@ -1,0 +1,109 @@
+"""`Shortlister`: a scorer that proposes labels, usable by itself or as a stage of `MetaRanker`."""
+
+from __future__ import annotations
+
+import os
+from numbers import Integral
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import persist
+from metarank._threads import resolve_n_jobs
+from metarank._validation import check_features, check_labels, check_sample_weight
+from metarank.data.dataset import Dataset
+from metarank.scorers.base import Features, LabelScorer
+from metarank.view import TrainingSet, View
+
+S = TypeVar("S", bound="Shortlister")
+
+
+class Shortlister(LabelScorer):
+    """A `LabelScorer` with the door of an estimator: ``fit(X, Y)`` as well as ``fit(view)``.
+
+    A subclass learns in ``_learn(view, sample_weight, n_jobs)``.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    n_labels_ : int
+    """
+
+    n_features_in_: int
+    n_labels_: int
+    random_state: int = 0
+
+    def fit(
+        self: S, X: Any, Y: Any = None, *, sample_weight: Any = None, n_jobs: int | None = None
+    ) -> S:
+        """Learn from features X (n, d) and relevances Y (n, L). Returns self.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a View
+        Y : relevances >= 0 (n, L), or a list of label lists
+        sample_weight : array (n,) or None
+            Positive weight of each row.
+        n_jobs : int or None
+            Threads; None uses all cores. The result is the same for any number.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X or Y is malformed (the entry is named), they disagree, or a parameter is out of range.
+        """
+        self._check_params()
+        if isinstance(X, View):
+            view = X
+        else:
+            if isinstance(X, Dataset):
+                if Y is not None:
+                    raise ValueError("Y must be None where X is a Dataset, which holds the labels")
+                X, Y = X.X, X.Y
+            features = check_features(X, estimator=type(self).__name__)
+            relevance, _, _ = check_labels(Y, n_rows=features.shape[0])
+            fold = np.zeros(features.shape[0], np.int32)
+            view = TrainingSet(features, relevance, fold, seed=self.random_state).view()
+        weight = check_sample_weight(sample_weight, view.n_rows)
+        self.n_features_in_, self.n_labels_ = view.n_features, view.n_labels
+        self._learn(view, weight, resolve_n_jobs(n_jobs))
+        return self
+
+    def _check_params(self) -> None:
+        """Refuses parameters out of range before any work."""
+
+    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        raise TypeError(f"{type(self).__name__} must implement _learn")
+
+    def _rows(self, X: Any) -> sp.csr_matrix:
+        """New rows as canonical CSR of the width learned."""
+        if not hasattr(self, "n_features_in_"):
+            raise ValueError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        if isinstance(X, Dataset):
+            X = X.X
+        rows: Features = check_features(
+            X, n_features=self.n_features_in_, layout="sparse", min_rows=0, estimator=type(self).__name__
+        )
+        return rows
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted shortlister to a folder; `metarank.load` reads it.
+
+        Raises
+        ------
+        ValueError
+            If it is not fitted, or the folder holds anything else than a model.
+        """
+        if not hasattr(self, "n_features_in_"):
+            raise ValueError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        persist.save(self, path)
+
+
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> None:
+    """Refuses what is no integer in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < low or (high is not None and value > high):
+        rule = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {rule}, got {value}")
