@@ -50,6 +50,8 @@ _BUILT_IN = {
     "OneVsAll": "metarank.scorers.one_vs_all",
     "LinearClassifier": "metarank.scorers.linear",
     "BoostedTrees": "metarank.scorers.boosted",
+    "Parabel": "metarank.scorers.parabel",
+    "XReg": "metarank.scorers.xreg",
 }
 _REGISTERED: dict[str, type] = {}
 

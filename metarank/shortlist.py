@@ -2,5 +2,8 @@
 
 from metarank.scorers.names import NameScorer as NameShortlister
 from metarank.scorers.neighbors import NeighborShortlister
+from metarank.scorers.one_vs_all import OneVsAll
+from metarank.scorers.parabel import Parabel
+from metarank.scorers.xreg import XReg
 
-__all__ = ["NameShortlister", "NeighborShortlister"]
+__all__ = ["NameShortlister", "NeighborShortlister", "OneVsAll", "Parabel", "XReg"]

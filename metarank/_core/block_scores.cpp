@@ -23,7 +23,8 @@ inline __attribute__((always_inline)) void costs_of(float* z, std::int64_t n) {
       cost = larger(-v, float8(0.0f)) + log1p_float8(exp_float8(magnitude));
     } else {
       const Float8 gap = larger(float8(1.0f) - v, float8(0.0f));
-      cost = link == Link::hinge ? gap : link == Link::squared_hinge ? gap * gap : gap * gap * gap;
+      cost = gap;
+      for (int power = 1; power < static_cast<int>(link); ++power) cost *= gap;
     }
     store_float8(z + i, cost);
   }
@@ -35,6 +36,8 @@ METARANK_DISPATCH void all_costs(Link link, float* z, std::int64_t n) {
     case Link::hinge: return costs_of<Link::hinge>(z, n);
     case Link::squared_hinge: return costs_of<Link::squared_hinge>(z, n);
     case Link::cubed_hinge: return costs_of<Link::cubed_hinge>(z, n);
+    case Link::hinge_to_4: return costs_of<Link::hinge_to_4>(z, n);
+    case Link::hinge_to_5: return costs_of<Link::hinge_to_5>(z, n);
   }
 }
 

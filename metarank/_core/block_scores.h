@@ -19,7 +19,11 @@ enum class Link : int {
   hinge = 1,          // max(0, 1 - z)
   squared_hinge = 2,  // max(0, 1 - z)^2
   cubed_hinge = 3,    // max(0, 1 - z)^3
+  hinge_to_4 = 4,     // max(0, 1 - z)^4
+  hinge_to_5 = 5,     // max(0, 1 - z)^5
 };
+
+constexpr int kLinks = 6;
 
 // In place; n is a multiple of 8. Never NaN, never negative.
 void edge_costs(Link link, float* margins, std::int64_t n);

@@ -56,6 +56,4 @@ METARANK_INLINE Float8 log1p_float8(Float8 u) {
   return (t + t) * (p * s + float8(1.0f));
 }
 
-#undef METARANK_INLINE
-
 }  // namespace metarank

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "bindings.h"
+#include "block_scores.h"
 #include "hierarchy.h"
 #include "linear_lanes.h"
 #include "pairs.h"
@@ -283,24 +284,16 @@ WeightBlock block_of(const EncodedBlock& e) {
           static_cast<std::int64_t>(e.bucket_offset.size()) - 1, static_cast<std::int32_t>(e.bias.size()), e.shift};
 }
 
-float log_edge(float margin, int link) {
-  if (link == 0) return -std::log1p(std::exp(-margin));
-  const float short_of = std::max(0.0f, 1.0f - margin);
-  float cost = 1.0f;
-  for (int i = 0; i < link; ++i) cost *= short_of;
-  return -cost;
-}
-
-// Best-first by level with at most `beam` open nodes: the leaf nodes each row of X reaches in each tree.
+// By level, at most `beam` open nodes a row: the leaf nodes each row of X reaches in each tree.
 Visitors leaf_visitors(const Tree& tree, const std::vector<std::vector<EncodedBlock>>& blocks, const SparseRows& X,
-                       std::int64_t n_rows, const std::vector<std::int64_t>& tree_start, int beam, int link,
-                       int n_threads) {
+                       std::int64_t n_rows, std::int64_t n_features, const std::vector<std::int64_t>& tree_start,
+                       int beam, Link link, int n_threads) {
   constexpr std::int64_t kRows = 1024;
   const std::int64_t n_blocks = (n_rows + kRows - 1) / kRows;
   const auto n_trees = static_cast<std::int64_t>(tree_start.size()) - 1;
   struct Visit {
     std::int32_t node, row;
-    float log_p;
+    float cost;
   };
   std::vector<std::vector<Visit>> reached(static_cast<std::size_t>(n_trees * n_blocks));
   parallel_for(n_trees * n_blocks, n_threads, 1, [&](std::int64_t task, std::int64_t, int) {
@@ -309,9 +302,15 @@ Visitors leaf_visitors(const Tree& tree, const std::vector<std::vector<EncodedBl
     std::vector<Visit> open, next;
     auto& leaf = reached[static_cast<std::size_t>(task)];
     for (std::int64_t i = first; i < end; ++i) open.push_back({root, static_cast<std::int32_t>(i), 0.0f});
-    std::vector<float> sums;
+    std::vector<SparseRow> rows;
+    for (std::int64_t i = first; i < end; ++i)
+      rows.push_back({X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i]});
+    const auto row = [&](std::int32_t i) -> const SparseRow& { return rows[static_cast<std::size_t>(i - first)]; };
+    std::vector<const SparseRow*> queries;
+    std::vector<float> margins;
+    BlockScores scores(n_features);
     const auto better = [](const Visit& a, const Visit& b) {
-      return a.row < b.row || (a.row == b.row && (a.log_p > b.log_p || (a.log_p == b.log_p && a.node < b.node)));
+      return a.row < b.row || (a.row == b.row && (a.cost < b.cost || (a.cost == b.cost && a.node < b.node)));
     };
     const auto keep_best = [&](std::vector<Visit>& visits) {
       std::sort(visits.begin(), visits.end(), better);
@@ -327,20 +326,35 @@ Visitors leaf_visitors(const Tree& tree, const std::vector<std::vector<EncodedBl
       std::sort(open.begin(), open.end(), [](const Visit& a, const Visit& b) {
         return a.node < b.node || (a.node == b.node && a.row < b.row);
       });
-      for (const Visit& v : open) {
-        if (blocks[static_cast<std::size_t>(v.node)].empty()) {  // not trained yet: a leaf
-          leaf.push_back(v);
+      for (std::size_t v = 0, group = 0; v < open.size(); v = group) {
+        const std::int32_t node = open[v].node;
+        queries.clear();
+        std::int64_t n_values = 0;
+        for (group = v; group < open.size() && open[group].node == node; ++group) {
+          const SparseRow& x = row(open[group].row);
+          queries.push_back(&x);
+          n_values += x.size;
+        }
+        if (blocks[static_cast<std::size_t>(node)].empty()) {  // not trained yet: a leaf
+          leaf.insert(leaf.end(), open.begin() + static_cast<std::ptrdiff_t>(v),
+                      open.begin() + static_cast<std::ptrdiff_t>(group));
           continue;
         }
-        std::int64_t slot = tree.child_start[v.node];
-        for (const EncodedBlock& encoded : blocks[static_cast<std::size_t>(v.node)]) {
+        std::int64_t slot = tree.child_start[node];
+        for (const EncodedBlock& encoded : blocks[static_cast<std::size_t>(node)]) {
           const WeightBlock block = block_of(encoded);
-          sums.assign(static_cast<std::size_t>(block.n_slots), 0.0f);
-          for (std::int64_t p = X.indptr[v.row]; p < X.indptr[v.row + 1]; ++p)
-            block.find(X.indices[p]).add_to(X.data[p], sums.data());
-          for (std::int32_t j = 0; j < block.n_slots; ++j, ++slot)
-            if (tree.child[slot] >= 0)
-              next.push_back({tree.child[slot], v.row, v.log_p + log_edge(block.scale[j] * sums[static_cast<std::size_t>(j)] + block.bias[j], link)});
+          scores.open(block, n_values);
+          const std::int64_t stride = scores.stride();
+          margins.resize(queries.size() * static_cast<std::size_t>(stride));
+          scores.margins(queries.data(), static_cast<std::int64_t>(queries.size()), margins.data());
+          edge_costs(link, margins.data(), static_cast<std::int64_t>(margins.size()));
+          scores.close();
+          for (std::size_t q = 0; q < queries.size(); ++q)
+            for (std::int32_t j = 0; j < block.n_slots; ++j)
+              if (tree.child[slot + j] >= 0)
+                next.push_back({tree.child[slot + j], open[v + q].row,
+                                open[v + q].cost + margins[q * static_cast<std::size_t>(stride) + static_cast<std::size_t>(j)]});
+          slot += block.n_slots;
         }
       }
       keep_best(next);
@@ -377,6 +391,7 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
     require(row_cost(i) > 0.0f && std::isfinite(row_cost(i)), "row_cost must be positive and finite");
   require(loss >= 0 && loss <= 2, "loss must be 0 (hinge), 1 (squared hinge) or 2 (logistic)");
   require(C > 0.0 && std::isfinite(C), "C must be positive and finite");
+  require(link >= 0 && link < kLinks, "link must be one of those of block_scores.h");
   require(tolerance > 0.0 && max_epochs >= 1 && threshold >= 0.0, "tolerance, max_epochs and threshold must be positive");
   const auto n_nodes = static_cast<std::int64_t>(child_start.shape(0)) - 1;
   const Tree tree{child_start.data(), child.data(), n_nodes};
@@ -425,7 +440,7 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
     }
     train(inner);
     if (visitors > 0)
-      reaching = leaf_visitors(tree, blocks, X, n_rows, tree_start, visitors, link, n_threads);
+      reaching = leaf_visitors(tree, blocks, X, n_rows, n_features, tree_start, visitors, static_cast<Link>(link), n_threads);
     train(leaves);
   }
   std::vector<EncodedBlock> all;

@@ -15,7 +15,7 @@ LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, I
       weights_(weights),
       link_(link) {
   require(n_labels >= 0 && n_labels <= std::numeric_limits<std::int32_t>::max(), "n_labels must lie in [0, 2^31)");
-  require(link >= Link::logistic && link <= Link::cubed_hinge, "link must be 0, 1, 2 or 3");
+  require(link >= Link::logistic && static_cast<int>(link) < kLinks, "link must be one of those of block_scores.h");
   require(roots_.shape(0) >= 1, "there must be at least one tree");
   require(child_.shape(0) <= std::numeric_limits<std::int32_t>::max(), "there must be fewer than 2^31 slots");
   const std::vector<std::int64_t> tree_start = require_hierarchy(roots_, child_start_, child_, n_labels);

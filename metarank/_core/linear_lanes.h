@@ -22,6 +22,7 @@
 #include <numeric>
 #include <vector>
 
+#include "float8.h"
 #include "rng.h"
 #include "simd.h"
 
@@ -61,74 +62,43 @@ struct LaneWork {
 
 namespace lanes {
 
-typedef float Float8 __attribute__((vector_size(32)));
-typedef std::int32_t Int8 __attribute__((vector_size(32)));
 typedef long long Long4 __attribute__((vector_size(32)));
 
 struct Vec {
   Float8 lo, hi;
 };
 
-#define METARANK_INLINE inline __attribute__((always_inline))
-
-METARANK_INLINE Float8 load8(const float* p) {
-  Float8 v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-METARANK_INLINE void store8(float* p, Float8 v) { std::memcpy(p, &v, sizeof v); }
-METARANK_INLINE Float8 all8(float x) { return Float8{x, x, x, x, x, x, x, x}; }
-METARANK_INLINE Float8 min8(Float8 a, Float8 b) { return a < b ? a : b; }
-METARANK_INLINE Float8 max8(Float8 a, Float8 b) { return a > b ? a : b; }
 METARANK_INLINE bool any(Int8 mask) {
   const Long4 m = (Long4)mask;
   return ((m[0] | m[1]) | (m[2] | m[3])) != 0;
 }
 
-// e^x to about one part in 10^7, |x| <= 80: 2^k times a polynomial on [-log(2)/2, log(2)/2].
-METARANK_INLINE Float8 exp8(Float8 x) {
-  x = max8(min8(x, all8(80.0f)), all8(-80.0f));
-  const Float8 shift = all8(12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer
-  const Float8 t = x * all8(1.44269504f) + shift;
-  const Float8 k = t - shift;
-  const Float8 r = (x - k * all8(0.693359375f)) - k * all8(-2.12194440e-4f);
-  Float8 p = all8(1.9875691500e-4f);
-  p = p * r + all8(1.3981999507e-3f);
-  p = p * r + all8(8.3334519073e-3f);
-  p = p * r + all8(4.1665795894e-2f);
-  p = p * r + all8(1.6666665459e-1f);
-  p = p * r + all8(5.0000001201e-1f);
-  p = p * (r * r) + r + all8(1.0f);
-  const Int8 bits = ((Int8)t - (Int8)shift + 127) << 23;
-  return p * (Float8)bits;
-}
-
 // Margins of sixteen labels: four running sums a lane, folded in one order.
 METARANK_INLINE Vec margins(const std::uint32_t* feature, const float* value, std::uint32_t n, const float* W,
                             const float* bias_row, float bias) {
-  Vec a{all8(bias) * load8(bias_row), all8(bias) * load8(bias_row + 8)};
-  Vec b{all8(0), all8(0)}, c = b, d = b;
+  Vec a{float8(bias) * load_float8(bias_row), float8(bias) * load_float8(bias_row + 8)};
+  Vec b{float8(0), float8(0)}, c = b, d = b;
   std::uint32_t p = 0;
   for (; p + 4 <= n; p += 4) {
     const float* w0 = W + static_cast<std::size_t>(feature[p]) * kLabelLanes;
     const float* w1 = W + static_cast<std::size_t>(feature[p + 1]) * kLabelLanes;
     const float* w2 = W + static_cast<std::size_t>(feature[p + 2]) * kLabelLanes;
     const float* w3 = W + static_cast<std::size_t>(feature[p + 3]) * kLabelLanes;
-    const Float8 x0 = all8(value[p]), x1 = all8(value[p + 1]), x2 = all8(value[p + 2]), x3 = all8(value[p + 3]);
-    a.lo += x0 * load8(w0);
-    a.hi += x0 * load8(w0 + 8);
-    b.lo += x1 * load8(w1);
-    b.hi += x1 * load8(w1 + 8);
-    c.lo += x2 * load8(w2);
-    c.hi += x2 * load8(w2 + 8);
-    d.lo += x3 * load8(w3);
-    d.hi += x3 * load8(w3 + 8);
+    const Float8 x0 = float8(value[p]), x1 = float8(value[p + 1]), x2 = float8(value[p + 2]), x3 = float8(value[p + 3]);
+    a.lo += x0 * load_float8(w0);
+    a.hi += x0 * load_float8(w0 + 8);
+    b.lo += x1 * load_float8(w1);
+    b.hi += x1 * load_float8(w1 + 8);
+    c.lo += x2 * load_float8(w2);
+    c.hi += x2 * load_float8(w2 + 8);
+    d.lo += x3 * load_float8(w3);
+    d.hi += x3 * load_float8(w3 + 8);
   }
   for (; p < n; ++p) {
     const float* w = W + static_cast<std::size_t>(feature[p]) * kLabelLanes;
-    const Float8 x = all8(value[p]);
-    a.lo += x * load8(w);
-    a.hi += x * load8(w + 8);
+    const Float8 x = float8(value[p]);
+    a.lo += x * load_float8(w);
+    a.hi += x * load_float8(w + 8);
   }
   return {(a.lo + b.lo) + (c.lo + d.lo), (a.hi + b.hi) + (c.hi + d.hi)};
 }
@@ -137,12 +107,12 @@ METARANK_INLINE void add_row(const std::uint32_t* feature, const float* value, s
                              float* W, float* bias_row, float bias) {
   for (std::uint32_t p = 0; p < n; ++p) {
     float* w = W + static_cast<std::size_t>(feature[p]) * kLabelLanes;
-    const Float8 x = all8(value[p]);
-    store8(w, load8(w) + x * step.lo);
-    store8(w + 8, load8(w + 8) + x * step.hi);
+    const Float8 x = float8(value[p]);
+    store_float8(w, load_float8(w) + x * step.lo);
+    store_float8(w + 8, load_float8(w + 8) + x * step.hi);
   }
-  store8(bias_row, load8(bias_row) + all8(bias) * step.lo);
-  store8(bias_row + 8, load8(bias_row + 8) + all8(bias) * step.hi);
+  store_float8(bias_row, load_float8(bias_row) + float8(bias) * step.lo);
+  store_float8(bias_row + 8, load_float8(bias_row + 8) + float8(bias) * step.hi);
 }
 
 // One dual step of eight lanes: the new dual, the step to the weights, how far the conditions of
@@ -155,23 +125,23 @@ struct Step {
 template <LinearLoss loss>
 METARANK_INLINE Step dual_step(Float8 s, Float8 z, Float8 dual, Float8 upper, Float8 lower, float sq_norm, float cost) {
   if constexpr (loss == LinearLoss::logistic) {
-    const Float8 sigma = all8(1.0f) / (all8(1.0f) + exp8(-s));
-    const Float8 c = all8(cost);
+    const Float8 sigma = float8(1.0f) / (float8(1.0f) + exp_float8(-s));
+    const Float8 c = float8(cost);
     const Float8 gap = c * (z - sigma) - dual;
-    const Float8 step = gap / (all8(1.0f) + all8(0.25f * sq_norm) * c);
+    const Float8 step = gap / (float8(1.0f) + float8(0.25f * sq_norm) * c);
     return {dual + step, step, gap / c, Int8{}};
   } else {
-    const Float8 y = z + z - all8(1.0f);
+    const Float8 y = z + z - float8(1.0f);
     const float diagonal = loss == LinearLoss::squared_hinge ? 0.5f / cost : 0.0f;
-    const Float8 gradient = y * s - all8(1.0f) + all8(diagonal) * dual;
-    Float8 next = max8(dual - gradient * all8(1.0f / (sq_norm + diagonal)), all8(0.0f));
-    const Int8 at_zero = dual == all8(0.0f);
-    Float8 violation = at_zero ? min8(gradient, all8(0.0f)) : gradient;
+    const Float8 gradient = y * s - float8(1.0f) + float8(diagonal) * dual;
+    Float8 next = larger(dual - gradient * float8(1.0f / (sq_norm + diagonal)), float8(0.0f));
+    const Int8 at_zero = dual == float8(0.0f);
+    Float8 violation = at_zero ? smaller(gradient, float8(0.0f)) : gradient;
     Int8 resting = at_zero & (gradient > upper);
     if constexpr (loss == LinearLoss::hinge) {
-      next = min8(next, all8(cost));
-      const Int8 at_cost = dual == all8(cost);
-      violation = at_cost ? max8(gradient, all8(0.0f)) : violation;
+      next = smaller(next, float8(cost));
+      const Int8 at_cost = dual == float8(cost);
+      violation = at_cost ? larger(gradient, float8(0.0f)) : violation;
       resting |= at_cost & (gradient < lower);
     }
     return {next, y * (next - dual), violation, resting};
@@ -187,18 +157,18 @@ METARANK_INLINE void descend(const LaneRows& X, const LaneOptions& options, int 
   float* bias_row = W + X.n_features * kLabelLanes;
   std::uint32_t* order = work.order.data();
   std::iota(order, order + n, 0u);
-  Vec used{all8(0), all8(0)};
+  Vec used{float8(0), float8(0)};
   for (int j = 0; j < 8; ++j) {
     used.lo[j] = j < n_labels ? 1.0f : 0.0f;
     used.hi[j] = j + 8 < n_labels ? 1.0f : 0.0f;
   }
-  const Int8 idle_lo = used.lo == all8(0), idle_hi = used.hi == all8(0);
+  const Int8 idle_lo = used.lo == float8(0), idle_hi = used.hi == float8(0);
   std::uint32_t active = n;
-  Vec upper{all8(kInfinity), all8(kInfinity)}, lower{all8(-kInfinity), all8(-kInfinity)};
+  Vec upper{float8(kInfinity), float8(kInfinity)}, lower{float8(-kInfinity), float8(-kInfinity)};
   work.epochs = 0;
   for (int epoch = 0; epoch < options.max_epochs; ++epoch) {
     ++work.epochs;
-    Vec largest{all8(-kInfinity), all8(-kInfinity)}, smallest{all8(kInfinity), all8(kInfinity)};
+    Vec largest{float8(-kInfinity), float8(-kInfinity)}, smallest{float8(kInfinity), float8(kInfinity)};
     std::uint64_t state = hash_pair(seed, static_cast<std::uint64_t>(epoch));
     for (std::uint32_t at = 0; at < active; ++at) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -212,8 +182,8 @@ METARANK_INLINE void descend(const LaneRows& X, const LaneOptions& options, int 
       const float* z = work.target.data() + static_cast<std::size_t>(i) * kLabelLanes;
       float* dual = work.dual.data() + static_cast<std::size_t>(i) * kLabelLanes;
       const float cost = options.C * X.cost[i];
-      const Step lo = dual_step<loss>(s.lo, load8(z), load8(dual), upper.lo, lower.lo, X.sq_norm[i], cost);
-      const Step hi = dual_step<loss>(s.hi, load8(z + 8), load8(dual + 8), upper.hi, lower.hi, X.sq_norm[i], cost);
+      const Step lo = dual_step<loss>(s.lo, load_float8(z), load_float8(dual), upper.lo, lower.lo, X.sq_norm[i], cost);
+      const Step hi = dual_step<loss>(s.hi, load_float8(z + 8), load_float8(dual + 8), upper.hi, lower.hi, X.sq_norm[i], cost);
       if constexpr (loss != LinearLoss::logistic) {
         if (!any(~((lo.resting | idle_lo) & (hi.resting | idle_hi)))) {
           std::swap(order[at], order[--active]);
@@ -221,30 +191,28 @@ METARANK_INLINE void descend(const LaneRows& X, const LaneOptions& options, int 
           continue;
         }
       }
-      largest = {max8(largest.lo, lo.violation), max8(largest.hi, hi.violation)};
-      smallest = {min8(smallest.lo, lo.violation), min8(smallest.hi, hi.violation)};
+      largest = {larger(largest.lo, lo.violation), larger(largest.hi, hi.violation)};
+      smallest = {smaller(smallest.lo, lo.violation), smaller(smallest.hi, hi.violation)};
       const Vec step{lo.step * used.lo, hi.step * used.hi};
-      if (!any((step.lo != all8(0)) | (step.hi != all8(0)))) continue;
-      store8(dual, lo.dual);
-      store8(dual + 8, hi.dual);
+      if (!any((step.lo != float8(0)) | (step.hi != float8(0)))) continue;
+      store_float8(dual, lo.dual);
+      store_float8(dual + 8, hi.dual);
       add_row(feature, value, count, step, W, bias_row, options.bias);
     }
-    const Int8 open_lo = ((largest.lo - smallest.lo) > all8(options.tolerance)) & ~idle_lo;
-    const Int8 open_hi = ((largest.hi - smallest.hi) > all8(options.tolerance)) & ~idle_hi;
+    const Int8 open_lo = ((largest.lo - smallest.lo) > float8(options.tolerance)) & ~idle_lo;
+    const Int8 open_hi = ((largest.hi - smallest.hi) > float8(options.tolerance)) & ~idle_hi;
     if (!any(open_lo | open_hi)) {
       if (active == n) break;
       active = n;  // look once more at the rows at rest
-      upper = {all8(kInfinity), all8(kInfinity)};
-      lower = {all8(-kInfinity), all8(-kInfinity)};
+      upper = {float8(kInfinity), float8(kInfinity)};
+      lower = {float8(-kInfinity), float8(-kInfinity)};
     } else {
-      upper = {largest.lo > all8(0) ? largest.lo : all8(kInfinity), largest.hi > all8(0) ? largest.hi : all8(kInfinity)};
-      lower = {smallest.lo < all8(0) ? smallest.lo : all8(-kInfinity),
-               smallest.hi < all8(0) ? smallest.hi : all8(-kInfinity)};
+      upper = {largest.lo > float8(0) ? largest.lo : float8(kInfinity), largest.hi > float8(0) ? largest.hi : float8(kInfinity)};
+      lower = {smallest.lo < float8(0) ? smallest.lo : float8(-kInfinity),
+               smallest.hi < float8(0) ? smallest.hi : float8(-kInfinity)};
     }
   }
 }
-
-#undef METARANK_INLINE
 
 }  // namespace lanes
 

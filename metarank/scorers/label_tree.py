@@ -178,9 +178,9 @@ class LabelTree(Shortlister):
         check_integer("k", k, 1)
         check_integer("beam", self.beam if beam is None else beam, 1)
         rows = unit_rows(self._rows(X))
-        indptr, labels, scores = self._trees.beam(
-            *csr_parts(rows), int(self.beam if beam is None else beam), int(min(k, max(1, self.n_labels_))),
-            resolve_n_jobs(n_jobs),
+        k = int(min(k, max(1, self.n_labels_)))
+        indptr, labels, scores, _ = self._trees.beam(
+            *csr_parts(rows), int(self.beam if beam is None else beam), k, k, False, resolve_n_jobs(n_jobs)
         )
         return Candidates(indptr, labels, self.n_labels_, {self.column: scores * np.float32(self.scale_)})
 
@@ -202,7 +202,7 @@ class LabelTree(Shortlister):
             raise ValueError(f"factor must be a positive number, got {factor!r}")
         rows = unit_rows(self._rows(X))
         indptr, points, scores = self._trees.points(
-            *csr_parts(rows), self.row_share_, float(factor), int(k), resolve_n_jobs(n_jobs)
+            *csr_parts(rows), self.row_share_.astype(np.float64), float(factor), int(k), resolve_n_jobs(n_jobs)
         )
         return Candidates(indptr, points, rows.shape[0], {self.column: scores * np.float32(self.scale_)})
 
@@ -215,7 +215,7 @@ class LabelTree(Shortlister):
         check_candidates(X, candidates, self.n_labels_)
         rows = unit_rows(self._rows(X))
         mean, by_tree = self._trees.score_pairs(
-            *csr_parts(rows), candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs)
+            *csr_parts(rows), candidates.indptr, candidates.labels, self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs)
         )
         columns = {self.column: np.log(np.maximum(mean, np.float32(np.exp(FLOOR)))).astype(np.float32)}
         if self.hierarchy_.n_trees > 1:
