@@ -38,8 +38,9 @@ class Leaking(makers.MeanFeature):
 SCORERS: dict[str, Callable[[], LabelScorer]] = {
     **named_scorers(),
     "user": makers.MeanFeature,
-    "ova-ridge": OneVsAll,
-    "ova-gradients": partial(OneVsAll, max_size=10),
+    "ova-hinge": OneVsAll,
+    "ova-ridge": partial(OneVsAll, loss="ridge"),
+    "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),
 }
 FEWER = {"extra-trees": {"n_trees": 20}, "boosted": {"n_rounds": 10}}
 for name, fewer in FEWER.items():

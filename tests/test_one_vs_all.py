@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.svm import LinearSVC
 
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns, held_out_shortlist
+from metarank.data import make_extreme
 from metarank.persist import load, save
 from metarank.propensity import inv_propensity
 from metarank.scorers.one_vs_all import OneVsAll
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
+from metarank.scorers.squared_hinge import squared_hinge_weights
 from metarank.scorers.weight_index import WeightIndex
 from metarank.view import TrainingSet
 
@@ -44,7 +47,9 @@ def targets(Y, relevance, rows=slice(None)):
 
 
 def exact(**params):
-    return OneVsAll(**{"C": 0.5, "intercept_scaling": BIAS, "weights_per_label": None, **params})
+    return OneVsAll(
+        **{"loss": "ridge", "C": 0.5, "intercept_scaling": BIAS, "weights_per_label": None, **params}
+    )
 
 
 def dense_scores(model, X):
@@ -118,12 +123,78 @@ def test_leave_one_out_quality_by_hand():
     assert leave_one_out_ndcg(SharedRidge(X, 1.0), T, np.ones(2), np.ones(2)) == pytest.approx(expected)
 
 
+def hinge_objective(X, y, w, b, cost):
+    """Primal objective at C = 1."""
+    margin = np.maximum(0, 1 - y * (X @ w + b))
+    return 0.5 * (w @ w + b * b) + np.sum(np.where(y > 0, cost, 1.0) * margin**2)
+
+
+@pytest.mark.parametrize("cost", [1.0, 4.0])
+@pytest.mark.parametrize(("n", "L"), [(60, 12), (200, 40)])
+def test_squared_hinge_is_liblinear_s_solution(n, L, cost):
+    X, Y = problem(n, 80, L)
+    W, bias = hinge_weights(X, Y, cost, tolerance=1e-4, max_epochs=2000)
+    for label in range(1, L):
+        y = np.where(Y[:, [label]].toarray()[:, 0] > 0, 1, -1)
+        if np.all(y > 0):
+            continue
+        svc = LinearSVC(C=1.0, class_weight={1: cost, -1: 1.0}, tol=1e-6, max_iter=100_000, random_state=0)
+        svc.fit(X.astype(np.float64), y)
+        np.testing.assert_allclose(W[:, [label]].toarray()[:, 0], svc.coef_[0], atol=2e-3)
+        assert bias[label] == pytest.approx(svc.intercept_[0], abs=2e-3)
+    assert W[:, 0].nnz == 0
+    assert bias[0] == -1
+
+
+def test_squared_hinge_with_few_rows_at_hand_is_near_the_solution():
+    """Long rows, rare labels: most rows never join a working set."""
+    ds = make_extreme(600, n_features=2000, n_labels=300, labels_per_row=3, nnz_per_row=30, seed=1)
+    norm = np.sqrt(np.asarray(ds.X.multiply(ds.X).sum(axis=1)))
+    X = sp.csr_matrix(ds.X.multiply(1 / norm).astype(np.float32))
+    (rough, rough_bias), (fine, fine_bias) = (
+        hinge_weights(X, ds.Y, 1.0, tolerance=t, max_epochs=e) for t, e in ((0.1, 6), (1e-4, 2000))
+    )
+    gaps = []
+    for label in np.flatnonzero(np.bincount(ds.Y.indices, minlength=300)):
+        y = np.where(ds.Y[:, [label]].toarray()[:, 0] > 0, 1, -1)
+        a, b = (
+            hinge_objective(X, y, W[:, [label]].toarray()[:, 0].astype(float), bias[label], 1.0)
+            for W, bias in ((rough, rough_bias), (fine, fine_bias))
+        )
+        assert a >= b * (1 - 1e-4)
+        gaps.append(a / b - 1)
+    assert np.mean(gaps) < 0.05
+
+
+def hinge_weights(X, Y, cost, **params):
+    return squared_hinge_weights(
+        X,
+        Y,
+        positive_cost=np.full(Y.shape[1], cost),
+        C=1.0,
+        weights_per_label=None,
+        seed=0,
+        n_jobs=1,
+        **params,
+    )
+
+
+def test_held_out_scores_of_the_squared_hinge_are_refits():
+    X, Y = problem(60)
+    data = makers.training_set(X, Y)
+    columns = held_out_columns(OneVsAll(), data, Candidates.all_labels(*Y.shape))
+    for fold in range(data.n_folds):
+        inside = np.flatnonzero(data.fold == fold)
+        expected = dense_scores(OneVsAll().fit(data.without_fold(fold)), X[inside])
+        np.testing.assert_array_equal(columns["ova_squared_hinge"].reshape(Y.shape)[inside], expected)
+
+
 def test_C_is_chosen_on_the_view_and_settled_for_its_folds():
     X, Y = problem(60)
     data = makers.training_set(X, Y)
-    chosen = OneVsAll(C="auto").choose(data.view())
+    chosen = OneVsAll(loss="ridge").choose(data.view())
     assert chosen.C in (1 / 20, 1 / 6, 1 / 2, 3 / 2)
-    assert OneVsAll().fit(data.view()).C_ == chosen.C
+    assert OneVsAll(loss="ridge").fit(data.view()).C_ == chosen.C
 
 
 @pytest.mark.parametrize("n", [50, 250])
@@ -146,10 +217,14 @@ def test_the_model_keeps_as_many_weights_as_asked():
 
 
 @pytest.mark.parametrize("layout", ["sparse", "dense"])
-@pytest.mark.parametrize("max_size", [10, 1000])
-def test_bytes_depend_on_neither_threads_nor_the_batch(layout, max_size):
-    ds = makers.MAKERS[layout](70, L=9)
-    one, four = (OneVsAll(C=0.5, max_size=max_size).fit(ds.X, ds.Y, n_jobs=j) for j in (1, 4))
+@pytest.mark.parametrize(
+    "params",
+    [{"loss": "ridge"}, {"loss": "ridge", "max_size": 10}, {}, {"relevance": "inverse-propensity"}],
+    ids=["ridge", "gradients", "hinge", "weighted hinge"],
+)
+def test_bytes_depend_on_neither_threads_nor_the_batch(layout, params):
+    ds = makers.MAKERS[layout](70, L=40)
+    one, four = (OneVsAll(C=0.5, **params).fit(ds.X, ds.Y, n_jobs=j) for j in (1, 4))
     for name, value in one.index_.get_state().items():
         assert np.array_equal(value, four.index_.get_state()[name]), name
     together = one.shortlist(ds.X, 3, n_jobs=4)
@@ -159,13 +234,14 @@ def test_bytes_depend_on_neither_threads_nor_the_batch(layout, max_size):
         alone = one.shortlist(ds.X[i : i + 1], 3)
         part = together.rows(np.array([i]))
         assert np.array_equal(alone.labels, part.labels)
-        assert alone.scores["ova_ridge"].tobytes() == part.scores["ova_ridge"].tobytes()
-        assert one.score(ds.X[i : i + 1], candidates.rows([i]))["ova_ridge"].tobytes() == scores[i].tobytes()
+        assert alone.scores[one.column].tobytes() == part.scores[one.column].tobytes()
+        assert one.score(ds.X[i : i + 1], candidates.rows([i]))[one.column].tobytes() == scores[i].tobytes()
 
 
-def test_shortlist_is_the_top_of_the_scores():
+@pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
+def test_shortlist_is_the_top_of_the_scores(loss):
     X, Y = problem(60)
-    model = OneVsAll(C=0.5).fit(X, Y)
+    model = OneVsAll(loss=loss).fit(X, Y)
     seen = np.arange(1, Y.shape[1])
     found = model.shortlist(X, 5)
     np.testing.assert_array_equal(found.labels.reshape(-1, 5), top(dense_scores(model, X), seen, 5))
@@ -191,9 +267,10 @@ def test_more_labels_than_a_band():
         )
 
 
-def test_save_and_load(tmp_path):
+@pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
+def test_save_and_load(tmp_path, loss):
     X, Y = problem(60)
-    model = OneVsAll().fit(X, Y)
+    model = OneVsAll(loss=loss).fit(X, Y)
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.get_params() == model.get_params()
@@ -223,6 +300,9 @@ def test_any_container_of_the_same_numbers():
         ({"C": 0}, "C must be"),
         ({"intercept_scaling": -1}, "intercept_scaling must be"),
         ({"weights_per_label": 0}, "weights_per_label must be"),
+        ({"tolerance": 0}, "tolerance must be"),
+        ({"max_epochs": 0}, "max_epochs must be"),
+        ({"relevance": "graded"}, "relevance must not be 'graded'"),
     ],
 )
 def test_bad_parameters(params, message):
@@ -247,11 +327,12 @@ def test_bad_input():
         exact().fit(empty)
 
 
-def test_no_label_seen():
+@pytest.mark.parametrize(("loss", "score"), [("squared_hinge", -1), ("ridge", 0)])
+def test_no_label_seen(loss, score):
     X, Y = problem()
-    model = exact(relevance="binary").fit(X, sp.csr_matrix(Y.shape, dtype=np.float32))
+    model = OneVsAll(loss=loss).fit(X, sp.csr_matrix(Y.shape, dtype=np.float32))
     assert model.shortlist(X, 5).n_pairs == 0
-    assert not dense_scores(model, X).any()
+    assert np.all(dense_scores(model, X) == score)
 
 
 def test_rows_without_features_score_the_bias():

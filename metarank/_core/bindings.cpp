@@ -52,4 +52,5 @@ NB_MODULE(_core, m) {
   metarank::bind_weight_blocks(m);
   metarank::bind_weight_index(m);
   metarank::bind_label_trees(m);
+  metarank::bind_one_vs_all(m);
 }

@@ -97,5 +97,6 @@ void bind_label_partition(nb::module_& m);
 void bind_weight_blocks(nb::module_& m);
 void bind_weight_index(nb::module_& m);
 void bind_label_trees(nb::module_& m);
+void bind_one_vs_all(nb::module_& m);
 
 }  // namespace metarank

@@ -17,12 +17,13 @@ from metarank.propensity import inv_propensity
 from metarank.scorers._arrays import require_rows, sample_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
+from metarank.scorers.squared_hinge import squared_hinge_weights
 from metarank.scorers.training_rows import as_canonical, check_candidates
 from metarank.scorers.weight_index import WeightIndex
 from metarank.view import TrainingSet, View
 
-LOSSES = ("ridge",)
-RELEVANCES = ("binary", "graded", "inverse-propensity")
+LOSSES = ("squared_hinge", "ridge")
+RELEVANCES = ("auto", "binary", "inverse-propensity", "graded")
 
 _C_GRID = (1 / 20, 1 / 6, 1 / 2, 3 / 2)
 _CHOICE_ROWS = 3000
@@ -31,44 +32,54 @@ _QUERY_ROWS = 256
 
 
 class OneVsAll(LabelScorer):
-    """Linear scores of every label, pruned to the weights that matter.
-
-    For each label, with x extended by a constant feature of value `intercept_scaling`, minimises
-    ``1/2 ||w||^2 + C sum_i loss_i(w . x_i)``.
+    """Linear scores ``w . x + b`` of every label, pruned to the weights that matter.
 
     Parameters
     ----------
-    loss : "ridge"
-        "ridge": ``(w . x_i - t_i)^2`` for the target t_i, the row's relevance, 0 where irrelevant. All labels
-        share one factorisation (up to `max_size`), and held-out scores of training rows are exact at little
-        more cost.
-    relevance : "inverse-propensity", "binary" or "graded"
-        What a relevant pair weighs: the label's inverse propensity (Jain et al. 2016, eq. 1), which favours
-        rare labels, 1, or the value in Y.
+    loss : "squared_hinge" or "ridge"
+        "squared_hinge": for y_i = 1 on relevant rows and -1 elsewhere, each label minimises
+        ``1/2 (||w||^2 + b^2) + C sum_i c_i max(0, 1 - y_i (w . x_i + b))^2``.
+        "ridge": ``1/2 (||w||^2 + v^2) + C sum_i (w . x_i + b - t_i)^2``, ``b = intercept_scaling v``, with
+        targets t_i. All labels share one factorisation, and held-out scores of training rows are exact at
+        little more cost (`score_held_out`).
+    relevance : "auto", "binary", "inverse-propensity" or "graded"
+        What a relevant pair weighs, the target of the ridge or the cost c_i of the squared hinge (1 on
+        irrelevant rows): 1; the label's inverse propensity (Jain et al. 2016, eq. 1), which favours rare
+        labels; or, for the ridge only, the value in Y. "auto": "inverse-propensity" for the ridge, "binary"
+        for the squared hinge.
     propensity : (a, b)
         Shape of the propensity curve; see `metarank.propensity.PRESETS`.
     C : float or "auto"
-        Weight of the loss; ridge regression's usual penalty is 1 / (2 C). "auto": of 1/20, 1/6, 1/2 and 3/2
-        the value with the largest nDCG@5 of exact leave-one-out scores, the gain of a pair being its
-        relevance, on at most 3,000 rows of the View.
-    intercept_scaling : float
-        Value of the constant feature; 0 for none.
+        Weight of the loss; the usual penalty of ridge regression is 1 / (2 C). "auto": 1 for the squared
+        hinge; for the ridge, of 1/20, 1/6, 1/2 and 3/2 the value with the largest nDCG@5 of exact
+        leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the View.
     weights_per_label : int or None
         Weights kept for each label, on average: those of largest absolute value over all labels. None: all.
+    tolerance : float
+        Squared hinge: largest violation of the conditions of optimality at which training stops.
+    max_epochs : int
+        Squared hinge: most passes over a working set of rows before it may grow again.
+    intercept_scaling : float
+        Ridge: value of the constant feature whose weight gives b; 0 for b = 0.
     max_size : int
-        Largest factorisation, in rows or features, whichever are fewer: memory grows with its square, time
-        with its cube. Larger problems are solved by conjugate gradients.
+        Ridge: largest factorisation, in rows or features, whichever are fewer: memory grows with its
+        square, time with its cube. Larger problems are solved by conjugate gradients.
+
+    Attributes
+    ----------
+    C_ : float
+    index_ : WeightIndex
 
     Notes
     -----
-    Column: ``ova_<loss>``. A label without a relevant row in the View is never proposed, and its score is 0.
-    Held-out scores (`score_held_out`) are those of all weights, before pruning.
+    Column: ``ova_<loss>``. A label without a relevant row in the View is never proposed; its score is 0
+    (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[2, 0], [1, 0], [0, 1], [0, 2]], np.float32)
-    >>> model = OneVsAll(relevance="binary").fit(X, [[0], [0], [1], [1]])
+    >>> model = OneVsAll().fit(X, [[0], [0], [1], [1]])
     >>> model.shortlist(np.array([[1, 0]], np.float32), k=1).labels
     array([0], dtype=int32)
     """
@@ -78,20 +89,24 @@ class OneVsAll(LabelScorer):
     def __init__(
         self,
         *,
-        loss: str = "ridge",
-        relevance: str = "inverse-propensity",
+        loss: str = "squared_hinge",
+        relevance: str = "auto",
         propensity: tuple[float, float] = (0.55, 1.5),
         C: float | str = "auto",
-        intercept_scaling: float = 0.1,
         weights_per_label: int | None = 200,
+        tolerance: float = 0.1,
+        max_epochs: int = 6,
+        intercept_scaling: float = 0.1,
         max_size: int = 20_000,
     ) -> None:
         self.loss = loss
         self.relevance = relevance
         self.propensity = propensity
         self.C = C
-        self.intercept_scaling = intercept_scaling
         self.weights_per_label = weights_per_label
+        self.tolerance = tolerance
+        self.max_epochs = max_epochs
+        self.intercept_scaling = intercept_scaling
         self.max_size = max_size
 
     @property
@@ -111,9 +126,15 @@ class OneVsAll(LabelScorer):
         self._check(view)
         n_jobs = resolve_n_jobs(n_jobs)
         self.C_ = self._choose_C(view) if self.C == "auto" else float(self.C)
+        solve = self._fit_ridge if self.loss == "ridge" else self._fit_squared_hinge
+        W, bias = solve(view, n_jobs)
+        self.index_ = WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
+        return self
+
+    def _fit_ridge(self, view: View, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
         extended = self._extended(view.X)
-        targets, weight = self._targets(view.Y), self._label_weight(view.label_counts, view.n_rows)
-        targets = _scale_columns(targets, weight)
+        weight = self._label_weight(view.label_counts, view.n_rows)
+        targets = _scale_columns(self._targets(view.Y), weight)
         kept = extended.shape[1] if self.weights_per_label is None else self.weights_per_label
         density = kept * np.count_nonzero(view.label_counts) / max(1, extended.shape[1] * view.n_labels)
         penalty = 1 / (2 * self.C_)
@@ -122,9 +143,20 @@ class OneVsAll(LabelScorer):
                 W = SharedRidge(extended, penalty).weights(targets, density, view.seed, n_jobs)
             else:
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
-        bias = W[-1].toarray()[0] * np.float32(self.intercept_scaling)
-        self.index_ = WeightIndex.quantised(W[:-1], bias, np.flatnonzero(view.label_counts))
-        return self
+        return W[:-1], W[-1].toarray()[0] * np.float32(self.intercept_scaling)
+
+    def _fit_squared_hinge(self, view: View, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
+        return squared_hinge_weights(
+            as_canonical(view.X),
+            view.Y,
+            positive_cost=self._label_weight(view.label_counts, view.n_rows),
+            C=self.C_,
+            tolerance=self.tolerance,
+            max_epochs=self.max_epochs,
+            weights_per_label=self.weights_per_label,
+            seed=view.seed,
+            n_jobs=n_jobs,
+        )
 
     def choose(self, view: View, *, n_jobs: int = 1) -> OneVsAll:
         """An unfitted copy whose `C` is settled on this View."""
@@ -216,6 +248,12 @@ class OneVsAll(LabelScorer):
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
         if self.C != "auto" and not (isinstance(self.C, (int, float)) and 0 < self.C < np.inf):
             raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        if self.loss == "squared_hinge" and self.relevance == "graded":
+            raise ValueError("relevance must not be 'graded' where loss is 'squared_hinge'")
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance must be positive, got {self.tolerance!r}")
+        if not self.max_epochs >= 1:
+            raise ValueError(f"max_epochs must be positive, got {self.max_epochs!r}")
         if not 0 <= self.intercept_scaling < np.inf:
             raise ValueError(f"intercept_scaling must be non-negative, got {self.intercept_scaling!r}")
         if self.weights_per_label is not None and not self.weights_per_label >= 1:
@@ -233,12 +271,15 @@ class OneVsAll(LabelScorer):
 
     def _label_weight(self, counts: np.ndarray, n_rows: int) -> np.ndarray:
         """What the targets of each label are multiplied by, float64 (L,)."""
-        if self.relevance != "inverse-propensity":
+        default = "inverse-propensity" if self.loss == "ridge" else "binary"
+        if (default if self.relevance == "auto" else self.relevance) != "inverse-propensity":
             return np.ones(len(counts))
         return inv_propensity(counts, *self.propensity, n_points=n_rows)
 
     def _choose_C(self, view: View) -> float:
-        """The C of `_C_GRID` whose leave-one-out scores have the largest nDCG@5; ties go to the first."""
+        """1; for the ridge the C of `_C_GRID` with the largest nDCG@5 of leave-one-out scores."""
+        if self.loss == "squared_hinge":
+            return 1.0
         rows = sample_rows(view, _CHOICE_ROWS)
         if len(rows) < _LEAST_CHOICE_ROWS:
             return _C_GRID[1]

@@ -96,18 +96,20 @@ class WeightIndex:
     def scores(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """The score of each pair, float32 (m,)."""
         check_rows(X, candidates)
-        return _core.index_scores(*self._query(X), candidates.indptr, candidates.labels, n_jobs)
+        scores: np.ndarray = self._ask("index_scores", X, candidates.indptr, candidates.labels, n_jobs)
+        return scores
 
     def shortlist(self, X: Features, k: int, name: str, n_jobs: int) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
-        labels, scores = _core.index_shortlist(*self._query(X), self.seen, min(k, len(self.seen)), n_jobs)
+        labels, scores = self._ask("index_shortlist", X, self.seen, min(k, len(self.seen)), n_jobs)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
         return Candidates(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
 
-    def _query(self, X: Features) -> Any:
+    def _ask(self, kernel: str, X: Features, *args: Any) -> Any:
+        """What a kernel, compiled for either type of weights, answers for the rows of X."""
         check_width(X, self.n_features)
-        rows = csr_parts(as_canonical(X))
-        return *rows, self.n_features, self.start, self.label, self.weight, self.scale, self.bias
+        index = self.n_features, self.start, self.label, self.weight, self.scale, self.bias
+        return getattr(_core, kernel)(*csr_parts(as_canonical(X)), *index, *args)
 
     def get_state(self) -> dict[str, Any]:
         """The arrays."""
