@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,12 +13,15 @@ import scipy.sparse as sp
 FOLDER = Path(__file__).parents[1] / "experiments" / "shortlist_speed"
 sys.path.insert(0, str(FOLDER))
 
+import measure  # noqa: E402
 from accuracy import NAMES, TAIL  # noqa: E402
 from adapters.forms import top_of_csr, top_of_lists  # noqa: E402
-from compare import duels  # noqa: E402
+from compare import COSTS, duels  # noqa: E402
 from settings import OURS, PEERS, Setting  # noqa: E402
 
 sys.path.remove(str(FOLDER))
+
+from metarank import data  # noqa: E402
 
 
 def slow_top(row: list[tuple[int, float]], k: int) -> tuple[list[int], list[float]]:
@@ -72,3 +76,23 @@ def test_one_vs_all_is_within_two_tenths_at_a_fifth_of_the_time(accuracy, cost, 
 def test_settings_are_distinct():
     names = [str(setting) for setting in (*PEERS, *OURS)]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc")
+def test_a_run_of_ours_says_all_the_tables_need(tmp_path):
+    both = data.make_extreme(300, 200, 40, nnz_per_row=20, seed=0)
+    train, test = both.take(slice(250)), both.take(slice(250, None))
+    data.write_xc(tmp_path / "train.txt", train)
+    for name, matrix in (("X", train.X), ("Y", train.Y), ("X_test", test.X)):
+        sp.save_npz(tmp_path / f"{name}.npz", sp.csr_matrix(matrix))
+    job = {"system": "metarank", "params": {"estimator": "Parabel"}, "threads": 1, "data": str(tmp_path)}
+    job |= {"k": 10, "singles": 5, "out": str(tmp_path / "run")}
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    measure.main(str(tmp_path / "job.json"))
+    figures = json.loads((tmp_path / "run.json").read_text())
+    assert set(COSTS) <= set(figures)
+    with np.load(tmp_path / "run.npz") as file:
+        labels, scores = file["labels"], file["scores"]
+    assert labels.shape == (50, 10)
+    assert np.all(np.diff(scores) <= 0)
+    assert test.Y[np.arange(50), labels[:, 0]].mean() > 0.5
