@@ -23,14 +23,7 @@ namespace metarank {
 
 namespace {
 
-using lanes::all8;
 using lanes::any;
-using lanes::Float8;
-using lanes::Int8;
-using lanes::load8;
-using lanes::max8;
-using lanes::min8;
-using lanes::store8;
 using lanes::Vec;
 
 // The limits halve from this many tolerances; until they end the descent need not be exact.
@@ -103,10 +96,10 @@ struct Steps {
 // `diagonal` is 1 / (2 C c), `rate` one over the row's squared norm plus that.
 inline __attribute__((always_inline)) Steps dual_step(Float8 s, Float8 y, Float8 diagonal, Float8 rate, Float8 dual,
                                                       Float8 upper) {
-  const Float8 gradient = y * s - all8(1.0f) + diagonal * dual;
-  const Float8 next = max8(dual - gradient * rate, all8(0.0f));
-  const Int8 at_zero = dual == all8(0.0f);
-  return {next, y * (next - dual), at_zero ? min8(gradient, all8(0.0f)) : gradient, at_zero & (gradient > upper)};
+  const Float8 gradient = y * s - float8(1.0f) + diagonal * dual;
+  const Float8 next = larger(dual - gradient * rate, float8(0.0f));
+  const Int8 at_zero = dual == float8(0.0f);
+  return {next, y * (next - dual), at_zero ? smaller(gradient, float8(0.0f)) : gradient, at_zero & (gradient > upper)};
 }
 
 // 1 in the lanes whose bit is set, 0 elsewhere.
@@ -118,7 +111,7 @@ inline __attribute__((always_inline)) Int8 lanes_of(std::uint32_t bits) {
 
 // The row without features: an exact step of its dual, by which the bias moves.
 inline __attribute__((always_inline)) void rest_step(Float8 diagonal, Float8 rate, Float8& dual, Float8& bias) {
-  const Float8 next = max8(dual + (bias + all8(1.0f) - diagonal * dual) * rate, all8(0.0f));
+  const Float8 next = larger(dual + (bias + float8(1.0f) - diagonal * dual) * rate, float8(0.0f));
   bias -= next - dual;
   dual = next;
 }
@@ -128,28 +121,28 @@ METARANK_DISPATCH void descend(const Rows& X, const Options& options, std::uint6
   const float kInfinity = std::numeric_limits<float>::infinity();
   const auto n = static_cast<std::uint32_t>(group.rows.size());
   const float n_rest = static_cast<float>(X.n) - static_cast<float>(n);
-  const Float8 rest_diagonal = all8(0.5f / (options.C * n_rest)), rest_rate = all8(1.0f) / (all8(1.0f) + rest_diagonal);
+  const Float8 rest_diagonal = float8(0.5f / (options.C * n_rest)), rest_rate = float8(1.0f) / (float8(1.0f) + rest_diagonal);
   const float diagonal_negative = 0.5f / options.C;
-  const Float8 negative = all8(diagonal_negative);
+  const Float8 negative = float8(diagonal_negative);
   float diagonal_positive[kLabelLanes];
   for (int j = 0; j < kLabelLanes; ++j) diagonal_positive[j] = 0.5f / (options.C * group.positive_cost[j]);
-  const Vec positive{load8(diagonal_positive), load8(diagonal_positive + 8)};
+  const Vec positive{load_float8(diagonal_positive), load_float8(diagonal_positive + 8)};
   float* W = group.W.data();
   group.order.resize(n);
   std::iota(group.order.begin(), group.order.end(), 0u);
   std::uint32_t* order = group.order.data();
-  Vec bias{load8(group.bias), load8(group.bias + 8)};
-  Vec rest{load8(group.rest_dual), load8(group.rest_dual + 8)};
+  Vec bias{load_float8(group.bias), load_float8(group.bias + 8)};
+  Vec rest{load_float8(group.rest_dual), load_float8(group.rest_dual + 8)};
   if (n_rest <= 0.0f) {  // all rows are in the working set
     bias = {bias.lo + rest.lo, bias.hi + rest.hi};
-    rest = {all8(0), all8(0)};
+    rest = {float8(0), float8(0)};
   }
   const std::uint32_t used = group.n_labels == kLabelLanes ? 0xffffu : (1u << group.n_labels) - 1;
   const Int8 idle_lo = ~lanes_of(used), idle_hi = ~lanes_of(used >> 8);
   std::uint32_t active = n;
-  Vec upper{all8(kInfinity), all8(kInfinity)};
+  Vec upper{float8(kInfinity), float8(kInfinity)};
   for (int epoch = 0; epoch < max_epochs; ++epoch) {
-    Vec largest{all8(-kInfinity), all8(-kInfinity)}, smallest{all8(kInfinity), all8(kInfinity)};
+    Vec largest{float8(-kInfinity), float8(-kInfinity)}, smallest{float8(kInfinity), float8(kInfinity)};
     std::uint64_t state = hash_pair(seed, static_cast<std::uint64_t>(epoch));
     for (std::uint32_t at = 0; at < active; ++at) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -165,57 +158,57 @@ METARANK_DISPATCH void descend(const Rows& X, const Options& options, std::uint6
         rest_step(rest_diagonal, rest_rate, rest.hi, bias.hi);
       }
       float bias_row[kLabelLanes];
-      store8(bias_row, bias.lo);
-      store8(bias_row + 8, bias.hi);
+      store_float8(bias_row, bias.lo);
+      store_float8(bias_row + 8, bias.hi);
       const Vec s = lanes::margins(feature, value, count, W, bias_row, 1.0f);
       float* dual = group.dual.data() + static_cast<std::size_t>(k) * kLabelLanes;
       const float sq_norm = X.sq_norm[i] + 1.0f;
-      Vec y{all8(-1.0f), all8(-1.0f)}, diagonal{negative, negative};
-      Vec rate{all8(1.0f / (sq_norm + diagonal_negative)), all8(1.0f / (sq_norm + diagonal_negative))};
+      Vec y{float8(-1.0f), float8(-1.0f)}, diagonal{negative, negative};
+      Vec rate{float8(1.0f / (sq_norm + diagonal_negative)), float8(1.0f / (sq_norm + diagonal_negative))};
       if (const std::uint32_t relevant = group.relevant[k]) {
         const Int8 relevant_lo = lanes_of(relevant), relevant_hi = lanes_of(relevant >> 8);
-        y = {relevant_lo ? all8(1.0f) : y.lo, relevant_hi ? all8(1.0f) : y.hi};
+        y = {relevant_lo ? float8(1.0f) : y.lo, relevant_hi ? float8(1.0f) : y.hi};
         diagonal = {relevant_lo ? positive.lo : negative, relevant_hi ? positive.hi : negative};
-        rate = {all8(1.0f) / (all8(sq_norm) + diagonal.lo), all8(1.0f) / (all8(sq_norm) + diagonal.hi)};
+        rate = {float8(1.0f) / (float8(sq_norm) + diagonal.lo), float8(1.0f) / (float8(sq_norm) + diagonal.hi)};
       }
-      const Steps lo = dual_step(s.lo, y.lo, diagonal.lo, rate.lo, load8(dual), upper.lo);
-      const Steps hi = dual_step(s.hi, y.hi, diagonal.hi, rate.hi, load8(dual + 8), upper.hi);
+      const Steps lo = dual_step(s.lo, y.lo, diagonal.lo, rate.lo, load_float8(dual), upper.lo);
+      const Steps hi = dual_step(s.hi, y.hi, diagonal.hi, rate.hi, load_float8(dual + 8), upper.hi);
       if (!any(~((lo.resting | idle_lo) & (hi.resting | idle_hi)))) {
         std::swap(order[at], order[--active]);
         --at;
         continue;
       }
-      largest = {max8(largest.lo, lo.violation), max8(largest.hi, hi.violation)};
-      smallest = {min8(smallest.lo, lo.violation), min8(smallest.hi, hi.violation)};
-      if (!any((lo.step != all8(0)) | (hi.step != all8(0)))) continue;
-      store8(dual, lo.dual);
-      store8(dual + 8, hi.dual);
+      largest = {larger(largest.lo, lo.violation), larger(largest.hi, hi.violation)};
+      smallest = {smaller(smallest.lo, lo.violation), smaller(smallest.hi, hi.violation)};
+      if (!any((lo.step != float8(0)) | (hi.step != float8(0)))) continue;
+      store_float8(dual, lo.dual);
+      store_float8(dual + 8, hi.dual);
       for (std::uint32_t p = 0; p < count; ++p) {
         float* w = W + static_cast<std::size_t>(feature[p]) * kLabelLanes;
-        store8(w, load8(w) + all8(value[p]) * lo.step);
-        store8(w + 8, load8(w + 8) + all8(value[p]) * hi.step);
+        store_float8(w, load_float8(w) + float8(value[p]) * lo.step);
+        store_float8(w + 8, load_float8(w + 8) + float8(value[p]) * hi.step);
       }
       bias.lo += lo.step;
       bias.hi += hi.step;
     }
-    const Int8 open_lo = ((largest.lo - smallest.lo) > all8(options.tolerance)) & ~idle_lo;
-    const Int8 open_hi = ((largest.hi - smallest.hi) > all8(options.tolerance)) & ~idle_hi;
+    const Int8 open_lo = ((largest.lo - smallest.lo) > float8(options.tolerance)) & ~idle_lo;
+    const Int8 open_hi = ((largest.hi - smallest.hi) > float8(options.tolerance)) & ~idle_hi;
     if (!any(open_lo | open_hi)) {
       if (active == n) break;
       active = n;  // look once more at the rows at rest
-      upper = {all8(kInfinity), all8(kInfinity)};
+      upper = {float8(kInfinity), float8(kInfinity)};
     } else {
-      upper = {largest.lo > all8(0) ? largest.lo : all8(kInfinity), largest.hi > all8(0) ? largest.hi : all8(kInfinity)};
+      upper = {largest.lo > float8(0) ? largest.lo : float8(kInfinity), largest.hi > float8(0) ? largest.hi : float8(kInfinity)};
     }
   }
   if (n_rest > 0.0f) {
     rest_step(rest_diagonal, rest_rate, rest.lo, bias.lo);
     rest_step(rest_diagonal, rest_rate, rest.hi, bias.hi);
   }
-  store8(group.bias, bias.lo);
-  store8(group.bias + 8, bias.hi);
-  store8(group.rest_dual, rest.lo);
-  store8(group.rest_dual + 8, rest.hi);
+  store_float8(group.bias, bias.lo);
+  store_float8(group.bias + 8, bias.hi);
+  store_float8(group.rest_dual, rest.lo);
+  store_float8(group.rest_dual + 8, rest.hi);
 }
 
 // Row i joins the working set: its part of the rest's dual is now its own; none where it is relevant.
@@ -242,7 +235,7 @@ METARANK_DISPATCH bool add_rows_within(const Rows& X, float limit, float toleran
                                        const std::vector<std::uint32_t>& from, Group& group) {
   const std::uint32_t used = group.n_labels == kLabelLanes ? 0xffffu : (1u << group.n_labels) - 1;
   const Int8 used_lo = lanes_of(used), used_hi = lanes_of(used >> 8);
-  const Float8 within = all8(limit - 1.0f), close = all8(0.5f * tolerance - 1.0f);
+  const Float8 within = float8(limit - 1.0f), close = float8(0.5f * tolerance - 1.0f);
   const std::size_t before = group.rows.size();
   group.near.clear();
   for (const std::uint32_t i : from) {
