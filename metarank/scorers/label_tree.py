@@ -69,7 +69,8 @@ class LabelTree(Shortlister):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive number, got {value!r}")
-        if isinstance(self.prune, bool) or not isinstance(self.prune, (int, float)) or not 0 <= self.prune < np.inf:
+        prune = self.prune
+        if isinstance(prune, bool) or not isinstance(prune, (int, float)) or not 0 <= prune < np.inf:
             raise ValueError(f"prune must be a non-negative number, got {self.prune!r}")
         if self.relevance not in ("binary", "graded", "inverse-propensity"):
             raise ValueError(
@@ -86,7 +87,9 @@ class LabelTree(Shortlister):
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         X = unit_rows(sp.csr_matrix(view.X))
         Y = self._relevances(view)
-        seed = int(np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1)
+        seed = int(
+            np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1
+        )
         self.scale_ = float(Y.data.max()) if Y.nnz else 1.0
         Y.data = Y.data / np.float32(self.scale_)
         if self.hierarchy is not None:
@@ -156,7 +159,9 @@ class LabelTree(Shortlister):
             self._link,
         )
 
-    def shortlist(self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1) -> Candidates:
+    def shortlist(
+        self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
+    ) -> Candidates:
         """The k labels of each row that a beam search finds most relevant.
 
         Parameters
@@ -202,7 +207,11 @@ class LabelTree(Shortlister):
             raise ValueError(f"factor must be a positive number, got {factor!r}")
         rows = unit_rows(self._rows(X))
         indptr, points, scores = self._trees.points(
-            *csr_parts(rows), self.row_share_.astype(np.float64), float(factor), int(k), resolve_n_jobs(n_jobs)
+            *csr_parts(rows),
+            self.row_share_.astype(np.float64),
+            float(factor),
+            int(k),
+            resolve_n_jobs(n_jobs),
         )
         return Candidates(indptr, points, rows.shape[0], {self.column: scores * np.float32(self.scale_)})
 
@@ -212,10 +221,14 @@ class LabelTree(Shortlister):
         Every pair is scored exactly by every tree, whether a beam search would find it or not. A label
         without a training point has the value -80, which is also the least there is.
         """
-        check_candidates(X, candidates, self.n_labels_)
         rows = unit_rows(self._rows(X))
+        check_candidates(rows, candidates, self.n_labels_)
         mean, by_tree = self._trees.score_pairs(
-            *csr_parts(rows), candidates.indptr, candidates.labels, self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs)
+            *csr_parts(rows),
+            candidates.indptr,
+            candidates.labels,
+            self.hierarchy_.n_trees > 1,
+            resolve_n_jobs(n_jobs),
         )
         columns = {self.column: np.log(np.maximum(mean, np.float32(np.exp(FLOOR)))).astype(np.float32)}
         if self.hierarchy_.n_trees > 1:
@@ -258,16 +271,15 @@ def unit_rows(X: sp.csr_matrix) -> sp.csr_matrix:
 
 def _curve(propensity: Any) -> tuple[float, float]:
     """(a, b) of the propensity model, by preset or as given."""
+    rule = f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}"
     if isinstance(propensity, str):
         if propensity not in PRESETS:
-            raise ValueError(f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}")
+            raise ValueError(rule)
         return PRESETS[propensity]
     try:
         a, b = (float(v) for v in propensity)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}"
-        ) from None
+        raise ValueError(rule) from None
     if not (0 < a < np.inf and 0 < b < np.inf):
         raise ValueError(f"propensity must be a pair of positive numbers, got {propensity!r}")
     return a, b

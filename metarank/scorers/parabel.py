@@ -37,10 +37,11 @@ class Parabel(LabelTree):
     prune : float
         Weights whose absolute value is at most this are dropped.
     tolerance, max_epochs : float, int
-        Dual coordinate descent stops at this violation of the optimality conditions, or after this many passes.
+        Dual coordinate descent stops at this violation of the optimality conditions, or after this many
+        passes over the points.
     hierarchy : Hierarchy or None
-        Label trees of the user's own, see `metarank.scorers.hierarchy.Hierarchy.from_parents`; then `n_trees`,
-        `branching` and `max_leaf` are not read.
+        Label trees of the user's own, see `metarank.scorers.hierarchy.Hierarchy.from_parents`; then
+        `n_trees`, `branching` and `max_leaf` are not read.
     label_vectors : array or CSR (L, anything) or None
         What to cluster labels by instead of their training points, such as vectors of their texts.
     random_state : int

@@ -34,9 +34,7 @@ class Shortlister(LabelScorer):
     n_labels_: int
     random_state: int = 0
 
-    def fit(
-        self: S, X: Any, Y: Any = None, *, sample_weight: Any = None, n_jobs: int | None = None
-    ) -> S:
+    def fit(self: S, X: Any, Y: Any = None, *, sample_weight: Any = None, n_jobs: int | None = None) -> S:
         """Learn from features X (n, d) and relevances Y (n, L). Returns self.
 
         Parameters
@@ -104,6 +102,6 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> N
     """Refuses what is no integer in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < low or (high is not None and value > high):
+    if int(value) < low or (high is not None and int(value) > high):
         rule = f"at least {low}" if high is None else f"between {low} and {high}"
         raise ValueError(f"{name} must be {rule}, got {value}")

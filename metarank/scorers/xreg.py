@@ -25,8 +25,8 @@ class XReg(LabelTree):
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
-    n_trees, branching, max_leaf, beam, C, visitors, prune, tolerance, max_epochs, hierarchy, label_vectors, random_state
-        As of `Parabel`.
+    n_trees, branching, max_leaf, beam, C, visitors, prune, tolerance, max_epochs : see `Parabel`
+    hierarchy, label_vectors, random_state : see `Parabel`
 
     Examples
     --------
@@ -35,7 +35,7 @@ class XReg(LabelTree):
     >>> Y = np.array([[4, 2], [4, 2], [0, 1], [0, 1]], np.float32)
     >>> found = XReg(n_trees=1).fit(X, Y).shortlist(X[:1], k=2)
     >>> found.labels, found.scores["xreg"].round(0)
-    (array([0, 1], dtype=int32), array([3., 2.], dtype=float32))
+    (array([0, 1], dtype=int32), array([4., 2.], dtype=float32))
     """
 
     column = "xreg"
