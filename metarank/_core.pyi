@@ -820,7 +820,7 @@ def encode_weights(
     node_start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
 ) -> dict:
     """
-    Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the slots' biases and each node's first slot.
+    Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the biases and each node's first slot.
     """
 
 @overload

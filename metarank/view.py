@@ -109,6 +109,12 @@ class View:
         self._Y: sp.csr_matrix | None = None
         self._by_label: tuple[np.ndarray, np.ndarray] | None = None
 
+    def part(self, positions: np.ndarray) -> View:
+        """The View of some of its rows, by their positions in it."""
+        mask = np.zeros(len(self.mask), bool)
+        mask[self.rows[positions]] = True
+        return View(self._data, mask)
+
     @property
     def n_labels(self) -> int:
         return int(self._data.Y.shape[1])

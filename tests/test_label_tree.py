@@ -15,8 +15,10 @@ from metarank import Dataset, load
 from metarank._core import WeightBlocks
 from metarank.candidates import Candidates
 from metarank.propensity import inv_propensity
+from metarank.rerank import ALPHAS
 from metarank.scorers.hierarchy import Hierarchy
 from metarank.scorers.label_tree import FLOOR, LabelTree
+from metarank.scorers.tail import TailClassifiers
 from metarank.shortlist import Parabel, XReg
 from metarank.view import TrainingSet
 
@@ -339,6 +341,77 @@ def test_a_wider_beam_finds_no_less():
     assert np.all(best[1] >= best[0])
 
 
+# --- calibration and tail classifiers -------------------------------------------
+
+
+def calibration_error(model: LabelTree, X: object, Y: sp.csr_matrix, k: int = 3) -> float:
+    """Ten bins of the scores of each row's top k: mean distance of score and share of relevant pairs."""
+    found = model.shortlist(X, k)
+    p, y = found.scores[model.column], found.values_of(Y) > 0
+    bins = [np.minimum((p * 10).astype(int), 9) == b for b in range(10)]
+    return sum(abs(p[b].sum() - y[b].sum()) for b in bins) / len(p)
+
+
+def test_calibrated_probabilities(tmp_path):
+    rng = np.random.default_rng(0)
+    X, Y = topics(rows=150)
+    X = X + rng.uniform(0, 1, X.shape).astype(np.float32)
+    Y = sp.csr_matrix(Y * (rng.random(Y.shape) < 0.7))
+    train, test = slice(0, 600), slice(600, 900)
+    raw, calibrated = (small(Parabel, calibrate=c).fit(X[train], Y[train]) for c in (False, True))
+    before, after = (calibration_error(m, X[test], Y[test]) for m in (raw, calibrated))
+    assert after < min(0.06, before / 2)
+    slope, offset = calibrated.curve_
+    assert slope > 0
+    one, other = raw.shortlist(X[test], 12), calibrated.shortlist(X[test], 12)
+    np.testing.assert_array_equal(one.labels, other.labels)
+    p, q = one.scores["parabel"].astype(np.float64), other.scores["parabel"]
+    expected = 1 / (1 + np.exp(-(slope * np.log(p / np.maximum(1 - p, 1e-6)) + offset)))
+    usual = (p > 1e-30) & (p < 0.999)
+    np.testing.assert_allclose(q[usual], expected[usual], rtol=1e-4)
+    scores = calibrated.score(rows(X[test]), other)
+    np.testing.assert_allclose(np.exp(scores["parabel"]), q, rtol=1e-4, atol=1e-30)
+    np.testing.assert_array_equal(scores["parabel1"], raw.score(rows(X[test]), other)["parabel1"])
+    calibrated.save(tmp_path / "M")
+    assert answers(load(tmp_path / "M"), X[test]) == answers(calibrated, X[test], 3)
+    assert Parabel(calibrate=True).fit(X[:4], Y[:4]).curve_ is None
+    assert Parabel(calibrate=True).fit(X[train], Y[train] * 0).curve_ is None
+    with pytest.raises(TypeError, match="calibrate must be True or False, got 1"):
+        Parabel(calibrate=1).fit(X, Y)
+
+
+def test_tail_classifiers_re_rank(tmp_path):
+    X, Y = problem(150, 30)
+    plain, both = (small(XReg, beam=100, tail=t).fit(X, Y) for t in (None, 0.6))
+    tail = TailClassifiers().fit(TrainingSet(X, Y, np.zeros(150, np.int32)).view())
+    pairs = Candidates.all_labels(150, 30)
+    log_p, log_tail = plain.score(X, pairs)["xreg"], tail.score(X, pairs)["tail_log_probability"]
+    expected = 0.6 * log_p.astype(np.float64) + 0.4 * log_tail
+    np.testing.assert_allclose(both.score(X, pairs)["xreg"], expected, rtol=1e-5)
+    found = both.shortlist(X, 4)
+    whole = Candidates(pairs.indptr, pairs.labels, 30, {"xreg": both.scale_ * np.exp(expected)})
+    np.testing.assert_array_equal(found.labels, whole.top(4).labels)
+    np.testing.assert_allclose(found.scores["xreg"], whole.top(4).scores["xreg"], rtol=1e-4)
+    assert np.any(found.labels != plain.shortlist(X, 4).labels)
+    points = both.shortlist_points(X, 4, factor=1000.0)
+    np.testing.assert_array_equal(points.labels, whole.transpose().top(4).labels)
+    both.save(tmp_path / "M")
+    assert answers(load(tmp_path / "M"), X) == answers(both, X, 4)
+    assert answers(small(XReg, tail=1.0).fit(X, Y), X) == answers(small(XReg).fit(X, Y), X)
+
+
+@pytest.mark.parametrize("relevance", ["graded", "binary", "inverse-propensity"])
+def test_the_weight_of_tail_classifiers_is_chosen(relevance):
+    X, Y = problem(150, 30)
+    model = small(XReg, tail="auto", relevance=relevance).fit(X, Y)
+    assert model.alpha_ in ALPHAS
+    assert (model.tail_ is None) == (model.alpha_ == 1)
+    fixed = small(XReg, tail=model.alpha_, relevance=relevance).fit(X, Y)
+    assert answers(model, X) == answers(fixed, X)
+    assert small(XReg, tail="auto").fit(X[:15], Y[:15]).alpha_ == 1
+    assert small(XReg, tail="auto").fit(X, Y * 0).alpha_ == 1
+
+
 # --- edges of the data ----------------------------------------------------------
 
 
@@ -434,6 +507,14 @@ def test_a_row_of_weight_two_counts_twice():
         assert np.abs(a - c).max() > 2e-2
 
 
+def test_a_row_of_weight_zero_is_left_out():
+    X, Y = problem()
+    half = np.arange(80.0) % 2
+    for cls in BOTH:
+        some = small(cls).fit(X, Y, sample_weight=half)
+        assert answers(some, X) == answers(small(cls).fit(X[1::2], Y[1::2]), X)
+
+
 def test_a_hierarchy_of_the_user():
     X, Y = topics()
     parent = {f"t{t}/{i}": f"t{t}" for t in range(6) for i in range(3)}
@@ -500,6 +581,8 @@ def test_bad_parameters(cls, params, error, message):
         (XReg(cost="median"), "cost must be 'sum' or 'mean', got 'median'"),
         (XReg(propensity="books"), "propensity must be among .*, got 'books'"),
         (XReg(propensity=(0.5, -1)), "propensity must be a pair of positive numbers"),
+        (XReg(tail=0), "tail must be a number in .0, 1., 'auto' or None, got 0"),
+        (XReg(tail="best"), "tail must be .*, got 'best'"),
         (XReg(propensity=3), "propensity must be among .*, got 3"),
     ],
 )

@@ -377,8 +377,7 @@ void bind_weight_blocks(nb::module_& m) {
            "Slots (within the block) and 16-bit weights of a feature.");
   m.def("encode_weights", &encode_weights, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
         nb::arg("values").noconvert(), nb::arg("bias").noconvert(), nb::arg("node_start").noconvert(),
-        "Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the slots' biases and each node's "
-        "first slot.");
+        "Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the biases and each node's first slot.");
 }
 
 }  // namespace metarank

@@ -6,10 +6,11 @@ Parabel (Prabhu et al. 2018) trains the edges from binary relevance, XReg (Prabh
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank import _core
 from metarank._threads import resolve_n_jobs
@@ -20,7 +21,9 @@ from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
 from metarank.scorers.shortlister import Shortlister, check_integer
 from metarank.scorers.training_rows import check_candidates
-from metarank.view import View
+from metarank.view import View, fold_of_rows
+
+T = TypeVar("T", bound="LabelTree")
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 # The cost -log p of an edge with margin z: log(1 + e^-z) for the logistic loss, max(0, 1 - z)^power else.
@@ -34,6 +37,8 @@ class LabelTree(Shortlister):
 
     # Names of the score columns start with it.
     column: ClassVar[str] = "label_tree"
+    # Parameters that take the extras from an estimator, which need one without them.
+    _alone: ClassVar[dict[str, Any]] = {}
 
     n_trees: int
     branching: int
@@ -76,7 +81,7 @@ class LabelTree(Shortlister):
             raise ValueError(
                 f"relevance must be 'binary', 'graded' or 'inverse-propensity', got {self.relevance!r}"
             )
-        _curve(self.propensity)
+        propensity_curve(self.propensity)
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
             raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
 
@@ -144,7 +149,9 @@ class LabelTree(Shortlister):
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data)
         if self.relevance == "inverse-propensity":
-            weight = inv_propensity(view.label_counts, *_curve(self.propensity), n_points=view.n_rows)
+            weight = inv_propensity(
+                view.label_counts, *propensity_curve(self.propensity), n_points=view.n_rows
+            )
             Y.data = weight[Y.indices].astype(np.float32)
         return Y
 
@@ -158,6 +165,30 @@ class LabelTree(Shortlister):
             _core.WeightBlocks(n_features=self.n_features_in_, **self.weights_),
             self._link,
         )
+
+    def _held_out(
+        self: T, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
+    ) -> tuple[T, View, View] | None:
+        """One tree learned from all rows but a share of 1 / `share`, their View, and the View of the others.
+
+        None where rows are so few that nothing is to be learned from those held out.
+        """
+        if view.n_rows < 2 * share:
+            return None
+        inside = fold_of_rows(view.n_rows, share, self.random_state) == 0
+        if not inside.any():
+            return None
+        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
+        weight = None if sample_weight is None else sample_weight[~inside]
+        tree = clone(self).set_params(n_trees=1, **self._alone)
+        return tree.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
+
+    def _relevance(self, probability: np.ndarray) -> np.ndarray:
+        """What a score says, from the mean over trees of the probability of a label's path."""
+        return probability * np.float32(self.scale_)
+
+    def _log_probability(self, probability: np.ndarray) -> np.ndarray:
+        return np.log(np.maximum(probability, np.float32(np.exp(FLOOR)))).astype(np.float32)
 
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
@@ -187,7 +218,7 @@ class LabelTree(Shortlister):
         indptr, labels, scores, _ = self._trees.beam(
             *csr_parts(rows), int(self.beam if beam is None else beam), k, k, False, resolve_n_jobs(n_jobs)
         )
-        return Candidates(indptr, labels, self.n_labels_, {self.column: scores * np.float32(self.scale_)})
+        return Candidates(indptr, labels, self.n_labels_, {self.column: self._relevance(scores)})
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
@@ -213,7 +244,7 @@ class LabelTree(Shortlister):
             int(k),
             resolve_n_jobs(n_jobs),
         )
-        return Candidates(indptr, points, rows.shape[0], {self.column: scores * np.float32(self.scale_)})
+        return Candidates(indptr, points, rows.shape[0], {self.column: self._relevance(scores)})
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): log-probability of each pair, of the ensemble and, if several, of each tree.
@@ -230,7 +261,7 @@ class LabelTree(Shortlister):
             self.hierarchy_.n_trees > 1,
             resolve_n_jobs(n_jobs),
         )
-        columns = {self.column: np.log(np.maximum(mean, np.float32(np.exp(FLOOR)))).astype(np.float32)}
+        columns = {self.column: self._log_probability(mean)}
         if self.hierarchy_.n_trees > 1:
             for t in range(self.hierarchy_.n_trees):
                 columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
@@ -249,7 +280,7 @@ class LabelTree(Shortlister):
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LabelTree:
+    def from_state(cls: type[T], state: dict[str, Any]) -> T:
         out = cls(**state["params"])
         out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
         out.scale_ = state["scale"]
@@ -269,7 +300,7 @@ def unit_rows(X: sp.csr_matrix) -> sp.csr_matrix:
     return out
 
 
-def _curve(propensity: Any) -> tuple[float, float]:
+def propensity_curve(propensity: Any) -> tuple[float, float]:
     """(a, b) of the propensity model, by preset or as given."""
     rule = f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}"
     if isinstance(propensity, str):

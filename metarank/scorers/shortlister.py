@@ -42,7 +42,7 @@ class Shortlister(LabelScorer):
         X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a View
         Y : relevances >= 0 (n, L), or a list of label lists
         sample_weight : array (n,) or None
-            Positive weight of each row.
+            Non-negative weight of each row; a row of weight 0 is left out.
         n_jobs : int or None
             Threads; None uses all cores. The result is the same for any number.
 
@@ -59,11 +59,14 @@ class Shortlister(LabelScorer):
                 if Y is not None:
                     raise ValueError("Y must be None where X is a Dataset, which holds the labels")
                 X, Y = X.X, X.Y
-            features = check_features(X, estimator=type(self).__name__)
+            features = check_features(X, layout="sparse", estimator=type(self).__name__)
             relevance, _, _ = check_labels(Y, n_rows=features.shape[0])
             fold = np.zeros(features.shape[0], np.int32)
             view = TrainingSet(features, relevance, fold, seed=self.random_state).view()
         weight = check_sample_weight(sample_weight, view.n_rows)
+        if weight is not None and not np.all(weight > 0):
+            counted = np.flatnonzero(weight > 0)
+            view, weight = view.part(counted), weight[counted]
         self.n_features_in_, self.n_labels_ = view.n_features, view.n_labels
         self._learn(view, weight, resolve_n_jobs(n_jobs))
         return self
