@@ -1,16 +1,15 @@
 // Label vectors, eq. 3 of XReg: the unit vector along v_l = sum_i y_il x_i, within the subspace where the
 // label vectors lie for the most part.
 //
-// The subspace is found by the randomised range finder (Halko, Martinsson and Tropp 2011): with a random
-// sign for each label and dimension, B = V' Omega = X' (Y Omega) spans it, and costs one pass over the
-// rows. A second pass projects the rows on an orthonormal basis of B and adds them up by label. Clustering
-// then works on short dense vectors that have lost noise more than anything else.
+// The subspace is found by randomised subspace iteration (Halko, Martinsson and Tropp 2011): with any
+// vectors S of the labels, B = V' S = X' (Y S) spans it, the better the nearer S is to the label vectors
+// themselves; it costs one pass over the rows. A second pass projects the rows on an orthonormal basis of
+// B and adds them up by label. Clustering then works on short dense vectors that have lost noise most of all.
 #include <algorithm>
 #include <cmath>
 
 #include "bindings.h"
 #include "pairs.h"
-#include "rng.h"
 #include "simd.h"
 
 namespace metarank {
@@ -56,15 +55,6 @@ METARANK_DISPATCH void gather(const std::int32_t* index, const float* value, std
   }
 }
 
-// p += weight * (the label's random signs).
-METARANK_DISPATCH void add_signs(std::uint64_t seed, std::int64_t label, float weight, DenseColumns columns, float* p) {
-  for (std::int64_t c = columns.begin; c < columns.end; c += kTile) {
-    const std::uint64_t tile = static_cast<std::uint64_t>(label * columns.width + c) / kTile;
-    const auto bits = static_cast<std::uint32_t>(hash_pair(seed, tile));
-    for (std::int64_t i = 0; i < kTile; ++i) p[c + i] += (bits >> i) & 1u ? weight : -weight;
-  }
-}
-
 METARANK_DISPATCH void add_scaled(const float* x, float a, std::int64_t d, float* sum) {
   for (std::int64_t j = 0; j < d; ++j) sum[j] += a * x[j];
 }
@@ -76,42 +66,46 @@ void normalise(float* v, std::int64_t d) {
   for (std::int64_t j = 0; j < d && norm > 0.0; ++j) v[j] = static_cast<float>(v[j] / norm);
 }
 
+void require_tiles(std::int64_t width, const std::string& name) {
+  require(width >= kTile && width % kTile == 0,
+          name + " must have a positive multiple of " + std::to_string(kTile) + " columns");
+}
+
 // Shares of `width` columns for the threads: whole tiles, one share each.
 std::int64_t share(std::int64_t width, int n_threads) {
   const std::int64_t tiles = width / kTile, threads = std::max(1, n_threads);
   return std::max<std::int64_t>(1, (tiles + threads - 1) / threads) * kTile;
 }
 
-// B (n_features, n_dims) = X' Y S, row l of S being label_scale[l] times random signs.
+// B = X' Y S, of as many rows as X has columns; S holds a row a label.
 Array2<float> feature_range(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
                             std::int64_t n_features, In1<std::int64_t> y_indptr, In1<std::int32_t> y_indices,
-                            In1<float> y_data, In1<float> label_scale, std::int64_t n_dims, std::uint64_t seed,
-                            int n_threads) {
+                            In1<float> y_data, In2<float> S, int n_threads) {
   require(n_features >= 0, "n_features must not be negative");
-  require(n_dims >= kTile && n_dims % kTile == 0, "n_dims must be a positive multiple of " + std::to_string(kTile));
+  const auto width = static_cast<std::int64_t>(S.shape(1));
+  require_tiles(width, "S");
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
-  const SparseRows Y = require_csr(y_indptr, y_indices, y_data, static_cast<std::int64_t>(label_scale.shape(0)));
+  const SparseRows Y = require_csr(y_indptr, y_indices, y_data, static_cast<std::int64_t>(S.shape(0)));
   require(x_indptr.shape(0) == y_indptr.shape(0), "X and Y must have the same number of rows");
   const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
-  std::vector<float> B(static_cast<std::size_t>(n_features * n_dims));
+  std::vector<float> B(static_cast<std::size_t>(n_features * width));
   {
     nb::gil_scoped_release release;
     const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
     // A task owns its columns of B: rows are added in ascending order whatever the threads.
-    parallel_for(n_dims, n_threads, share(n_dims, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
-      const DenseColumns columns{n_dims, begin, end};
-      std::vector<float> p(static_cast<std::size_t>(n_dims));
+    parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
+      std::vector<float> p(static_cast<std::size_t>(width));
       for (std::int64_t i = 0; i < n; ++i) {
+        if (Y.indptr[i] == Y.indptr[i + 1]) continue;
         std::fill(p.begin() + begin, p.begin() + end, 0.0f);
         for (std::int64_t e = Y.indptr[i]; e < Y.indptr[i + 1]; ++e)
-          add_signs(seed, Y.indices[e], Y.data[e] * y_unit * label_scale.data()[Y.indices[e]], columns, p.data());
-        if (Y.indptr[i] < Y.indptr[i + 1])
-          scatter(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
-                  columns, B.data());
+          add_scaled(S.data() + Y.indices[e] * width + begin, Y.data[e] * y_unit, end - begin, p.data() + begin);
+        scatter(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
+                {width, begin, end}, B.data());
       }
     });
   }
-  return to_numpy(std::move(B), static_cast<std::size_t>(n_features), static_cast<std::size_t>(n_dims));
+  return to_numpy(std::move(B), static_cast<std::size_t>(n_features), static_cast<std::size_t>(width));
 }
 
 // Rows of Y' X Q of unit length, zero for labels without a point.
@@ -120,7 +114,7 @@ Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indi
                             std::int64_t n_labels, In2<float> Q, int n_threads) {
   require(n_labels >= 0, "n_labels must not be negative");
   const auto width = static_cast<std::int64_t>(Q.shape(1));
-  require(width >= kTile && width % kTile == 0, "Q must have a positive multiple of " + std::to_string(kTile) + " columns");
+  require_tiles(width, "Q");
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, static_cast<std::int64_t>(Q.shape(0)));
   const SparseRows Y = require_csr(y_indptr, y_indices, y_data, n_labels);
   require(x_indptr.shape(0) == y_indptr.shape(0), "X and Y must have the same number of rows");
@@ -158,8 +152,8 @@ Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indi
 void bind_label_vectors(nb::module_& m) {
   m.def("feature_range", &feature_range, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
         nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("y_indptr").noconvert(),
-        nb::arg("y_indices").noconvert(), nb::arg("y_data").noconvert(), nb::arg("label_scale").noconvert(),
-        nb::arg("n_dims"), nb::arg("seed"), nb::arg("n_threads"));
+        nb::arg("y_indices").noconvert(), nb::arg("y_data").noconvert(), nb::arg("S").noconvert(),
+        nb::arg("n_threads"));
   m.def("label_vectors", &label_vectors, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
         nb::arg("x_data").noconvert(), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
         nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("Q").noconvert(), nb::arg("n_threads"));

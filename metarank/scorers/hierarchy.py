@@ -12,16 +12,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._threads import resolve_n_jobs, single_threaded_blas
+from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels
 from metarank.scorers._arrays import csr_parts
+from metarank.scorers.label_vectors import (
+    TILE,
+    exact_label_vectors,
+    given_label_vectors,
+    principal_label_vectors,
+)
+from metarank.scorers.parent_tree import Tree, parents_of_mapping, tree_of_parents
 
 Representation = Literal["principal", "exact"]
 
-# Columns the kernels of label vectors handle at a time.
-_TILE = 32
-# Bytes the dense label vectors may take; more labels get shorter vectors.
-_MAX_BYTES = 1 << 30
 # Labels that 2-means looks at before its last assignment of all.
 _SAMPLE = 1 << 12
 
@@ -215,14 +218,14 @@ class Hierarchy:
         unknown[self.labels] = False
         if unknown.any():
             raise ValueError(f"label {int(np.flatnonzero(unknown)[0])} is in no tree of the hierarchy")
-        trees: list[_Tree] = []
+        trees: list[Tree] = []
         for slots, root in zip(self.label_slot, self.roots):
             nodes = self.tree_nodes(len(trees))
             label_parent = np.where(slots >= 0, self.slot_node[slots] - root, -1) if self.n_slots else slots
             parent = np.concatenate([label_parent, self.parent[nodes.start : nodes.stop] - root])
             inner = parent >= 0
             parent[inner] += self.n_labels
-            trees.append(_tree_of_parents(np.maximum(parent, -1), wanted))
+            trees.append(tree_of_parents(np.maximum(parent, -1), wanted))
         return _joined(trees, self.n_labels)
 
     @classmethod
@@ -266,7 +269,7 @@ class Hierarchy:
         [3, [0, [1, 2]]]
         """
         if isinstance(parent, Mapping):
-            array, n_labels = _parents_of_mapping(parent, n_labels, label_names)
+            array, n_labels = parents_of_mapping(parent, n_labels, label_names)
         elif label_names is not None:
             raise ValueError("label_names goes with a mapping of names, not with an array of parents")
         else:
@@ -281,7 +284,7 @@ class Hierarchy:
                 n_labels = int(array[array >= 0].min(initial=len(array)))
             if n_labels > len(array):
                 raise ValueError(f"parent must place all {n_labels} labels, got {len(array)} entries")
-        return _joined([_tree_of_parents(array, np.ones(n_labels, bool))], n_labels)
+        return _joined([tree_of_parents(array, np.ones(n_labels, bool))], n_labels)
 
     @classmethod
     def from_nested(cls, nested: Any, *, n_labels: int | None = None) -> Hierarchy:
@@ -322,7 +325,7 @@ class Hierarchy:
                 raise ValueError(f"label {label} is missing from the hierarchy")
         parent = np.array([parent_of_label[i] for i in range(n_labels)] + parent_of_node, np.int64)
         parent[parent >= 0] += n_labels
-        return _joined([_tree_of_parents(parent, np.ones(n_labels, bool))], n_labels)
+        return _joined([tree_of_parents(parent, np.ones(n_labels, bool))], n_labels)
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
@@ -334,10 +337,7 @@ class Hierarchy:
         return cls(state["roots"], state["child_start"], state["child"], state["n_labels"])
 
 
-_Tree = tuple[np.ndarray, np.ndarray]  # child_start, child; the root is node 0
-
-
-def _joined(trees: Sequence[_Tree], n_labels: int) -> Hierarchy:
+def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:
     """One ensemble of trees whose nodes are numbered each from 0."""
     roots, starts, children, n_nodes, n_slots = [], [np.zeros(1, np.int64)], [], 0, 0
     for start, child in trees:
@@ -349,92 +349,6 @@ def _joined(trees: Sequence[_Tree], n_labels: int) -> Hierarchy:
     return Hierarchy(np.array(roots), np.concatenate(starts), np.concatenate(children), n_labels)
 
 
-def _parents_of_mapping(
-    parent: Mapping[Hashable, Hashable | None],
-    n_labels: int | None,
-    label_names: Sequence[Hashable] | None,
-) -> tuple[np.ndarray, int]:
-    """A mapping of child to parent as an array of ids, labels first."""
-    if label_names is None:
-        if n_labels is None:
-            raise ValueError("a mapping needs label_names or n_labels to tell labels from inner nodes")
-        label_names = range(n_labels)
-    elif n_labels is not None and n_labels != len(label_names):
-        raise ValueError(f"label_names must have {n_labels} entries, got {len(label_names)}")
-    id_of: dict[Hashable, int] = {name: i for i, name in enumerate(label_names)}
-    if len(id_of) < len(label_names):
-        raise ValueError("label_names must be distinct")
-    above = {c: None if isinstance(p, Integral) and p == -1 else p for c, p in parent.items()}
-    for child, p in above.items():
-        for name in (child, p):
-            if name is not None:
-                id_of.setdefault(name, len(id_of))
-    inner = set(above.values())
-    for name in label_names:
-        if name not in above and name not in inner:
-            raise ValueError(f"label {name!r} is missing from the hierarchy")
-    array = np.full(len(id_of), -1, np.int64)
-    for child, p in above.items():
-        if p is not None:
-            array[id_of[child]] = id_of[p]
-    return array, len(label_names)
-
-
-def _tree_of_parents(parent: np.ndarray, wanted: np.ndarray) -> _Tree:
-    """The tree of the wanted labels; `parent` (M,) holds labels first, then inner nodes, -1 at the top."""
-    n_labels, root = len(wanted), len(parent)
-    up = np.append(np.where(parent < 0, root, parent), -1)
-    # A label with children leaves its place to an inner node, whose child it becomes.
-    busy = np.unique(up[(up >= 0) & (up < n_labels)])
-    inner_of = np.arange(root + 1)
-    inner_of[busy] = root + 1 + np.arange(len(busy))
-    up = np.concatenate([np.append(inner_of[up[:-1]], -1), inner_of[up[busy]]])
-    up[busy] = inner_of[busy]
-
-    levels = _levels(up, root)
-    if sum(map(len, levels)) < len(up):
-        reached = np.zeros(len(up), bool)
-        reached[np.concatenate(levels)] = True
-        raise ValueError(f"the hierarchy has a cycle: it holds node {int(np.flatnonzero(~reached)[0])}")
-    labels_below = np.zeros(len(up), np.int64)
-    labels_below[:n_labels] = wanted
-    for level in levels[:0:-1]:
-        np.add.at(labels_below, up[level], labels_below[level])
-    alive = labels_below > 0
-    alive[root] = True
-    n_children = np.bincount(up[alive & (up >= 0)], minlength=len(up))
-    # An inner node of one child hands it to the node above; so does the top, which then moves down.
-    passes_on = (n_children == 1) & alive
-    for level in levels[1:]:
-        above = up[level]
-        up[level] = np.where(passes_on[above], up[above], above)
-    kept = np.flatnonzero(alive & ~passes_on)
-    top = kept[up[kept] < 0]
-    if len(top) == 0 or top[0] < n_labels:  # at most one label: the root holds it
-        return np.array([0, len(top)], np.int64), ~top.astype(np.int32)
-    up = np.where(alive & ~passes_on, up, -2)
-    order = np.concatenate(_levels(up, int(top[0])))
-    nodes = order[(order >= n_labels)]
-    number = np.full(len(up), -1, np.int64)
-    number[nodes] = np.arange(len(nodes))
-    slots = order[1:][np.argsort(number[up[order[1:]]], kind="stable")]
-    start = np.searchsorted(number[up[slots]], np.arange(len(nodes) + 1))
-    return start.astype(np.int64), np.where(slots < n_labels, ~slots, number[slots]).astype(np.int32)
-
-
-def _levels(up: np.ndarray, root: int) -> list[np.ndarray]:
-    """Nodes reached from the root, level by level, siblings ascending and side by side."""
-    order = np.argsort(up, kind="stable")
-    start = np.searchsorted(up[order], np.arange(len(up) + 1))
-    levels = [np.array([root])]
-    while len(levels[-1]):
-        first, last = start[levels[-1]], start[levels[-1] + 1]
-        counts = last - first
-        within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-        levels.append(order[np.repeat(first, counts) + within])
-    return levels
-
-
 def learn_hierarchy(
     X: Any,
     Y: Any,
@@ -443,7 +357,7 @@ def learn_hierarchy(
     branching: int = 16,
     max_leaf: int = 100,
     representation: Representation = "principal",
-    n_dims: int = 128,
+    n_dims: int = 64,
     label_vectors: Any = None,
     max_iterations: int = 10,
     tolerance: float = 1e-4,
@@ -467,10 +381,10 @@ def learn_hierarchy(
     max_leaf : int
         Most labels of a leaf, 1 to 256.
     representation : "principal" or "exact"
-        Label vectors within the subspace of `n_dims` dimensions that holds most of them; or the sparse
-        vectors themselves, many times slower.
+        Label vectors within a subspace of `n_dims` dimensions that holds most of them, found anew for each
+        tree, so that the trees differ; or the sparse vectors themselves, many times slower.
     n_dims : int
-        A multiple of 32; halved while the vectors of all labels or features take more than 1 GiB. No more
+        A multiple of 32; halved while the vectors of all labels or features take more than 512 MiB. No more
         features than that are kept as they are.
     label_vectors : array or CSR (L, anything) or None
         Vectors to cluster in place of those of eq. 3, such as of the labels' texts; X is then not read.
@@ -495,10 +409,10 @@ def learn_hierarchy(
     _check_int("n_trees", n_trees, 1, 10_000)
     _check_int("branching", branching, 2, 256)
     _check_int("max_leaf", max_leaf, 1, 256)
-    _check_int("n_dims", n_dims, _TILE, 1 << 12)
+    _check_int("n_dims", n_dims, TILE, 1 << 12)
     _check_int("max_iterations", max_iterations, 1, 1_000_000)
-    if n_dims % _TILE:
-        raise ValueError(f"n_dims must be a multiple of {_TILE}, got {n_dims}")
+    if n_dims % TILE:
+        raise ValueError(f"n_dims must be a multiple of {TILE}, got {n_dims}")
     if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
         raise ValueError(f"tolerance must lie in [0, 1), got {tolerance!r}")
     if representation not in ("principal", "exact"):
@@ -507,83 +421,28 @@ def learn_hierarchy(
     Y = check_labels(Y)[0]
     n_labels = Y.shape[1]
     seen = np.flatnonzero(np.bincount(Y.indices, minlength=n_labels)).astype(np.int32)
+    fixed = None  # label vectors that all trees share
     if label_vectors is not None:
-        V = _given_vectors(label_vectors, n_labels)
+        fixed = given_label_vectors(label_vectors, n_labels)
     else:
         X = check_features(X)
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same number of rows, got {X.shape[0]} and {Y.shape[0]}")
         X = sp.csr_matrix(X)
-        V = (
-            exact_label_vectors(X, Y)
-            if representation == "exact"
-            else principal_label_vectors(X, Y, n_dims=n_dims, seed=seed, n_jobs=threads)
-        )
+        if representation == "exact":
+            fixed = exact_label_vectors(X, Y)
     trees = []
     for t in range(n_trees):
-        tree_seed = int(np.random.SeedSequence([seed, t]).generate_state(1, np.uint64)[0])
+        basis_seed, tree_seed = np.random.SeedSequence([seed, t]).generate_state(2, np.uint64).tolist()
+        V = fixed
+        if V is None:
+            V = principal_label_vectors(X, Y, n_dims=n_dims, seed=basis_seed, n_jobs=threads)
         how = (seen, branching, max_leaf, max_iterations, float(tolerance), _SAMPLE, tree_seed, threads)
         if sp.issparse(V):
             trees.append(_core.partition_labels_sparse(*csr_parts(V), V.shape[1], *how))
         else:
             trees.append(_core.partition_labels_dense(V, *how))
     return _joined(trees, n_labels)
-
-
-def principal_label_vectors(
-    X: sp.csr_matrix, Y: sp.csr_matrix, *, n_dims: int, seed: int, n_jobs: int
-) -> np.ndarray:
-    """Eq. 3 within the principal subspace of the label vectors: float32 (L, n_dims), rows of unit length.
-
-    The range finder gives a label v_l the weight 1 / sqrt(sum_i y_il^2), about that of unit vectors.
-    """
-    d, n_labels = X.shape[1], Y.shape[1]
-    while max(d, n_labels) * n_dims * 4 > _MAX_BYTES and n_dims % (2 * _TILE) == 0:
-        n_dims //= 2
-    if d <= n_dims:
-        basis = np.eye(d, -(-d // _TILE) * _TILE, dtype=np.float32)
-    else:
-        basis = _principal_basis(X, Y, n_dims, seed, n_jobs)
-    return _core.label_vectors(*csr_parts(X), *csr_parts(Y), n_labels, basis, n_jobs)
-
-
-def _principal_basis(X: sp.csr_matrix, Y: sp.csr_matrix, n_dims: int, seed: int, n_jobs: int) -> np.ndarray:
-    """float32 (d, n_dims): orthonormal columns; zero ones where the label vectors have fewer dimensions."""
-    y = Y.data.astype(np.float64) / Y.data.max(initial=np.finfo(np.float32).tiny)
-    sq = np.bincount(Y.indices, y**2, minlength=Y.shape[1])
-    scale = (1 / np.sqrt(np.where(sq > 0, sq, 1))).astype(np.float32)
-    B = _core.feature_range(*csr_parts(X), X.shape[1], *csr_parts(Y), scale, n_dims, seed, n_jobs)
-    with single_threaded_blas():
-        variance, rotation = np.linalg.eigh((B.T @ B).astype(np.float64))
-        kept = variance > 1e-5 * variance[-1]  # the others are lost in rounding
-        return B @ np.where(kept, rotation / np.sqrt(np.where(kept, variance, 1)), 0).astype(np.float32)
-
-
-def exact_label_vectors(X: sp.csr_matrix, Y: sp.csr_matrix) -> sp.csr_matrix:
-    """Eq. 3 without a sketch: float32 CSR (L, d), rows of unit length or empty."""
-    # The largest values become 1, so that no sum overflows; directions stay.
-    unit = [max(float(abs(A).max()), np.finfo(np.float32).tiny) if A.nnz else 1.0 for A in (X, Y)]
-    V = sp.csr_matrix((Y / unit[1]).T.astype(np.float64) @ (X / unit[0]).astype(np.float64))
-    V.sort_indices()
-    return _unit_rows(V)
-
-
-def _given_vectors(vectors: Any, n_labels: int) -> np.ndarray | sp.csr_matrix:
-    V = check_features(vectors, name="label_vectors")
-    if V.shape[0] != n_labels:
-        raise ValueError(f"label_vectors must have {n_labels} rows, one a label, got {V.shape[0]}")
-    return _unit_rows(V.astype(np.float64))
-
-
-def _unit_rows(V: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
-    """Rows of float64 V divided by their length, as float32; zero rows stay."""
-    if isinstance(V, np.ndarray):
-        norm = np.sqrt((V**2).sum(axis=1, keepdims=True))
-        return np.ascontiguousarray(V / np.where(norm > 0, norm, 1), np.float32)
-    row = np.repeat(np.arange(V.shape[0]), np.diff(V.indptr))
-    norm = np.sqrt(np.bincount(row, V.data**2, minlength=V.shape[0]))
-    data = (V.data / np.where(norm > 0, norm, 1)[row]).astype(np.float32)
-    return sp.csr_matrix((data, V.indices, V.indptr), shape=V.shape)
 
 
 def _check_int(name: str, value: Any, low: int, high: int) -> None:
