@@ -68,6 +68,21 @@ METARANK_DISPATCH void all_dense_sums(const SparseRow* const* queries, std::int6
     }
 }
 
+#if defined(__x86_64__)
+inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+#else
+inline void prefetch(const void*) {}
+#endif
+
+// sums[slot] += x * weight for the entries of a row, four at a time: those beyond the row meet x = 0,
+// which changes no sum. Any byte is a slot of `sums` (256).
+inline void add_entries(const std::uint8_t* entries, std::int32_t count, float x, float* sums) {
+  for (; count > 0; count -= 4, entries += 4 * kEntryBytes) {
+    const WeightRow row{entries, 4};
+    for (std::int32_t e = 0; e < 4; ++e) sums[row.slot(e)] += (e < count ? x : 0.0f) * row.weight(e);
+  }
+}
+
 }  // namespace
 
 void edge_costs(Link link, float* margins, std::int64_t n) { all_costs(link, margins, n); }
@@ -113,18 +128,37 @@ void BlockScores::close() {
   features_.clear();
 }
 
+// First ask for all the memory, then look: the misses overlap.
+void BlockScores::find_rows(const SparseRow& x) {
+  found_.resize(static_cast<std::size_t>(x.size));
+  std::size_t n = 0;
+  const auto keep = [&](const WeightRow& row, float value) {
+    found_[n] = {row.entries, row.count, value};
+    n += row.count > 0;
+  };
+  if (layout_ == Layout::rows) {
+    for (std::int64_t j = 0; j < x.size; ++j) keep(rows_[row_of_[static_cast<std::size_t>(x.index[j])]], x.value[j]);
+  } else {
+    const auto* end = std::upper_bound(x.index, x.index + x.size, block_.last_feature());
+    for (const std::int32_t* f = x.index; f < end; ++f) {
+      const std::uint8_t* bucket = block_.data + block_.bucket_offset[*f >> block_.shift];
+      prefetch(bucket);
+      prefetch(bucket + 48);
+    }
+    for (std::int64_t j = 0; j < end - x.index; ++j) keep(block_.find(x.index[j]), x.value[j]);
+  }
+  found_.resize(n);
+}
+
 void BlockScores::margins(const SparseRow* const* queries, std::int64_t m, float* out) {
   if (layout_ == Layout::dense) {
     all_dense_sums(queries, m, row_of_.data(), dense_.data(), stride_, out);
   } else {
-    std::fill_n(out, m * stride_, 0.0f);
     for (std::int64_t q = 0; q < m; ++q) {
-      const SparseRow& x = *queries[q];
-      float* sums = out + q * stride_;
-      if (layout_ == Layout::rows)
-        for (std::int64_t j = 0; j < x.size; ++j) rows_[row_of_[static_cast<std::size_t>(x.index[j])]].add_to(x.value[j], sums);
-      else
-        for (std::int64_t j = 0; j < x.size; ++j) block_.find(x.index[j]).add_to(x.value[j], sums);
+      float sums[kMaxBlockSlots] = {0};
+      find_rows(*queries[q]);
+      for (const Found& row : found_) add_entries(row.entries, row.count, row.x, sums);
+      std::copy_n(sums, stride_, out + q * stride_);
     }
   }
   for (std::int64_t q = 0; q < m; ++q)

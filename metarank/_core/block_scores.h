@@ -48,6 +48,14 @@ class BlockScores {
  private:
   enum class Layout { buckets, rows, dense };
 
+  // A row of the block and the query's value of its feature.
+  struct Found {
+    const std::uint8_t* entries;
+    std::int32_t count;
+    float x;
+  };
+  void find_rows(const SparseRow& x);  // to found_
+
   std::int64_t n_features_;
   WeightBlock block_{};
   Layout layout_ = Layout::buckets;
@@ -56,6 +64,7 @@ class BlockScores {
   std::vector<std::int32_t> features_;   // of the rows
   std::vector<WeightRow> rows_;          // Layout::rows: rows_[0] is empty
   std::vector<float> dense_;             // Layout::dense: the first row is zero
+  std::vector<Found> found_;
 };
 
 }  // namespace metarank

@@ -207,7 +207,7 @@ void require_cuts(const std::int64_t* start, std::int64_t n, std::int64_t total,
 void WeightBlocksView::validate(std::int64_t n_features) const {
   require(n_features >= 0 && n_features <= std::numeric_limits<std::int32_t>::max(),
           "n_features must lie in [0, 2^31)");
-  require(n_bytes >= kBlockPadding, "data must end with 16 bytes of padding");
+  require(n_bytes >= kBlockPadding, "data must end with 64 bytes of padding");
   require_cuts(node_block, n_nodes, n_blocks, "node_block");
   require_cuts(block_slot, n_blocks, n_slots, "block_slot");
   require_cuts(bucket_start, n_blocks, n_bucket_offsets, "bucket_start");

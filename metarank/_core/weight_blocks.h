@@ -8,8 +8,8 @@
 //           their numbers of entries - 1 (1 byte each) | their entries (slot 1 byte, weight 2 bytes)
 //   row     a feature with at least one non-zero weight in the block
 //
-// `shift` is chosen so that a bucket holds about four rows: found by one comparison of eight or
-// sixteen low bits, within one or two cache lines. A weight is scale[slot] * int16, so an entry takes
+// `shift` is chosen so that a bucket holds about four rows: a row is found by one comparison of vectors,
+// within one or two cache lines. A weight is scale[slot] * int16, so an entry takes
 // three bytes, and a whole model some four to five bytes a weight.
 //
 // The margin of a query x in a slot is scale[slot] * (sum over the features of x, ascending, of
@@ -22,7 +22,7 @@
 #include <cstring>
 #include <vector>
 
-#if defined(__SSE2__)
+#if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
 
@@ -31,7 +31,7 @@ namespace metarank {
 constexpr std::int64_t kMaxBlockSlots = 256;
 constexpr std::int64_t kEntryBytes = 3;
 // Bytes behind the last bucket, so that a look-up may load whole vectors.
-constexpr std::int64_t kBlockPadding = 16;
+constexpr std::int64_t kBlockPadding = 64;
 
 // The classifiers of one block as a trainer has them: CSR by feature.
 struct RawBlock {
@@ -96,6 +96,8 @@ struct WeightBlock {
   std::int32_t n_slots;
   std::uint8_t shift;
 
+  // No feature beyond it is in the block.
+  std::int32_t last_feature() const { return static_cast<std::int32_t>((n_buckets << shift) - 1); }
   std::int64_t n_bytes() const { return bucket_offset[n_buckets]; }
   WeightRow find(std::int32_t feature) const;
   // visit(feature, row) for each row, features ascending.
@@ -139,40 +141,38 @@ inline std::uint32_t load16(const std::uint8_t* p) {
   return v;
 }
 
-// Position of `low` among n ascending low bits, or -1. May read up to kBlockPadding bytes from any of them.
-#if defined(__SSE2__)
-inline std::int32_t position8(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
-  const __m128i key = _mm_set1_epi8(static_cast<char>(low));
-  for (std::int32_t i = 0; i < n; i += 16) {
-    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lows + i));
-    auto hit = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(v, key)));
-    if (n - i < 16) hit &= (1u << (n - i)) - 1;
-    if (hit) return i + std::countr_zero(hit);
+// Where a row stands in its bucket.
+struct Place {
+  std::int32_t row;            // -1 if absent
+  std::int32_t entries_before;
+};
+
+inline Place place(const std::uint8_t* lows, std::int32_t low_bytes, std::int32_t n, std::uint32_t low) {
+  const std::uint8_t* counts = lows + low_bytes * n;
+  std::int32_t before = 0;
+  for (std::int32_t i = 0; i < n; ++i) {
+    if ((low_bytes == 1 ? lows[i] : load16(lows + 2 * i)) == low) return {i, before + i};
+    before += counts[i];
   }
-  return -1;
+  return {-1, 0};
 }
 
-inline std::int32_t position16(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
-  const __m128i key = _mm_set1_epi16(static_cast<short>(low));
-  for (std::int32_t i = 0; i < n; i += 8) {
-    const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lows + 2 * i));
-    auto hit = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi16(v, key)));
-    if (n - i < 8) hit &= (1u << (2 * (n - i))) - 1;
-    if (hit) return i + std::countr_zero(hit) / 2;
-  }
-  return -1;
-}
-#else
-inline std::int32_t position8(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
-  for (std::int32_t i = 0; i < n; ++i)
-    if (lows[i] == low) return i;
-  return -1;
-}
+#if defined(__x86_64__)
+constexpr std::int32_t kShortBucket = 8;
 
-inline std::int32_t position16(const std::uint8_t* lows, std::int32_t n, std::uint32_t low) {
-  for (std::int32_t i = 0; i < n; ++i)
-    if (load16(lows + 2 * i) == low) return i;
-  return -1;
+// The same for n <= kShortBucket, without a branch: whether a query's feature is there is hard to
+// foretell. Loads 16 bytes from `lows` and 8 from the counts, whatever n.
+inline Place place_short(const std::uint8_t* lows, std::int32_t low_bytes, std::int32_t n, std::uint32_t low) {
+  const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lows));
+  const __m128i equal = low_bytes == 1 ? _mm_cmpeq_epi8(v, _mm_set1_epi8(static_cast<char>(low)))
+                                       : _mm_packs_epi16(_mm_cmpeq_epi16(v, _mm_set1_epi16(static_cast<short>(low))), v);
+  const std::uint32_t hits = static_cast<std::uint32_t>(_mm_movemask_epi8(equal)) & ((1u << n) - 1);
+  const std::int32_t row = std::countr_zero(hits | (1u << kShortBucket));
+  std::uint64_t counts;
+  std::memcpy(&counts, lows + low_bytes * n, sizeof counts);
+  counts &= (std::uint64_t{1} << (8 * (row & 7))) - 1;  // those before the row
+  const __m128i sum = _mm_sad_epu8(_mm_cvtsi64_si128(static_cast<long long>(counts)), _mm_setzero_si128());
+  return {hits ? row : -1, _mm_cvtsi128_si32(sum) + row};
 }
 #endif
 
@@ -181,17 +181,19 @@ inline std::int32_t position16(const std::uint8_t* lows, std::int32_t n, std::ui
 inline WeightRow WeightBlock::find(std::int32_t feature) const {
   using namespace weight_blocks;
   const auto bucket = static_cast<std::int64_t>(feature >> shift);
-  if (bucket >= n_buckets || bucket_offset[bucket] == bucket_offset[bucket + 1]) return {nullptr, 0};
-  const std::uint8_t* p = data + bucket_offset[bucket];
-  const auto n = static_cast<std::int32_t>(load16(p)) + 1;
-  p += 2;
+  if (bucket >= n_buckets) return {nullptr, 0};
+  const std::uint8_t* lows = data + bucket_offset[bucket] + 2;
+  const std::int32_t n =
+      bucket_offset[bucket] == bucket_offset[bucket + 1] ? 0 : static_cast<std::int32_t>(load16(lows - 2)) + 1;
+  const std::int32_t low_bytes = shift <= 8 ? 1 : 2;
   const std::uint32_t low = static_cast<std::uint32_t>(feature) & ((1u << shift) - 1);
-  const std::int32_t row = shift <= 8 ? position8(p, n, low) : position16(p, n, low);
-  if (row < 0) return {nullptr, 0};
-  const std::uint8_t* counts = p + (shift <= 8 ? n : 2 * n);
-  std::int64_t before = row;
-  for (std::int32_t i = 0; i < row; ++i) before += counts[i];
-  return {counts + n + kEntryBytes * before, counts[row] + 1};
+#if defined(__x86_64__)
+  const Place at = n <= kShortBucket ? place_short(lows, low_bytes, n, low) : place(lows, low_bytes, n, low);
+#else
+  const Place at = place(lows, low_bytes, n, low);
+#endif
+  const std::uint8_t* counts = lows + low_bytes * n;
+  return {counts + n + kEntryBytes * at.entries_before, at.row < 0 ? 0 : counts[at.row] + 1};
 }
 
 template <typename Visit>
