@@ -9,9 +9,13 @@ namespace metarank {
 
 namespace {
 
-constexpr std::int64_t kWidestDense = 32;
-// A block is laid open when the queries bring one value for so many of its bytes.
+// A block is laid open when the queries bring one value for so many of its bytes, ...
 constexpr std::int64_t kBytesPerValue = 6;
+// ... and made dense when they bring one for so many of its cells, and it has not many more cells than weights.
+constexpr std::int64_t kCellsPerValue = 16;
+constexpr std::int64_t kCellsPerWeight = 32;
+constexpr std::int64_t kMostCells = 1 << 22;
+constexpr std::int64_t kPanel = 32;  // slots whose sums stay in registers
 
 template <Link link>
 inline __attribute__((always_inline)) void costs_of(float* z, std::int64_t n) {
@@ -47,25 +51,27 @@ METARANK_DISPATCH void all_probabilities(float* costs, std::int64_t n) {
 
 template <int width>
 inline __attribute__((always_inline)) void dense_sums(const SparseRow& x, const std::uint32_t* row_of,
-                                                      const float* rows, float* out) {
+                                                      const std::int16_t* rows, float* out) {
   Float8 sum[width];
   for (int w = 0; w < width; ++w) sum[w] = float8(0.0f);
   for (std::int64_t j = 0; j < x.size; ++j) {
-    const float* row = rows + static_cast<std::size_t>(row_of[x.index[j]]) * (8 * width);
+    const std::int16_t* row = rows + static_cast<std::size_t>(row_of[x.index[j]]) * (8 * width);
     const Float8 v = float8(x.value[j]);
     for (int w = 0; w < width; ++w) sum[w] += v * load_float8(row + 8 * w);
   }
   for (int w = 0; w < width; ++w) store_float8(out + 8 * w, sum[w]);
 }
 
+// A panel at a time, so that its rows stay in the cache.
 METARANK_DISPATCH void all_dense_sums(const SparseRow* const* queries, std::int64_t m, const std::uint32_t* row_of,
-                                      const float* rows, std::int64_t stride, float* out) {
-  for (std::int64_t q = 0; q < m; ++q, out += stride) switch (stride / 8) {
-      case 1: dense_sums<1>(*queries[q], row_of, rows, out); break;
-      case 2: dense_sums<2>(*queries[q], row_of, rows, out); break;
-      case 3: dense_sums<3>(*queries[q], row_of, rows, out); break;
-      default: dense_sums<4>(*queries[q], row_of, rows, out); break;
-    }
+                                      const std::int16_t* dense, std::int64_t n_rows, std::int64_t stride, float* out) {
+  for (std::int64_t s = 0; s < stride; s += kPanel, dense += n_rows * kPanel)
+    for (std::int64_t q = 0; q < m; ++q) switch (std::min(kPanel, stride - s) / 8) {
+        case 1: dense_sums<1>(*queries[q], row_of, dense, out + q * stride + s); break;
+        case 2: dense_sums<2>(*queries[q], row_of, dense, out + q * stride + s); break;
+        case 3: dense_sums<3>(*queries[q], row_of, dense, out + q * stride + s); break;
+        default: dense_sums<4>(*queries[q], row_of, dense, out + q * stride + s); break;
+      }
 }
 
 #if defined(__x86_64__)
@@ -73,15 +79,6 @@ inline void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), 
 #else
 inline void prefetch(const void*) {}
 #endif
-
-// sums[slot] += x * weight for the entries of a row, four at a time: those beyond the row meet x = 0,
-// which changes no sum. Any byte is a slot of `sums` (256).
-inline void add_entries(const std::uint8_t* entries, std::int32_t count, float x, float* sums) {
-  for (; count > 0; count -= 4, entries += 4 * kEntryBytes) {
-    const WeightRow row{entries, 4};
-    for (std::int32_t e = 0; e < 4; ++e) sums[row.slot(e)] += (e < count ? x : 0.0f) * row.weight(e);
-  }
-}
 
 }  // namespace
 
@@ -104,23 +101,34 @@ void BlockScores::open(const WeightBlock& block, std::int64_t n_values) {
     layout_ = Layout::buckets;
     return;
   }
+  layout_ = Layout::rows;
   row_of_.resize(static_cast<std::size_t>(n_features_), 0);
-  layout_ = stride_ <= kWidestDense ? Layout::dense : Layout::rows;
-  if (layout_ == Layout::dense)
-    dense_.assign(static_cast<std::size_t>(stride_), 0.0f);
-  else
-    rows_.assign(1, {nullptr, 0});
+  rows_.assign(1, {nullptr, 0});
+  std::int64_t n_weights = 0;
   block.for_each_row([&](std::int32_t feature, const WeightRow& row) {
+    row_of_[static_cast<std::size_t>(feature)] = static_cast<std::uint32_t>(rows_.size());
     features_.push_back(feature);
-    row_of_[static_cast<std::size_t>(feature)] = static_cast<std::uint32_t>(features_.size());
-    if (layout_ == Layout::dense) {
-      const std::size_t at = dense_.size();
-      dense_.resize(at + static_cast<std::size_t>(stride_), 0.0f);
-      for (std::int32_t e = 0; e < row.count; ++e) dense_[at + row.slot(e)] = row.weight(e);
-    } else {
-      rows_.push_back(row);
-    }
+    rows_.push_back(row);
+    n_weights += row.count;
   });
+  const std::int64_t n_cells = static_cast<std::int64_t>(rows_.size()) * stride_;
+  if (n_cells <= kMostCells && n_cells <= kCellsPerValue * n_values &&
+      (stride_ <= kPanel || n_cells <= kCellsPerWeight * n_weights))
+    fill_dense();
+}
+
+void BlockScores::fill_dense() {
+  layout_ = Layout::dense;
+  const auto n_rows = static_cast<std::int64_t>(rows_.size());
+  dense_.assign(static_cast<std::size_t>(n_rows * stride_), 0);
+  for (std::int64_t r = 0; r < n_rows; ++r) {
+    const WeightRow& row = rows_[static_cast<std::size_t>(r)];
+    for (std::int32_t e = 0; e < row.count; ++e) {
+      const auto slot = static_cast<std::int64_t>(row.slot(e)), panel = slot / kPanel * kPanel;
+      const std::int64_t width = std::min(kPanel, stride_ - panel);
+      dense_[static_cast<std::size_t>(n_rows * panel + r * width + slot - panel)] = row.weight(e);
+    }
+  }
 }
 
 void BlockScores::close() {
@@ -128,37 +136,35 @@ void BlockScores::close() {
   features_.clear();
 }
 
-// First ask for all the memory, then look: the misses overlap.
+void BlockScores::expect(const WeightBlock& block, const SparseRow& x) {
+  const std::int32_t* end = std::upper_bound(x.index, x.index + x.size, block.last_feature());
+  for (const std::int32_t* f = x.index; f < end; ++f) prefetch(block.data + block.bucket_offset[*f >> block.shift]);
+}
+
+// Finds all rows and asks for their memory before the first is used, so that the misses overlap.
 void BlockScores::find_rows(const SparseRow& x) {
   found_.resize(static_cast<std::size_t>(x.size));
   std::size_t n = 0;
-  const auto keep = [&](const WeightRow& row, float value) {
-    found_[n] = {row.entries, row.count, value};
+  for (std::int64_t j = 0; j < x.size; ++j) {
+    const WeightRow row = layout_ == Layout::rows ? rows_[row_of_[static_cast<std::size_t>(x.index[j])]]
+                                                  : block_.find(x.index[j]);
+    prefetch(row.entries);
+    prefetch(row.entries + kEntryBytes * row.count - 1);
+    found_[n] = {row, x.value[j]};
     n += row.count > 0;
-  };
-  if (layout_ == Layout::rows) {
-    for (std::int64_t j = 0; j < x.size; ++j) keep(rows_[row_of_[static_cast<std::size_t>(x.index[j])]], x.value[j]);
-  } else {
-    const auto* end = std::upper_bound(x.index, x.index + x.size, block_.last_feature());
-    for (const std::int32_t* f = x.index; f < end; ++f) {
-      const std::uint8_t* bucket = block_.data + block_.bucket_offset[*f >> block_.shift];
-      prefetch(bucket);
-      prefetch(bucket + 48);
-    }
-    for (std::int64_t j = 0; j < end - x.index; ++j) keep(block_.find(x.index[j]), x.value[j]);
   }
   found_.resize(n);
 }
 
 void BlockScores::margins(const SparseRow* const* queries, std::int64_t m, float* out) {
   if (layout_ == Layout::dense) {
-    all_dense_sums(queries, m, row_of_.data(), dense_.data(), stride_, out);
+    all_dense_sums(queries, m, row_of_.data(), dense_.data(), static_cast<std::int64_t>(rows_.size()), stride_, out);
   } else {
+    std::fill_n(out, m * stride_, 0.0f);
     for (std::int64_t q = 0; q < m; ++q) {
-      float sums[kMaxBlockSlots] = {0};
+      if (layout_ == Layout::buckets && q + 1 < m) expect(block_, *queries[q + 1]);
       find_rows(*queries[q]);
-      for (const Found& row : found_) add_entries(row.entries, row.count, row.x, sums);
-      std::copy_n(sums, stride_, out + q * stride_);
+      for (const Found& found : found_) found.row.add_to(found.x, out + q * stride_);
     }
   }
   for (std::int64_t q = 0; q < m; ++q)

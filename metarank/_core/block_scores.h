@@ -1,8 +1,8 @@
 // Costs of the edges of one block for many queries. The cost of an edge is -log of its probability.
 //
-// Two ways to the same bytes. A few queries look their features up in the block's buckets. Many first
-// lay the block open: a table from feature to row, and the rows as dense vectors where the block is
-// narrow; absent features meet a row of zeros, so there is no branch.
+// Three ways to the same bytes. A few queries look their features up in the block's buckets. More first
+// lay the block open: a table from feature to row. Many turn its rows into dense vectors; absent
+// features meet a row of zeros, which changes no sum, so there is no branch.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,9 @@ class BlockScores {
   void open(const WeightBlock& block, std::int64_t n_values);
   void close();
 
+  // Asks for the memory that a query's features need in a block soon to be opened.
+  static void expect(const WeightBlock& block, const SparseRow& x);
+
   // Margins of m queries, a row of `stride()` floats each; what stands beyond the block's slots is 0.
   std::int64_t stride() const { return stride_; }
   void margins(const SparseRow* const* queries, std::int64_t m, float* out);
@@ -50,20 +53,20 @@ class BlockScores {
 
   // A row of the block and the query's value of its feature.
   struct Found {
-    const std::uint8_t* entries;
-    std::int32_t count;
+    WeightRow row;
     float x;
   };
   void find_rows(const SparseRow& x);  // to found_
+  void fill_dense();
 
   std::int64_t n_features_;
   WeightBlock block_{};
   Layout layout_ = Layout::buckets;
   std::int64_t stride_ = 0;
-  std::vector<std::uint32_t> row_of_;    // by feature: 0 for none, else its row + 1
-  std::vector<std::int32_t> features_;   // of the rows
-  std::vector<WeightRow> rows_;          // Layout::rows: rows_[0] is empty
-  std::vector<float> dense_;             // Layout::dense: the first row is zero
+  std::vector<std::uint32_t> row_of_;   // by feature: its position in rows_, 0 for none
+  std::vector<std::int32_t> features_;  // of the rows
+  std::vector<WeightRow> rows_;         // the first is empty
+  std::vector<std::int16_t> dense_;     // panels of 32 slots (the last narrower), each (rows, width)
   std::vector<Found> found_;
 };
 

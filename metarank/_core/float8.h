@@ -18,6 +18,12 @@ METARANK_INLINE Float8 load_float8(const float* p) {
   std::memcpy(&v, p, sizeof v);
   return v;
 }
+METARANK_INLINE Float8 load_float8(const std::int16_t* p) {
+  typedef std::int16_t Short8 __attribute__((vector_size(16)));
+  Short8 v;
+  std::memcpy(&v, p, sizeof v);
+  return __builtin_convertvector(__builtin_convertvector(v, Int8), Float8);
+}
 METARANK_INLINE void store_float8(float* p, Float8 v) { std::memcpy(p, &v, sizeof v); }
 METARANK_INLINE Float8 float8(float x) { return Float8{x, x, x, x, x, x, x, x}; }
 // The second where either is NaN.

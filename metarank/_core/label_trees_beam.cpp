@@ -10,7 +10,7 @@ namespace metarank {
 
 namespace {
 
-constexpr std::int64_t kQueriesPerChunk = 32;   // whose margins are computed together
+constexpr std::int64_t kQueriesPerChunk = 64;   // whose margins are computed together
 constexpr std::int64_t kQueriesPerBlock = 4096;
 constexpr std::int64_t kBlockBytes = 32 << 20;  // of lists; bounds the queries of a block
 
@@ -88,6 +88,7 @@ class LabelTrees::Beam {
       for (std::size_t first = 0; first < visits_.size();) {
         std::size_t last = first;
         while (last < visits_.size() && visits_[last].node == visits_[first].node) ++last;
+        if (last < visits_.size()) expect(queries, visits_[last]);
         expand(queries, visits_.data() + first, static_cast<std::int64_t>(last - first));
         first = last;
       }
@@ -98,6 +99,12 @@ class LabelTrees::Beam {
         for (std::int64_t i = 0; i < m; ++i) visits_.push_back({best[i].id(), static_cast<std::int32_t>(q), best[i].cost()});
       }
     }
+  }
+
+  // The node to come.
+  void expect(const std::vector<SparseRow>& queries, const Visit& next) const {
+    const WeightBlocksView& view = trees_.weights_.view();
+    scores_.expect(view.block(view.node_block[next.node]), queries[static_cast<std::size_t>(next.query)]);
   }
 
   // All visits of one node.

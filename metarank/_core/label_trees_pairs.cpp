@@ -8,7 +8,7 @@ namespace metarank {
 
 namespace {
 
-constexpr std::int64_t kQueriesPerChunk = 32;
+constexpr std::int64_t kQueriesPerChunk = 64;
 constexpr std::int64_t kPairsPerBlock = 1 << 16;
 constexpr std::int64_t kRowsPerBlock = 4096;
 
@@ -92,6 +92,9 @@ class LabelTrees::Pairs {
     for (std::size_t first = 0; first < edges_.size();) {
       std::size_t last = first;
       while (last < edges_.size() && edges_[last].block == edges_[first].block) ++last;
+      if (last < edges_.size())
+        scores_.expect(trees_.weights_.view().block(edges_[last].block),
+                       queries[static_cast<std::size_t>(edges_[last].query)]);
       evaluate_block(queries, edges_.data() + first, edges_.data() + last);
       first = last;
     }

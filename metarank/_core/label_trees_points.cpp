@@ -14,7 +14,7 @@ namespace metarank {
 
 namespace {
 
-constexpr std::int64_t kRowsPerChunk = 32;
+constexpr std::int64_t kRowsPerChunk = 64;
 constexpr std::int64_t kRowsPerTask = 1 << 15;
 
 using Points = std::vector<CostKey>;  // rows and the costs of their paths

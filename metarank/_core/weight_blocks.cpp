@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kLargestInt16 = 32767.0f;
 constexpr int kLargestShift = 16;
-constexpr std::int64_t kRowsPerBucket = 4;
+constexpr std::int64_t kRowsPerBucket = 3;
 
 void append(std::vector<std::uint8_t>& bytes, const void* p, std::size_t n) {
   const auto* b = static_cast<const std::uint8_t*>(p);
@@ -162,6 +162,8 @@ void require_block(const WeightBlock& block, std::int64_t n_bytes, std::int64_t 
   const std::int64_t low_bytes = block.shift <= 8 ? 1 : 2;
   require(block.bucket_offset[0] == 0 && block.bucket_offset[block.n_buckets] == n_bytes,
           "bucket_offset must start at 0 and end at the block's number of bytes");
+  require(block.n_buckets == 0 || (block.n_buckets - 1) << shift < n_features,
+          "features of the weights must lie below n_features");
   // Neighbours first: then no bucket leaves the block.
   for (std::int64_t b = 0; b < block.n_buckets; ++b)
     require(block.bucket_offset[b] <= block.bucket_offset[b + 1], "bucket_offset must not decrease");
@@ -327,7 +329,7 @@ nb::tuple decode_weights(const WeightBlocks& weights) {
         block.for_each_row([&](std::int32_t feature, const WeightRow& row) {
           for (std::int32_t e = 0; e < row.count; ++e)
             entry(static_cast<std::size_t>(view.block_slot[b] + row.slot(e)), feature,
-                  block.scale[row.slot(e)] * row.weight(e));
+                  block.scale[row.slot(e)] * static_cast<float>(row.weight(e)));
         });
       }
     };

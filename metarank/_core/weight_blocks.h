@@ -75,14 +75,19 @@ struct WeightRow {
   std::int32_t count;  // 0: none
 
   std::uint32_t slot(std::int32_t e) const { return entries[kEntryBytes * e]; }
-  float weight(std::int32_t e) const {
+  std::int16_t weight(std::int32_t e) const {
     std::int16_t w;
     std::memcpy(&w, entries + kEntryBytes * e + 1, sizeof w);
-    return static_cast<float>(w);
+    return w;
   }
   // sums[slot] += x * weight.
   void add_to(float x, float* sums) const {
-    for (std::int32_t e = 0; e < count; ++e) sums[slot(e)] += x * weight(e);
+    const std::uint8_t* end = entries + kEntryBytes * count;
+    for (const std::uint8_t* e = entries; e != end; e += kEntryBytes) {
+      std::uint32_t both;  // and the byte behind
+      std::memcpy(&both, e, sizeof both);
+      sums[both & 0xff] += x * static_cast<float>(static_cast<std::int32_t>(both << 8) >> 16);
+    }
   }
 };
 
