@@ -51,11 +51,11 @@ METARANK_DISPATCH void all_probabilities(float* costs, std::int64_t n) {
 
 template <int width>
 inline __attribute__((always_inline)) void dense_sums(const SparseRow& x, const std::uint32_t* row_of,
-                                                      const std::int16_t* rows, float* out) {
+                                                      const float* rows, float* out) {
   Float8 sum[width];
   for (int w = 0; w < width; ++w) sum[w] = float8(0.0f);
   for (std::int64_t j = 0; j < x.size; ++j) {
-    const std::int16_t* row = rows + static_cast<std::size_t>(row_of[x.index[j]]) * (8 * width);
+    const float* row = rows + static_cast<std::size_t>(row_of[x.index[j]]) * (8 * width);
     const Float8 v = float8(x.value[j]);
     for (int w = 0; w < width; ++w) sum[w] += v * load_float8(row + 8 * w);
   }
@@ -64,7 +64,7 @@ inline __attribute__((always_inline)) void dense_sums(const SparseRow& x, const 
 
 // A panel at a time, so that its rows stay in the cache.
 METARANK_DISPATCH void all_dense_sums(const SparseRow* const* queries, std::int64_t m, const std::uint32_t* row_of,
-                                      const std::int16_t* dense, std::int64_t n_rows, std::int64_t stride, float* out) {
+                                      const float* dense, std::int64_t n_rows, std::int64_t stride, float* out) {
   for (std::int64_t s = 0; s < stride; s += kPanel, dense += n_rows * kPanel)
     for (std::int64_t q = 0; q < m; ++q) switch (std::min(kPanel, stride - s) / 8) {
         case 1: dense_sums<1>(*queries[q], row_of, dense, out + q * stride + s); break;
@@ -120,7 +120,7 @@ void BlockScores::open(const WeightBlock& block, std::int64_t n_values) {
 void BlockScores::fill_dense() {
   layout_ = Layout::dense;
   const auto n_rows = static_cast<std::int64_t>(rows_.size());
-  dense_.assign(static_cast<std::size_t>(n_rows * stride_), 0);
+  dense_.assign(static_cast<std::size_t>(n_rows * stride_), 0.0f);
   for (std::int64_t r = 0; r < n_rows; ++r) {
     const WeightRow& row = rows_[static_cast<std::size_t>(r)];
     for (std::int32_t e = 0; e < row.count; ++e) {

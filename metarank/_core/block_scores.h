@@ -66,7 +66,7 @@ class BlockScores {
   std::vector<std::uint32_t> row_of_;   // by feature: its position in rows_, 0 for none
   std::vector<std::int32_t> features_;  // of the rows
   std::vector<WeightRow> rows_;         // the first is empty
-  std::vector<std::int16_t> dense_;     // panels of 32 slots (the last narrower), each (rows, width)
+  std::vector<float> dense_;            // panels of 32 slots (the last narrower), each (rows, width)
   std::vector<Found> found_;
 };
 

@@ -3,6 +3,7 @@
 // Every operation is rounded by itself (no FMA), so the results do not depend on the instruction set.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -18,14 +19,9 @@ METARANK_INLINE Float8 load_float8(const float* p) {
   std::memcpy(&v, p, sizeof v);
   return v;
 }
-METARANK_INLINE Float8 load_float8(const std::int16_t* p) {
-  typedef std::int16_t Short8 __attribute__((vector_size(16)));
-  Short8 v;
-  std::memcpy(&v, p, sizeof v);
-  return __builtin_convertvector(__builtin_convertvector(v, Int8), Float8);
-}
 METARANK_INLINE void store_float8(float* p, Float8 v) { std::memcpy(p, &v, sizeof v); }
-METARANK_INLINE Float8 float8(float x) { return Float8{x, x, x, x, x, x, x, x}; }
+// By way of the bits: written as a list of eight, GCC 12 inserts them one by one.
+METARANK_INLINE Float8 float8(float x) { return (Float8)(Int8{} | std::bit_cast<std::int32_t>(x)); }
 // The second where either is NaN.
 METARANK_INLINE Float8 smaller(Float8 a, Float8 b) { return a < b ? a : b; }
 METARANK_INLINE Float8 larger(Float8 a, Float8 b) { return a > b ? a : b; }
