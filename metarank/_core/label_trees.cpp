@@ -7,13 +7,16 @@
 namespace metarank {
 
 LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child,
-                       std::int64_t n_labels, const WeightBlocks& weights, Link link)
+                       std::int64_t n_labels, const WeightBlocks& weights, Link link,
+                       float path_weight)
     : roots_(std::move(roots)),
       child_start_(std::move(child_start)),
       child_(std::move(child)),
       n_labels_(n_labels),
       weights_(weights),
-      link_(link) {
+      link_(link),
+      path_weight_(path_weight) {
+  require(path_weight >= 0.0f && path_weight <= 1.0f, "path_weight must lie in [0, 1]");
   require(n_labels >= 0 && n_labels <= std::numeric_limits<std::int32_t>::max(), "n_labels must lie in [0, 2^31)");
   require(link >= Link::logistic && static_cast<int>(link) < kLinks, "link must be one of those of block_scores.h");
   require(roots_.shape(0) >= 1, "there must be at least one tree");
@@ -129,12 +132,12 @@ void bind_label_trees(nb::module_& m) {
       .def(
           "__init__",
           [](LabelTrees* self, Ids roots, Indptr child_start, Ids child, std::int64_t n_labels,
-             const WeightBlocks& weights, int link) {
+             const WeightBlocks& weights, int link, float path_weight) {
             new (self) LabelTrees(std::move(roots), std::move(child_start), std::move(child), n_labels, weights,
-                                  static_cast<Link>(link));
+                                  static_cast<Link>(link), path_weight);
           },
           nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
-          nb::arg("n_labels"), nb::arg("weights"), nb::arg("link"))
+          nb::arg("n_labels"), nb::arg("weights"), nb::arg("link"), nb::arg("path_weight") = 1.0f)
       .def_ro_static("largest_cost", &kLargestCost,
                      "Log-probabilities are given as at least minus this, also where a tree has not seen a label.")
       .def(

@@ -1,7 +1,10 @@
 // An ensemble of label trees, ready for prediction: hierarchy, classifiers of its edges, link.
 //
 // The cost of an edge is -log of the probability of taking it, the cost of a path the float32 sum from
-// the root; probability = exp(-cost), and an ensemble averages probabilities over its trees.
+// the root; probability = exp(-cost), and an ensemble averages probabilities over its trees. For a
+// label the cost of the path above its own edge counts `path_weight` times: 1 for probabilities, less
+// where leaves are trained on all points that reach them, whose classifiers then know most of what
+// the path says.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +33,7 @@ struct PairScores {
 class LabelTrees {
  public:
   LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child, std::int64_t n_labels,
-             const WeightBlocks& weights, Link link);
+             const WeightBlocks& weights, Link link, float path_weight);
 
   std::int64_t n_labels() const { return n_labels_; }
   std::int64_t n_features() const { return weights_.n_features(); }
@@ -64,6 +67,7 @@ class LabelTrees {
   std::int64_t n_labels_;
   WeightBlocks weights_;
   Link link_;
+  float path_weight_;
   std::vector<std::int32_t> slot_block_;   // the block of a slot
   std::vector<std::int32_t> parent_slot_;  // of a node; -1 for a root
   std::vector<std::int32_t> slot_node_;    // the node that owns a slot

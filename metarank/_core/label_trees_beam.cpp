@@ -130,12 +130,12 @@ class LabelTrees::Beam {
   }
 
   void push(const Visit& visit, const float* costs, const std::int32_t* child, std::int32_t n_slots) {
+    const float above_label = trees_.path_weight_ * visit.cost;
     for (std::int32_t s = 0; s < n_slots; ++s) {
-      const float cost = visit.cost + costs[s];
       if (child[s] < 0)
-        labels_.push(visit.query, cost, ~child[s]);
+        labels_.push(visit.query, above_label + costs[s], ~child[s]);
       else
-        open_.push(visit.query, cost, child[s]);
+        open_.push(visit.query, visit.cost + costs[s], child[s]);
     }
   }
 

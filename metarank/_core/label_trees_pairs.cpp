@@ -122,7 +122,8 @@ class LabelTrees::Pairs {
       const float* costs = costs_.data() - stride;
       for (const Edge* e = edge; e < stop; ++e) {
         if (e == edge || e[-1].query != e->query) costs += stride;
-        const float above = e->parent < 0 ? 0.0f : path_cost_[static_cast<std::size_t>(e->parent)];
+        float above = e->parent < 0 ? 0.0f : path_cost_[static_cast<std::size_t>(e->parent)];
+        if (trees_.child_.data()[e->slot] < 0) above *= trees_.path_weight_;
         path_cost_[static_cast<std::size_t>(e->index)] = above + costs[e->slot - first_slot];
       }
       edge = stop;

@@ -52,6 +52,7 @@ class LabelTree(Shortlister):
     prune: float
     visitors: int
     link_power: int
+    path_weight: float
     relevance: str
     propensity: Any
     hierarchy: Any
@@ -77,6 +78,9 @@ class LabelTree(Shortlister):
         prune = self.prune
         if isinstance(prune, bool) or not isinstance(prune, (int, float)) or not 0 <= prune < np.inf:
             raise ValueError(f"prune must be a non-negative number, got {self.prune!r}")
+        weight = self.path_weight
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 1:
+            raise ValueError(f"path_weight must lie in [0, 1], got {weight!r}")
         if self.relevance not in ("binary", "graded", "inverse-propensity"):
             raise ValueError(
                 f"relevance must be 'binary', 'graded' or 'inverse-propensity', got {self.relevance!r}"
@@ -164,6 +168,7 @@ class LabelTree(Shortlister):
             tree.n_labels,
             _core.WeightBlocks(n_features=self.n_features_in_, **self.weights_),
             self._link,
+            float(self.path_weight),
         )
 
     def _held_out(

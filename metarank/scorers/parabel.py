@@ -43,6 +43,9 @@ class Parabel(LabelTree):
         label in the leaf.
     link_power : int
         With a hinge loss, the probability of an edge with margin z is ``exp(-max(0, 1 - z)^link_power)``.
+    path_weight : float
+        Weight of the path's log-probability beside that of the label's own edge. 1 multiplies probabilities
+        along the path; less is better where `visitors` make the leaves' classifiers good judges by themselves.
     prune : float
         Weights whose absolute value is at most this are dropped.
     tolerance, max_epochs : float, int
@@ -99,10 +102,11 @@ class Parabel(LabelTree):
         loss: str = "squared_hinge",
         C: float = 1.0,
         visitors: int = 10,
-        link_power: int = 4,
+        link_power: int = 3,
+        path_weight: float = 0.3,
         prune: float = 0.1,
         tolerance: float = 0.1,
-        max_epochs: int = 20,
+        max_epochs: int = 5,
         calibrate: bool = False,
         hierarchy: Any = None,
         label_vectors: Any = None,
@@ -116,6 +120,7 @@ class Parabel(LabelTree):
         self.C = C
         self.visitors = visitors
         self.link_power = link_power
+        self.path_weight = path_weight
         self.prune = prune
         self.tolerance = tolerance
         self.max_epochs = max_epochs

@@ -64,6 +64,7 @@ class XReg(LabelTree):
     _alone: ClassVar[dict[str, Any]] = {"tail": None}
     loss = "logistic"
     link_power = 1
+    path_weight = 1.0
 
     def __init__(
         self,
