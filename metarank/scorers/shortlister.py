@@ -13,6 +13,7 @@ from metarank import persist
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels, check_sample_weight
 from metarank.data.dataset import Dataset
+from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import TrainingSet, View
 
@@ -87,6 +88,20 @@ class Shortlister(LabelScorer):
             X, n_features=self.n_features_in_, layout="sparse", min_rows=0, estimator=type(self).__name__
         )
         return rows
+
+    def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """CSR arrays of new rows. Canonical float32 input, as a service would send it, skips the general door."""
+        if (
+            isinstance(X, (sp.csr_matrix, sp.csr_array))
+            and hasattr(self, "n_features_in_")
+            and X.shape[1] == self.n_features_in_
+            and X.data.dtype == np.float32
+            and X.indices.dtype == np.int32
+            and X.has_canonical_format
+            and np.isfinite(X.data).all()
+        ):
+            return X.indptr.astype(np.int64), X.indices, X.data
+        return csr_parts(self._rows(X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted shortlister to a folder; `metarank.load` reads it.
