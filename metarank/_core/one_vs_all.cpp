@@ -67,9 +67,10 @@ struct Rows {
     all.resize(static_cast<std::size_t>(n));
     std::iota(all.begin(), all.end(), 0u);
     background.assign(static_cast<std::size_t>(d) * kLabelLanes, 0.0f);
+    const float part = 1.0f / static_cast<float>(n);
     for (std::size_t p = 0; p < feature.size(); ++p)
-      for (int j = 0; j < kLabelLanes; ++j)
-        background[static_cast<std::size_t>(feature[p]) * kLabelLanes + static_cast<std::size_t>(j)] -= value[p] / static_cast<float>(n);
+      for (std::size_t j = 0; j < kLabelLanes; ++j)
+        background[static_cast<std::size_t>(feature[p]) * kLabelLanes + j] -= part * value[p];
   }
 };
 
@@ -117,11 +118,13 @@ inline __attribute__((always_inline)) void rest_step(Float8 diagonal, Float8 rat
 }
 
 // Dual coordinate descent over the working set.
-METARANK_DISPATCH void descend(const Rows& X, const Options& options, std::uint64_t seed, int max_epochs, Group& group) {
+METARANK_DISPATCH void descend(const Rows& X, const Options& options, std::uint64_t seed, int max_epochs,
+                               Group& group) {
   const float kInfinity = std::numeric_limits<float>::infinity();
   const auto n = static_cast<std::uint32_t>(group.rows.size());
   const float n_rest = static_cast<float>(X.n) - static_cast<float>(n);
-  const Float8 rest_diagonal = float8(0.5f / (options.C * n_rest)), rest_rate = float8(1.0f) / (float8(1.0f) + rest_diagonal);
+  const Float8 rest_diagonal = float8(0.5f / (options.C * n_rest));
+  const Float8 rest_rate = float8(1.0f) / (float8(1.0f) + rest_diagonal);
   const float diagonal_negative = 0.5f / options.C;
   const Float8 negative = float8(diagonal_negative);
   float diagonal_positive[kLabelLanes];
@@ -198,7 +201,8 @@ METARANK_DISPATCH void descend(const Rows& X, const Options& options, std::uint6
       active = n;  // look once more at the rows at rest
       upper = {float8(kInfinity), float8(kInfinity)};
     } else {
-      upper = {largest.lo > float8(0) ? largest.lo : float8(kInfinity), largest.hi > float8(0) ? largest.hi : float8(kInfinity)};
+      upper = {largest.lo > float8(0) ? largest.lo : float8(kInfinity),
+               largest.hi > float8(0) ? largest.hi : float8(kInfinity)};
     }
   }
   if (n_rest > 0.0f) {
@@ -252,7 +256,7 @@ METARANK_DISPATCH bool add_rows_within(const Rows& X, float limit, float toleran
   return group.rows.size() > before;
 }
 
-// The weights of one group: for each of its labels features and values, |value| >= least.
+// The weights of one group that matter: for each of its labels features and values, |value| factor[feature] >= least.
 struct Pruned {
   std::vector<std::int32_t> feature[kLabelLanes];
   std::vector<float> weight[kLabelLanes];
@@ -260,7 +264,7 @@ struct Pruned {
 };
 
 void train_group(const Rows& X, const std::int32_t* labels, int n_labels, const std::int64_t* label_indptr,
-                 const std::int32_t* label_rows, const float* positive_cost, const Options& options,
+                 const std::int32_t* label_rows, const float* positive_cost, const float* factor, const Options& options,
                  Group& group, Pruned& out) {
   group.W = X.background;
   group.inside.assign(static_cast<std::size_t>(X.n), 0);
@@ -300,7 +304,7 @@ void train_group(const Rows& X, const std::int32_t* labels, int n_labels, const 
   for (std::size_t f = 0; f < static_cast<std::size_t>(X.d); ++f)
     for (int j = 0; j < n_labels; ++j) {
       const float w = group.W[f * kLabelLanes + static_cast<std::size_t>(j)];
-      if (w == 0.0f || std::fabs(w) < options.least) continue;
+      if (w == 0.0f || std::fabs(w) * factor[X.original[f]] < options.least) continue;
       out.feature[j].push_back(X.original[f]);
       out.weight[j].push_back(w);
     }
@@ -312,8 +316,8 @@ void train_group(const Rows& X, const std::int32_t* labels, int n_labels, const 
 nb::tuple train_squared_hinge(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
                               const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& label_indptr,
                               const In1<std::int32_t>& label_rows, const In1<float>& positive_cost,
-                              const In1<std::int32_t>& order, float C, float tolerance, int max_epochs,
-                              float least, std::uint64_t seed, int n_threads) {
+                              const In1<std::int32_t>& order, const In1<float>& factor, float C, float tolerance,
+                              int max_epochs, float least, std::uint64_t seed, int n_threads) {
   require(n_features >= 0, "n_features must be non-negative");
   require(C > 0.0f && std::isfinite(C), "C must be positive and finite");
   require(tolerance > 0.0f, "tolerance must be positive");
@@ -325,6 +329,7 @@ nb::tuple train_squared_hinge(const In1<std::int64_t>& x_indptr, const In1<std::
   require(static_cast<std::int64_t>(positive_cost.shape(0)) == L, "positive_cost must have one entry a label");
   for (std::size_t l = 0; l < positive_cost.shape(0); ++l)
     require(positive_cost(l) > 0.0f && std::isfinite(positive_cost(l)), "positive_cost must be positive and finite");
+  require(static_cast<std::int64_t>(factor.shape(0)) == n_features, "factor must have one entry a feature");
   const auto n_order = static_cast<std::int64_t>(order.shape(0));
   for (std::size_t j = 0; j < order.shape(0); ++j) require(order(j) >= 0 && order(j) < L, "order must lie in [0, L)");
   const std::int64_t n_groups = (n_order + kLabelLanes - 1) / kLabelLanes;
@@ -338,9 +343,9 @@ nb::tuple train_squared_hinge(const In1<std::int64_t>& x_indptr, const In1<std::
     std::vector<Pruned> groups(static_cast<std::size_t>(n_groups));
     std::vector<Group> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
     parallel_for(n_groups, n_threads, 1, [&](std::int64_t g, std::int64_t, int worker) {
-      const auto size = static_cast<int>(std::min<std::int64_t>(kLabelLanes, n_order - g * kLabelLanes));
-      train_group(rows, order.data() + g * kLabelLanes, size, label_indptr.data(), label_rows.data(),
-                  positive_cost.data(), options, scratch[static_cast<std::size_t>(worker)],
+      const auto n_labels = static_cast<int>(std::min<std::int64_t>(kLabelLanes, n_order - g * kLabelLanes));
+      train_group(rows, order.data() + g * kLabelLanes, n_labels, label_indptr.data(), label_rows.data(),
+                  positive_cost.data(), factor.data(), options, scratch[static_cast<std::size_t>(worker)],
                   groups[static_cast<std::size_t>(g)]);
     });
     for (std::int64_t g = 0; g < n_groups; ++g) {
@@ -363,8 +368,8 @@ void bind_one_vs_all(nb::module_& m) {
   m.def("train_squared_hinge", &train_squared_hinge, nb::arg("x_indptr").noconvert(),
         nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(), nb::arg("n_features"),
         nb::arg("label_indptr").noconvert(), nb::arg("label_rows").noconvert(), nb::arg("positive_cost").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_epochs"),
-        nb::arg("least"), nb::arg("seed"),  nb::arg("n_threads"));
+        nb::arg("order").noconvert(), nb::arg("factor").noconvert(), nb::arg("C"), nb::arg("tolerance"),
+        nb::arg("max_epochs"), nb::arg("least"), nb::arg("seed"),  nb::arg("n_threads"));
 }
 
 }  // namespace metarank

@@ -32,23 +32,27 @@ bool any_nan(const T* scores, std::int64_t n) {
   return found;
 }
 
+// Entry j joins the heap of the (at most) k first listed entries, the last of them at its front, if it is one.
+template <typename T>
+void offer(const ScoreRow<T>& row, std::int64_t j, std::int64_t k, std::vector<std::int64_t>& heap) {
+  const auto before = [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); };
+  if (!row.listed(j)) return;
+  if (static_cast<std::int64_t>(heap.size()) < k) {
+    heap.push_back(j);
+    std::push_heap(heap.begin(), heap.end(), before);
+  } else if (before(j, heap.front())) {
+    std::pop_heap(heap.begin(), heap.end(), before);
+    heap.back() = j;
+    std::push_heap(heap.begin(), heap.end(), before);
+  }
+}
+
 // Positions of the (at most) k first listed entries, best first. `heap` is the result; its memory is reused.
 template <typename T>
 void top_k(const ScoreRow<T>& row, std::int64_t k, std::vector<std::int64_t>& heap) {
-  const auto before = [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); };
   heap.clear();
-  for (std::int64_t j = 0; j < row.n; ++j) {
-    if (!row.listed(j)) continue;
-    if (static_cast<std::int64_t>(heap.size()) < k) {
-      heap.push_back(j);
-      std::push_heap(heap.begin(), heap.end(), before);
-    } else if (before(j, heap.front())) {  // the front of the heap is the last of the kept
-      std::pop_heap(heap.begin(), heap.end(), before);
-      heap.back() = j;
-      std::push_heap(heap.begin(), heap.end(), before);
-    }
-  }
-  std::sort_heap(heap.begin(), heap.end(), before);
+  for (std::int64_t j = 0; j < row.n; ++j) offer(row, j, k, heap);
+  std::sort_heap(heap.begin(), heap.end(), [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); });
 }
 
 }  // namespace metarank

@@ -9,6 +9,7 @@
 
 #include "bindings.h"
 #include "pairs.h"
+#include "simd.h"
 #include "topk.h"
 
 namespace metarank {
@@ -16,6 +17,28 @@ namespace metarank {
 namespace {
 
 constexpr std::int64_t kBand = 65536;
+
+METARANK_DISPATCH void scale_sums(const float* scale, const float* bias, std::int64_t n, float* score) {
+  for (std::int64_t l = 0; l < n; ++l) score[l] = score[l] * scale[l] + bias[l];
+}
+
+// The k best labels, in no order. Most labels are far from them: a block without one is passed over at a glance.
+METARANK_DISPATCH void best_labels(const float* scores, std::int64_t n, std::int64_t k,
+                                   std::vector<std::int64_t>& heap) {
+  constexpr std::int64_t kBlock = 32;
+  const ScoreRow<float> row{nullptr, scores, n};
+  heap.clear();
+  for (std::int64_t j = 0; j < n; j += kBlock) {
+    const std::int64_t end = std::min(n, j + kBlock);
+    if (static_cast<std::int64_t>(heap.size()) == k) {
+      const float least = scores[heap.front()];
+      int above = 0;
+      for (std::int64_t i = j; i < end; ++i) above |= scores[i] > least;
+      if (above == 0) continue;
+    }
+    for (std::int64_t i = j; i < end; ++i) offer(row, i, k, heap);
+  }
+}
 
 template <typename Weight>
 struct WeightIndex {
@@ -42,7 +65,7 @@ struct WeightIndex {
         for (std::int64_t e = begin; e < end; ++e) sum[label[e]] += value * static_cast<float>(weight[e]);
       }
     }
-    for (std::size_t l = 0; l < static_cast<std::size_t>(n_labels); ++l) score[l] = score[l] * scale[l] + bias[l];
+    scale_sums(scale, bias, n_labels, score.data());
   }
 };
 
@@ -88,37 +111,35 @@ Array1<float> index_scores(const In1<std::int64_t>& x_indptr, const In1<std::int
   return to_numpy(std::move(out));
 }
 
-// The k best of the listed labels of each row, by ascending label, and their scores; k at most their number.
+// The k best labels of each row, by ascending label, and their scores. Labels of bias -inf are never listed;
+// the others must be at least k.
 template <typename Weight>
 nb::tuple index_shortlist(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
                           const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& start,
                           const In1<std::uint16_t>& label, const In1<Weight>& weight, const In1<float>& scale,
-                          const In1<float>& bias, const In1<std::int32_t>& listed, std::int64_t k, int n_threads) {
+                          const In1<float>& bias, std::int64_t k, int n_threads) {
   const auto index = require_index(n_features, start, label, weight, scale, bias);
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
   const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
-  const auto n_listed = static_cast<std::int64_t>(listed.shape(0));
-  require(k <= n_listed && (k >= 1 || n_listed == 0), "k must be positive and at most the number of listed labels");
-  for (std::int64_t j = 0; j < n_listed; ++j)
-    require(listed.data()[j] >= 0 && listed.data()[j] < index.n_labels, "listed labels must lie in [0, L)");
+  const auto n_listed = std::count_if(bias.data(), bias.data() + index.n_labels,
+                                      [](float b) { return b != -std::numeric_limits<float>::infinity(); });
+  require(0 <= k && k <= n_listed, "k must be at most the number of labels that may be listed");
   const std::size_t rows = static_cast<std::size_t>(n), cols = static_cast<std::size_t>(k);
   std::vector<std::int32_t> labels(rows * cols);
   std::vector<float> scores(rows * cols);
-  {
+  if (k > 0) {
     nb::gil_scoped_release release;
     parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<float> score = index.room(), listed_score(static_cast<std::size_t>(n_listed));
+      std::vector<float> score = index.room();
       std::vector<std::int64_t> best;
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t first = X.indptr[i];
         index.score_row(X.indices + first, X.data + first, X.indptr[i + 1] - first, score);
-        for (std::int64_t j = 0; j < n_listed; ++j)
-          listed_score[static_cast<std::size_t>(j)] = score[static_cast<std::size_t>(listed.data()[j])];
-        top_k(ScoreRow<float>{nullptr, listed_score.data(), n_listed}, k, best);
+        best_labels(score.data(), index.n_labels, k, best);
         std::sort(best.begin(), best.end());
         for (std::size_t p = 0; p < best.size(); ++p) {
-          labels[static_cast<std::size_t>(i) * cols + p] = listed.data()[best[p]];
-          scores[static_cast<std::size_t>(i) * cols + p] = listed_score[static_cast<std::size_t>(best[p])];
+          labels[static_cast<std::size_t>(i) * cols + p] = static_cast<std::int32_t>(best[p]);
+          scores[static_cast<std::size_t>(i) * cols + p] = score[static_cast<std::size_t>(best[p])];
         }
       }
     });
@@ -136,8 +157,7 @@ void bind_weight(nb::module_& m) {
   m.def("index_shortlist", &index_shortlist<Weight>, nb::arg("x_indptr").noconvert(),
         nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(), nb::arg("n_features"),
         nb::arg("start").noconvert(), nb::arg("label").noconvert(), nb::arg("weight").noconvert(),
-        nb::arg("scale").noconvert(), nb::arg("bias").noconvert(), nb::arg("listed").noconvert(), nb::arg("k"),
-        nb::arg("n_threads"));
+        nb::arg("scale").noconvert(), nb::arg("bias").noconvert(), nb::arg("k"), nb::arg("n_threads"));
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ class OneVsAll(LabelScorer):
         hinge; for the ridge, of 1/20, 1/6, 1/2 and 3/2 the value with the largest nDCG@5 of exact
         leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the View.
     weights_per_label : int or None
-        Weights kept for each label, on average: those of largest absolute value over all labels. None: all.
+        Weights kept for each label, on average: the largest over all labels, in absolute value times the
+        square root of their feature's typical (root mean square) value. None: all.
     tolerance : float
         Squared hinge: largest violation of the conditions of optimality at which training stops.
     max_epochs : int
@@ -93,7 +94,7 @@ class OneVsAll(LabelScorer):
         relevance: str = "auto",
         propensity: tuple[float, float] = (0.55, 1.5),
         C: float | str = "auto",
-        weights_per_label: int | None = 200,
+        weights_per_label: int | None = 150,
         tolerance: float = 0.1,
         max_epochs: int = 6,
         intercept_scaling: float = 0.1,

@@ -17,6 +17,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from metarank._threads import single_threaded_blas
+from metarank.scorers._arrays import pruning_factors
 
 # Features to a block of P.
 _BLOCK = 256
@@ -58,22 +59,25 @@ class SharedRidge:
         return np.asarray(self.X @ np.ascontiguousarray(self.inverse[:, features]))
 
     def weights(self, T: sp.csr_matrix, density: float, seed: int, n_jobs: int) -> sp.csr_matrix:
-        """The weights W (d, L) float32, all but the share `density` of largest absolute value set to 0.
+        """The weights W (d, L) float32; all but the share `density` that matters most is set to 0.
 
-        The least absolute value that stays is estimated on 512 features drawn by the seed.
+        The largest stay after multiplication by `pruning_factors`; how large is large enough is estimated on
+        512 features drawn by the seed.
         """
         d = self.X.shape[1]
+        factor = pruning_factors(self.X)[:, None]
         by_label = sp.csr_matrix(T.T).astype(self.inverse.dtype)
 
         def dense_weights(features: np.ndarray) -> np.ndarray:
             return np.asarray(by_label @ self.blocks(features)).T.astype(np.float32)
 
-        drawn = np.random.default_rng([seed, d]).permutation(d)[: 2 * _BLOCK]
-        least = _least_kept(dense_weights(np.sort(drawn)), density)
+        drawn = np.sort(np.random.default_rng([seed, d]).permutation(d)[: 2 * _BLOCK])
+        least = _least_kept(dense_weights(drawn) * factor[drawn], density)
 
         def pruned(start: int) -> sp.csr_matrix:
-            W = dense_weights(np.arange(start, min(start + _BLOCK, d)))
-            W[np.abs(W) < least] = 0
+            features = np.arange(start, min(start + _BLOCK, d))
+            W = dense_weights(features)
+            W[np.abs(W) * factor[features] < least] = 0
             return sp.csr_matrix(W)
 
         return sp.vstack(list(_in_threads(pruned, range(0, d, _BLOCK), n_jobs)), "csr")
@@ -142,6 +146,7 @@ def ridge_by_gradients(
     """
     across = X.T.tocsr()
     columns = T.tocsc()
+    factor = pruning_factors(X)[:, None]
 
     def dense_weights(labels: np.ndarray) -> np.ndarray:
         residual = columns[:, labels].toarray().astype(np.float32)
@@ -161,11 +166,11 @@ def ridge_by_gradients(
 
     n_labels = T.shape[1]
     drawn = np.random.default_rng([seed, n_labels]).permutation(n_labels)[:_BLOCK]
-    least = _least_kept(dense_weights(np.sort(drawn)), density)
+    least = _least_kept(dense_weights(np.sort(drawn)) * factor, density)
 
     def pruned(start: int) -> sp.csr_matrix:
         W = dense_weights(np.arange(start, min(start + _BLOCK, n_labels)))
-        W[np.abs(W) < least] = 0
+        W[np.abs(W) * factor < least] = 0
         return sp.csr_matrix(W)
 
     return sp.hstack(list(_in_threads(pruned, range(0, n_labels, _BLOCK), n_jobs)), "csr")

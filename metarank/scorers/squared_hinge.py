@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.scorers._arrays import csr_parts
+from metarank.scorers._arrays import csr_parts, pruning_factors
 from metarank.scorers.hierarchy import learn_hierarchy
 
 _GROUP = 16
@@ -33,8 +33,8 @@ def squared_hinge_weights(
     `positive_cost` on relevant rows and 1 elsewhere. Stops when no row violates the conditions of optimality
     by more than `tolerance`. A label without relevant rows gets weights 0 and bias -1.
 
-    Of the weights, as many as `weights_per_label` for each label on average stay, the largest in absolute
-    value; how large that is is estimated on 256 labels.
+    Of the weights, as many as `weights_per_label` for each label on average stay, the largest after
+    multiplication by `pruning_factors`; how large is large enough is estimated on 256 labels.
     """
     n_labels = Y.shape[1]
     by_label = sp.csc_matrix(Y > 0)
@@ -43,9 +43,11 @@ def squared_hinge_weights(
         return sp.csr_matrix((X.shape[1], n_labels), dtype=np.float32), np.full(n_labels, -1, np.float32)
     order = _similar_together(X, Y, seed)
 
+    factor = pruning_factors(X)
+
     def train(order: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         return _core.train_squared_hinge(
-            *csr_parts(X), X.shape[1], *labels, positive_cost.astype(np.float32), order,
+            *csr_parts(X), X.shape[1], *labels, positive_cost.astype(np.float32), order, factor,
             C, tolerance, max_epochs, least, seed, n_jobs,
         )  # fmt: skip
 
@@ -54,7 +56,8 @@ def squared_hinge_weights(
         starts = np.arange(0, len(order), _GROUP)
         drawn = starts[np.unique(np.linspace(0, len(starts) - 1, _SAMPLE_GROUPS).astype(np.int64))]
         sample = np.concatenate([order[start : start + _GROUP] for start in drawn])
-        magnitude = np.abs(train(sample, 0.0)[2])
+        _, features, values, _ = train(sample, 0.0)
+        magnitude = np.abs(values) * factor[features]
         kept = weights_per_label * len(sample)
         if kept < len(magnitude):
             least = float(np.partition(magnitude, -kept)[-kept])

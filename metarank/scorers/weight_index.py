@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from metarank.scorers.training_rows import as_canonical, check_width
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
 _LARGEST = 32_767
+_STATE = ("n_features", "start", "label", "weight", "scale", "bias", "seen")
 
 
 class WeightIndex:
@@ -101,19 +103,28 @@ class WeightIndex:
 
     def shortlist(self, X: Features, k: int, name: str, n_jobs: int) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
-        labels, scores = self._ask("index_shortlist", X, self.seen, min(k, len(self.seen)), n_jobs)
+        labels, scores = self._ask("index_shortlist", X, min(k, len(self.seen)), n_jobs, bias=self._seen_bias)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
         return Candidates(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
 
-    def _ask(self, kernel: str, X: Features, *args: Any) -> Any:
+    @cached_property
+    def _seen_bias(self) -> np.ndarray:
+        """The biases, -inf for labels that are never proposed."""
+        bias = np.full(self.n_labels, -np.inf, np.float32)
+        bias[self.seen] = self.bias[self.seen]
+        return bias
+
+    def _ask(self, kernel: str, X: Features, *args: Any, bias: np.ndarray | None = None) -> Any:
         """What a kernel, compiled for either type of weights, answers for the rows of X."""
         check_width(X, self.n_features)
-        index = self.n_features, self.start, self.label, self.weight, self.scale, self.bias
-        return getattr(_core, kernel)(*csr_parts(as_canonical(X)), *index, *args)
+        index = self.n_features, self.start, self.label, self.weight, self.scale
+        return getattr(_core, kernel)(
+            *csr_parts(as_canonical(X)), *index, self.bias if bias is None else bias, *args
+        )
 
     def get_state(self) -> dict[str, Any]:
         """The arrays."""
-        return dict(vars(self))
+        return {name: getattr(self, name) for name in _STATE}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> WeightIndex:
