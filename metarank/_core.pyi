@@ -860,7 +860,6 @@ def index_shortlist(
     weight: Annotated[NDArray[numpy.int16], dict(shape=(None,), order="C", device="cpu", writable=False)],
     scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    listed: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     k: int,
     n_threads: int,
 ) -> tuple: ...
@@ -875,7 +874,6 @@ def index_shortlist(
     weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    listed: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     k: int,
     n_threads: int,
 ) -> tuple: ...
@@ -895,6 +893,10 @@ class LabelTrees:
         n_labels: int,
         weights: WeightBlocks,
         link: int,
+        path_weight: float,
+        label_cost: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
     ) -> None: ...
 
     largest_cost: Final[float] = ...
@@ -1012,6 +1014,7 @@ def train_squared_hinge(
         NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
     order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    factor: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     C: float,
     tolerance: float,
     max_epochs: int,

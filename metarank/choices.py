@@ -37,8 +37,11 @@ def named_scorers() -> dict[str, Any]:
     from metarank.scorers.linear import LinearClassifier
     from metarank.scorers.names import NameScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+    from metarank.scorers.one_vs_all import OneVsAll
+    from metarank.scorers.parabel import Parabel
     from metarank.scorers.prior import LabelPrior
     from metarank.scorers.tail import TailClassifiers
+    from metarank.scorers.xreg import XReg
 
     return {
         "neighbors": LabelNeighbors,
@@ -54,7 +57,16 @@ def named_scorers() -> dict[str, Any]:
         "linear-svm": LinearClassifier,
         "boosted": BoostedTrees,
         "names": NameScorer,
+        "parabel": Parabel,
+        "xreg": XReg,
+        "one-vs-all": OneVsAll,
     }
+
+
+def named_shortlisters() -> dict[str, Any]:
+    """The scorers that can be asked by name to propose candidates, as constructors."""
+    known = named_scorers()
+    return {"neighbors": known["votes"]} | {n: known[n] for n in ("names", "parabel", "xreg", "one-vs-all")}
 
 
 def check_names(features: Any, shortlister: Any) -> None:
@@ -73,8 +85,9 @@ def choose_features(
     label_text: sp.csr_matrix | None,
     effort: str,
     k: int | None = None,
+    shortlisters: Sequence[LabelScorer] = (),
 ) -> list[LabelScorer]:
-    """The unfitted scorers whose columns describe a pair.
+    """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`.
 
     Raises
     ------
@@ -93,8 +106,9 @@ def choose_features(
         names = _auto_features(X, n_labels, effort=effort)
         if label_text is not None:
             names.append("names")
-        logger.info("features: %s", ", ".join(names))
-        return [known[name]() for name in names]
+        proposers = [s for s in shortlisters if getattr(s, "is_classifier", False)]
+        logger.info("features: %s", ", ".join([*names, *(type(s).__name__ for s in proposers)]))
+        return [known[name]() for name in names] + proposers
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or len(features) == 0:
         raise TypeError(f"features must be 'auto', 'yang2012' or a non-empty list, got {features!r}")
     out = []
@@ -140,19 +154,16 @@ def choose_shortlister(
     ValueError, TypeError
         If `shortlister` is no known name, scorer, list of them, "auto" or None.
     """
-    from metarank.scorers.names import NameScorer
-    from metarank.scorers.neighbors import NeighborShortlister
-
-    proposers = {"neighbors": NeighborShortlister, "names": NameScorer}
+    proposers = named_shortlisters()
     if shortlister is None:
         return []
     if isinstance(shortlister, str) and shortlister == "auto":
         if n_labels <= ALL_LABELS_LIMIT:
             logger.info("shortlister: none, all %d labels are ranked", n_labels)
             return []
-        chosen: list[LabelScorer] = [NeighborShortlister()]
+        chosen: list[LabelScorer] = [proposers["neighbors"]()]
         if label_text is not None:
-            chosen.append(NameScorer())
+            chosen.append(proposers["names"]())
         logger.info(
             "shortlister: %s, since %d labels are more than %d",
             " and ".join(type(s).__name__ for s in chosen),

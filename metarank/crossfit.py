@@ -30,6 +30,7 @@ def held_out_columns(
     *,
     rows: np.ndarray | None = None,
     n_jobs: int = 1,
+    fits: dict[int, Any] | None = None,
 ) -> dict[str, np.ndarray]:
     """Columns (m,) of the pairs of training rows, each as if its row were new.
 
@@ -42,6 +43,8 @@ def held_out_columns(
         Training rows described; all by default.
     n_jobs : int
         Threads; the folds run side by side.
+    fits : dict, optional
+        Where the scorer's fit without each fold is kept, or found if it is there already.
 
     Returns
     -------
@@ -51,41 +54,71 @@ def held_out_columns(
     if hasattr(scorer, "score_held_out"):
         columns: dict[str, np.ndarray] = scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
         return columns
-    return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs)
+    return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
 def refit_columns(
-    scorer: LabelScorer, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int
+    scorer: LabelScorer,
+    data: TrainingSet,
+    candidates: Candidates,
+    *,
+    rows: np.ndarray,
+    n_jobs: int,
+    fits: dict[int, Any] | None = None,
 ) -> dict[str, np.ndarray]:
     """`held_out_columns` the plain way: one fit for each fold."""
 
     def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
         inside = np.flatnonzero(data.fold[rows] == f)
-        fitted = clone(scorer).fit(data.without_fold(f), n_jobs=threads)
+        fitted = _fit_without(f, scorer, data, threads, fits)
         return fitted.score(data.X[rows[inside]], candidates.rows(inside), n_jobs=threads)
 
     return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
 
 
 def held_out_shortlist(
-    scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
+    scorer: Any,
+    data: TrainingSet,
+    k: int,
+    *,
+    rows: np.ndarray,
+    n_jobs: int = 1,
+    fits: dict[int, Any] | None = None,
 ) -> Candidates:
-    """The scorer's k proposals for each of some training rows, from fits without the row's fold."""
+    """The scorer's k proposals for each of some training rows, from fits without the row's fold.
+
+    The fits are kept in `fits`, where given, for `held_out_columns` to use.
+    """
     if hasattr(scorer, "shortlist_held_out"):
         proposals: Candidates = scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
         return proposals
-    return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs)
+    return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
-def refit_shortlist(scorer: Any, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int) -> Candidates:
+def refit_shortlist(
+    scorer: Any,
+    data: TrainingSet,
+    k: int,
+    *,
+    rows: np.ndarray,
+    n_jobs: int,
+    fits: dict[int, Any] | None = None,
+) -> Candidates:
     """`held_out_shortlist` the plain way: one fit for each fold."""
 
     def one_fold(f: int, threads: int) -> Candidates:
         inside = np.flatnonzero(data.fold[rows] == f)
-        fitted = clone(scorer).fit(data.without_fold(f), n_jobs=threads)
+        fitted = _fit_without(f, scorer, data, threads, fits)
         return fitted.shortlist(data.X[rows[inside]], k, n_jobs=threads)
 
     return stack_folds(one_fold, data.fold[rows], n_jobs)
+
+
+def _fit_without(fold: int, scorer: Any, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None) -> Any:
+    fits = {} if fits is None else fits
+    if fold not in fits:
+        fits[fold] = clone(scorer).fit(data.without_fold(fold), n_jobs=n_jobs)
+    return fits[fold]
 
 
 def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_jobs: int) -> Candidates:

@@ -55,9 +55,11 @@ class MetaRanker(BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", LabelScorer, list of them, or None
+    shortlister : "auto", "neighbors", "names", "parabel", "xreg", "one-vs-all", LabelScorer, list, or None
         Who proposes the candidate labels. None ranks all labels; "auto" does so
-        up to 1,000 labels and asks neighbours (and label names) beyond.
+        up to 1,000 labels and asks neighbours (and label names) beyond. Label trees and
+        one-vs-all classifiers answer without a pass over the training rows; with
+        features="auto" their scores describe the candidates too.
     features : "auto", "yang2012", or list of names and LabelScorers
         What describes a pair. "yang2012" gives exactly the paper's 3k + 2 columns,
         k chosen by cross-validation.
@@ -250,13 +252,17 @@ class MetaRanker(BaseEstimator):
             label_text=label_text,
             feature_scale=self.encoder_.transform.scale,
         )
-        shortlisters = choose_shortlister(self.shortlister, n_labels, label_text=label_text)
-        scorers = self._choose_scorers(data, label_text, n_jobs)
+        shortlisters = _settled(
+            choose_shortlister(self.shortlister, n_labels, label_text=label_text), data, n_jobs
+        )
+        scorers = self._choose_scorers(data, label_text, shortlisters, n_jobs)
 
         rows = _sampled_rows(
             n, n_labels if not shortlisters else self.shortlist_size * len(shortlisters), self.random_state
         )
-        candidates = self._training_candidates(shortlisters, data, rows, n_jobs)
+        # A scorer that both proposes labels and describes them is fitted once without each fold.
+        fits: dict[int, dict[int, Any]] = {id(s): {} for s in shortlisters if any(s is t for t in scorers)}
+        candidates = self._training_candidates(shortlisters, data, rows, n_jobs, fits)
         if excluded is not None:
             candidates = candidates.without(excluded.rows(rows))
             if candidates.n_pairs == 0:
@@ -268,8 +274,9 @@ class MetaRanker(BaseEstimator):
         classifier_columns: list[str] = []
         for i, scorer in enumerate(scorers):
             report(f"describing: {_title(scorer)}", 0.05 + 0.6 * i / len(scorers))
+            own = fits.get(id(scorer))
             added = _add_columns(
-                columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs)
+                columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=own)
             )
             classifier_columns += added if getattr(scorer, "is_classifier", False) else []
         # Beside classifiers, whose scores mean the same everywhere, distances count within the list only.
@@ -294,21 +301,30 @@ class MetaRanker(BaseEstimator):
         )
         report("fitting on all rows", 0.9)
         view = data.view()
-        self.shortlisters_ = [clone(s).fit(view, n_jobs=n_jobs) for s in shortlisters]
-        self.scorers_ = [clone(s).fit(view, n_jobs=n_jobs) for s in scorers]
+        different = {id(s): s for s in [*shortlisters, *scorers]}
+        fitted = {key: clone(s).fit(view, n_jobs=n_jobs) for key, s in different.items()}
+        self.shortlisters_ = [fitted[id(s)] for s in shortlisters]
+        self.scorers_ = [fitted[id(s)] for s in scorers]
 
-    def _choose_scorers(self, data: TrainingSet, label_text: Any, n_jobs: int) -> list[LabelScorer]:
+    def _choose_scorers(
+        self, data: TrainingSet, label_text: Any, shortlisters: list[LabelScorer], n_jobs: int
+    ) -> list[LabelScorer]:
         k = None
         if self.features == "yang2012":
             from metarank.choose_k import choose_k
 
             k = choose_k(data, n_jobs=n_jobs)
         scorers = choose_features(
-            self.features, data.X, int(data.Y.shape[1]), label_text=label_text, effort=self.effort, k=k
+            self.features,
+            data.X,
+            int(data.Y.shape[1]),
+            label_text=label_text,
+            effort=self.effort,
+            k=k,
+            shortlisters=shortlisters,
         )
-        # Free parameters are chosen once, on all rows, and hold in every fold.
-        view = data.view()
-        return [s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for s in scorers]
+        settled = {id(s) for s in shortlisters}
+        return [s if id(s) in settled else _settled([s], data, n_jobs)[0] for s in scorers]
 
     def _new_ranker(self, classifier_columns: list[str]) -> Ranker:
         if not isinstance(self.ranker, str):
@@ -317,11 +333,18 @@ class MetaRanker(BaseEstimator):
         return make_ranker(self.ranker, **own)
 
     def _training_candidates(
-        self, shortlisters: list[LabelScorer], data: TrainingSet, rows: np.ndarray, n_jobs: int
+        self,
+        shortlisters: list[LabelScorer],
+        data: TrainingSet,
+        rows: np.ndarray,
+        n_jobs: int,
+        fits: dict[int, dict[int, Any]],
     ) -> Candidates:
         report("shortlisting", 0.02)
+        k = self.shortlist_size
         parts = [
-            held_out_shortlist(s, data, self.shortlist_size, rows=rows, n_jobs=n_jobs) for s in shortlisters
+            held_out_shortlist(s, data, k, rows=rows, n_jobs=n_jobs, fits=fits.get(id(s)))
+            for s in shortlisters
         ]
         return _united(parts, len(rows), self.n_labels_)
 
@@ -557,6 +580,12 @@ class MetaRanker(BaseEstimator):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _settled(scorers: list[LabelScorer], data: TrainingSet, n_jobs: int) -> list[LabelScorer]:
+    """The scorers with free parameters chosen once, on all rows; they hold in every fold."""
+    view = data.view()
+    return [s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for s in scorers]
 
 
 def _is_plain(value: Any) -> bool:

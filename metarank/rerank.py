@@ -84,7 +84,10 @@ def choose_alpha(
     inv_propensity: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    """The weight of `rerank_with_tail` with the best value of a metric on held-out rows.
+    """The weight of `rerank_with_tail` that serves a metric on held-out rows.
+
+    Of all weights that are within one standard error of the best, the greatest: the weakest intervention.
+    The error is that of the mean over rows of the difference between the two, row by row.
 
     Parameters
     ----------
@@ -93,9 +96,9 @@ def choose_alpha(
     Y : (n, L) array or sparse matrix
         The relevances of those rows.
     metric : str
-        Any metric of `metarank.metrics` on scores, greater or less as is better.
+        Any metric of `metarank.metrics` on scores that is a mean over rows, greater or less as is better.
     grid : sequence of floats in [0, 1]
-        Include 1.0 to allow no re-ranking. Ties go to the greater alpha: the weaker intervention.
+        Include 1.0 to allow no re-ranking.
     inv_propensity : float array (L,), optional
         For the propensity-scored metrics; from the training labels.
 
@@ -110,18 +113,31 @@ def choose_alpha(
     >>> choose_alpha(c, np.log([0.5, 0.9]), [[0, 1]], metric="WP@1", grid=(0.2, 0.7, 1.0))
     0.7
     """
-    from metarank.metrics import Metric, evaluate  # which knows `rerank_with_tail`
+    from metarank.metrics import Metric, per_row  # which knows `rerank_with_tail`
 
     if len(grid) == 0:
         raise ValueError("grid must hold at least one alpha")
     chosen = Metric.parse(metric)
-    best, best_value = 0.0, -np.inf
-    for alpha in sorted(grid, reverse=True):
-        reranked = rerank_with_tail(candidates, tail_scores, alpha, scale=scale)
-        value = evaluate(Y, reranked, [chosen], inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)[
-            str(chosen)
-        ]
-        value = value if chosen.greater_is_better else -value
-        if best_value == -np.inf or value > best_value:
-            best, best_value = float(alpha), value
-    return best
+    alphas = sorted(grid, reverse=True)
+    sign = 1.0 if chosen.greater_is_better else -1.0
+    values = [
+        sign
+        * per_row(
+            Y,
+            rerank_with_tail(candidates, tail_scores, alpha, scale=scale),
+            chosen,
+            inv_propensity=inv_propensity,
+            scale=scale,
+            n_jobs=n_jobs,
+        )
+        for alpha in alphas
+    ]
+    counted = np.isfinite(values[0])
+    if not counted.any():
+        return float(alphas[0])
+    best = max(values, key=lambda v: float(np.mean(v[counted])))
+    for alpha, value in zip(alphas, values):
+        behind = (best - value)[counted]
+        if behind.mean() <= behind.std() / np.sqrt(len(behind)):
+            return float(alpha)
+    raise AssertionError("the best weight is within an error of itself")

@@ -94,6 +94,22 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert "logistic" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("names", ["parabel", "xreg,neighbors", "one-vs-all"])
+def test_shortlisters_by_name(work, tmp_path, capsys, names):
+    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
+    model = tmp_path / "M"
+    assert run(["train", work / "train.txt", "--model", model, "--shortlister", names, *options]) == 0
+    assert run(["predict", model, work / "train.svm", "--top", "1", "--out", tmp_path / "top.txt"]) == 0
+    assert len((tmp_path / "top.txt").read_text().splitlines()) == 30
+    capsys.readouterr()
+    assert run(["evaluate", model, work / "train.svm", "--metrics", "P@1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["P@1"] > 0.7
+    assert run(["explain", model, work / "train.svm", "--row", "3", "--label", "1"]) == 0
+    assert run(["inspect", model]) == 0
+    titles = {"parabel": "Parabel", "xreg,neighbors": "XReg, NeighborShortlister", "one-vs-all": "OneVsAll"}
+    assert titles[names] in capsys.readouterr().out
+
+
 def test_predictions_of_texts_in_every_format(work, tmp_path, capsys):
     texts = ["--text", "salt and flour", "--text", "wave and wind"]
     assert run(["predict", work / "words", *texts, "--top", "1"]) == 0
@@ -252,6 +268,7 @@ def test_bad_files(work, tmp_path, capsys, command, content):
         (["train", "GOOD", "--model", "NEW", "--features", ""], "features"),
         (["train", "GOOD", "--model", "NEW", "--features", "neighbors,best"], "features"),
         (["train", "GOOD", "--model", "NEW", "--shortlister", "best"], "shortlister"),
+        (["train", "GOOD", "--model", "NEW", "--shortlister", "parabel,best"], "shortlister"),
         (["train", "GOOD", "--model", "NEW", "--threshold", "best"], "threshold"),
         (["train", "TEXTS", "--model", "NEW", "--text-column", "body"], "body"),
         (["train", "TEXTS", "--model", "NEW", "--labels-column", "tags"], "tags"),

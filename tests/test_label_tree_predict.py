@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -27,10 +27,21 @@ class Model:
     weights: dict[str, np.ndarray]
     link: int
     n_features: int
+    path_weight: float = 1.0
+    label_cost: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def core(self) -> _core.LabelTrees:
         blocks = _core.WeightBlocks(n_features=self.n_features, **self.weights)
-        return _core.LabelTrees(self.roots, self.child_start, self.child, self.n_labels, blocks, self.link)
+        return _core.LabelTrees(
+            self.roots,
+            self.child_start,
+            self.child,
+            self.n_labels,
+            blocks,
+            self.link,
+            self.path_weight,
+            self.label_cost,
+        )
 
     def edge_log_probabilities(self, X: np.ndarray) -> np.ndarray:
         blocks = _core.WeightBlocks(n_features=self.n_features, **self.weights)
@@ -48,11 +59,12 @@ class Model:
         for node in range(nodes.shape[1]):
             tree = np.searchsorted(self.roots, node, side="right") - 1
             for s in range(*self.child_start[node : node + 2]):
-                path = nodes[:, node] + edges[:, s]
                 if self.child[s] < 0:
+                    own = self.label_cost[~self.child[s]] if len(self.label_cost) else 0
+                    path = self.path_weight * nodes[:, node] + edges[:, s] - own
                     labels[:, tree, ~self.child[s]] = path
                 else:
-                    nodes[:, self.child[s]] = path
+                    nodes[:, self.child[s]] = nodes[:, node] + edges[:, s]
         return labels, nodes
 
 
@@ -84,6 +96,8 @@ def random_model(
     link: int = 0,
     density: float = 0.3,
     unseen: int = 2,
+    path_weight: float = 1.0,
+    costs: bool = False,
 ) -> Model:
     rng = np.random.default_rng(seed)
     roots, nodes, first = [], [], 0
@@ -100,7 +114,18 @@ def random_model(
     weights = _core.encode_weights(
         W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data, bias, child_start
     )
-    return Model(np.array(roots, np.int32), child_start, child, n_labels, weights, link, n_features)
+    label_cost = rng.exponential(size=n_labels if costs else 0).astype(np.float32)
+    return Model(
+        np.array(roots, np.int32),
+        child_start,
+        child,
+        n_labels,
+        weights,
+        link,
+        n_features,
+        path_weight,
+        label_cost,
+    )
 
 
 def random_rows(seed: int, n: int, d: int, density: float = 0.3) -> np.ndarray:
@@ -130,6 +155,8 @@ MODELS = [
     dict(link=1),
     dict(link=2, n_trees=1),
     dict(link=3, n_trees=3),
+    dict(link=4, path_weight=0.7, costs=True),
+    dict(costs=True, path_weight=0.0, n_trees=1),
     dict(n_labels=300, width=300, n_trees=2),
     dict(n_labels=600, width=40, n_features=200, density=0.05),
     dict(n_labels=1, unseen=0),

@@ -16,6 +16,7 @@ from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.features import assemble
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.one_vs_all import OneVsAll
+from metarank.shortlist import Parabel, XReg
 from metarank.view import TrainingSet
 
 ROWS = (0, 11, 29)
@@ -38,7 +39,8 @@ class Leaking(makers.MeanFeature):
 SCORERS: dict[str, Callable[[], LabelScorer]] = {
     **named_scorers(),
     "user": makers.MeanFeature,
-    "ova-hinge": OneVsAll,
+    "xreg-t": partial(XReg, relevance="inverse-propensity", tail=0.5),
+    "parabel-calibrated": partial(Parabel, calibrate=True, visitors=2),
     "ova-ridge": partial(OneVsAll, loss="ridge"),
     "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),
 }
@@ -99,7 +101,8 @@ def test_own_labels_do_not_reach_own_columns(name, layout):
 
 
 @pytest.mark.parametrize(
-    "name", ["neighbors", "votes", "centroids", "prior", "tail", "linear-ridge", "extra-trees", "user"]
+    "name",
+    ["neighbors", "votes", "centroids", "prior", "tail", "linear-ridge", "extra-trees", "xreg-t", "user"],
 )
 def test_labels_do_reach_the_columns_of_other_rows(name):
     """The law is not kept by looking at nothing."""
@@ -165,7 +168,14 @@ def test_own_labels_do_not_reach_own_table(layout, n_jobs):
 
 @pytest.mark.parametrize(
     ("name", "layout"),
-    [("votes", "dense"), ("votes", "sparse"), ("names", "sparse"), ("ova-ridge", "sparse")],
+    [
+        ("votes", "dense"),
+        ("votes", "sparse"),
+        ("names", "sparse"),
+        ("ova-ridge", "sparse"),
+        ("parabel", "dense"),
+        ("xreg-t", "sparse"),
+    ],
 )
 def test_own_labels_do_not_reach_own_shortlist(name, layout):
     X, Y = rows_and_labels(layout)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, load, persist
+from metarank.choices import named_shortlisters
 from metarank.persist import MANIFEST, ModelError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -89,6 +90,23 @@ def test_loaded_models_answer_as_the_fitted_one(maker, params, tmp_path):
     assert str(loaded.explain(row, 0)) == str(model.explain(row, 0))
     loaded.save(tmp_path / "again")
     assert contents(tmp_path / "again") == contents(tmp_path / "M")
+
+
+@pytest.mark.parametrize("name", ["parabel", "xreg", "one-vs-all"])
+def test_loaded_shortlisters_answer_as_the_fitted_ones(name, tmp_path):
+    """By themselves, and as stages of a model, where proposals and columns share their files."""
+    ds = makers.many_labels()
+    model = MetaRanker(shortlister=[name, "neighbors"], **makers.QUICK).fit(ds)
+    assert model.scorers_[-1] is model.shortlisters_[0]
+    model.save(tmp_path / "M")
+    assert answers(load(tmp_path / "M"), ds) == answers(model, ds)
+    hashes = list(digests(tmp_path / "M").values())
+    assert len(set(hashes)) == len(hashes)
+    alone = named_shortlisters()[name]().fit(ds.X, ds.Y)
+    persist.save(alone, tmp_path / "S")
+    expected, found = alone.shortlist(ds.X, 7), load(tmp_path / "S").shortlist(ds.X, 7)
+    assert found.labels.tobytes() == expected.labels.tobytes()
+    assert [v.tobytes() for v in found.scores.values()] == [v.tobytes() for v in expected.scores.values()]
 
 
 def test_golden_model_keeps_loading():

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, pipeline
 from metarank.choices import named_scorers
+from metarank.shortlist import Parabel
 from metarank.thresholds.objectives import METRICS
 
 FULL = {"n_folds": 2, "n_jobs": 1}
@@ -269,6 +270,42 @@ def test_more_labels_than_rows_through_a_shortlist():
     proba = model.predict_proba(np.zeros((2, 5)))
     assert sp.issparse(proba)
     assert proba.shape == (2, 3000)
+
+
+def test_label_trees_propose_and_describe():
+    ds = makers.many_labels(120)
+    model = MetaRanker(shortlister=["parabel", Parabel(n_trees=1, loss="logistic")], **makers.QUICK).fit(ds)
+    columns = {"parabel", "parabel1", "parabel2", "parabel3", "parabel#2"}
+    assert columns <= set(model.feature_columns_)
+    assert model.scorers_[-2:] == model.shortlisters_
+    found = model.shortlisters_[0].shortlist(model.encoder_.encode(ds.X), 50)
+    assert set(found.rows([0]).labels) <= set(
+        model.candidates_of(model.encoder_.encode(ds.X)).rows([0]).labels
+    )
+    own = MetaRanker(shortlister="xreg", features=["prior", "tail"], **makers.QUICK).fit(ds)
+    assert not any(c.startswith("xreg") for c in own.feature_columns_)
+
+
+def test_a_shortlister_is_fitted_once_without_each_fold(monkeypatch):
+    """Its proposals and its columns for the training rows come from the same fits."""
+    fits = []
+    learn = Parabel._learn
+
+    def count(self, view, *args):
+        fits.append(view.n_rows)
+        return learn(self, view, *args)
+
+    monkeypatch.setattr(Parabel, "_learn", count)
+    ds = makers.many_labels()
+    both = MetaRanker(shortlister="parabel", **makers.QUICK).fit(ds)
+    assert len(fits) == makers.QUICK["n_folds"] + 1
+    apart = MetaRanker(
+        shortlister="parabel",
+        features=["neighbors", "votes", "centroids", "prior", "parabel"],
+        **makers.QUICK,
+    ).fit(ds)
+    assert len(fits) == 3 * (makers.QUICK["n_folds"] + 1)
+    assert both.rank(ds.X, 5).scores.tobytes() == apart.rank(ds.X, 5).scores.tobytes()
 
 
 @pytest.mark.parametrize("maker", ["dense", "many labels"])

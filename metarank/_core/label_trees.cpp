@@ -7,8 +7,8 @@
 namespace metarank {
 
 LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child,
-                       std::int64_t n_labels, const WeightBlocks& weights, Link link,
-                       float path_weight)
+                       std::int64_t n_labels, const WeightBlocks& weights, Link link, float path_weight,
+                       const In1<float>& label_cost)
     : roots_(std::move(roots)),
       child_start_(std::move(child_start)),
       child_(std::move(child)),
@@ -25,6 +25,12 @@ LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, I
   const WeightBlocksView& view = weights_.view();
   require(view.n_nodes == n_nodes() && view.n_slots == static_cast<std::int64_t>(child_.shape(0)),
           "weights must be about the hierarchy's nodes and slots");
+  const auto n_costs = static_cast<std::int64_t>(label_cost.shape(0));
+  require(n_costs == n_labels || n_costs == 0, "label_cost must have one entry a label, or none");
+  for (std::int64_t l = 0; l < n_costs; ++l)
+    require(label_cost.data()[l] >= 0.0f && label_cost.data()[l] <= kLargestCost,
+            "label_cost must lie in [0, largest_cost]");
+  slot_cost_.assign(static_cast<std::size_t>(view.n_slots), 0.0f);
   slot_block_.resize(static_cast<std::size_t>(view.n_slots));
   slot_node_.resize(static_cast<std::size_t>(view.n_slots));
   parent_slot_.assign(static_cast<std::size_t>(view.n_nodes), -1);
@@ -50,6 +56,7 @@ LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, I
       std::int32_t& slot = label_slot_[static_cast<std::size_t>(t * n_labels + ~c)];
       require(slot == -1, "a label must stand in at most one slot of a tree");
       slot = static_cast<std::int32_t>(s);
+      if (n_costs > 0) slot_cost_[static_cast<std::size_t>(s)] = label_cost.data()[~c];
     }
 }
 
@@ -132,12 +139,12 @@ void bind_label_trees(nb::module_& m) {
       .def(
           "__init__",
           [](LabelTrees* self, Ids roots, Indptr child_start, Ids child, std::int64_t n_labels,
-             const WeightBlocks& weights, int link, float path_weight) {
+             const WeightBlocks& weights, int link, float path_weight, const Values& label_cost) {
             new (self) LabelTrees(std::move(roots), std::move(child_start), std::move(child), n_labels, weights,
-                                  static_cast<Link>(link), path_weight);
+                                  static_cast<Link>(link), path_weight, label_cost);
           },
           nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
-          nb::arg("n_labels"), nb::arg("weights"), nb::arg("link"), nb::arg("path_weight") = 1.0f)
+          nb::arg("n_labels"), nb::arg("weights"), nb::arg("link"), nb::arg("path_weight"), nb::arg("label_cost").noconvert())
       .def_ro_static("largest_cost", &kLargestCost,
                      "Log-probabilities are given as at least minus this, also where a tree has not seen a label.")
       .def(

@@ -4,7 +4,7 @@
 // the root; probability = exp(-cost), and an ensemble averages probabilities over its trees. For a
 // label the cost of the path above its own edge counts `path_weight` times: 1 for probabilities, less
 // where leaves are trained on all points that reach them, whose classifiers then know most of what
-// the path says.
+// the path says. Costs of the labels' own, such as -log of their greatest relevance, may be added.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,9 @@ struct PairScores {
 
 class LabelTrees {
  public:
+  // `label_cost`: one a label, or none at all.
   LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child, std::int64_t n_labels,
-             const WeightBlocks& weights, Link link, float path_weight);
+             const WeightBlocks& weights, Link link, float path_weight, const In1<float>& label_cost);
 
   std::int64_t n_labels() const { return n_labels_; }
   std::int64_t n_features() const { return weights_.n_features(); }
@@ -68,6 +69,7 @@ class LabelTrees {
   WeightBlocks weights_;
   Link link_;
   float path_weight_;
+  std::vector<float> slot_cost_;           // added to the cost of a slot's edge
   std::vector<std::int32_t> slot_block_;   // the block of a slot
   std::vector<std::int32_t> parent_slot_;  // of a node; -1 for a root
   std::vector<std::int32_t> slot_node_;    // the node that owns a slot

@@ -114,7 +114,6 @@ class LabelTrees::Beam {
     for (std::int64_t i = 0; i < n; ++i) n_values += queries[static_cast<std::size_t>(visits[i].query)].size;
     for (std::int64_t b = view.node_block[visits->node]; b < view.node_block[visits->node + 1]; ++b) {
       const WeightBlock block = view.block(b);
-      const std::int32_t* child = trees_.child_.data() + view.block_slot[b];
       scores_.open(block, n_values);
       for (std::int64_t begin = 0; begin < n; begin += kQueriesPerChunk) {
         const std::int64_t m = std::min(kQueriesPerChunk, n - begin), stride = scores_.stride();
@@ -123,17 +122,19 @@ class LabelTrees::Beam {
         costs_.resize(static_cast<std::size_t>(kQueriesPerChunk * kMaxBlockSlots));
         scores_.margins(chunk, m, costs_.data());
         edge_costs(trees_.link_, costs_.data(), m * stride);
-        for (std::int64_t i = 0; i < m; ++i) push(visits[begin + i], costs_.data() + i * stride, child, block.n_slots);
+        for (std::int64_t i = 0; i < m; ++i) push(visits[begin + i], costs_.data() + i * stride, view.block_slot[b], block.n_slots);
       }
       scores_.close();
     }
   }
 
-  void push(const Visit& visit, const float* costs, const std::int32_t* child, std::int32_t n_slots) {
+  void push(const Visit& visit, const float* costs, std::int64_t first_slot, std::int32_t n_slots) {
+    const std::int32_t* child = trees_.child_.data() + first_slot;
+    const float* own = trees_.slot_cost_.data() + first_slot;
     const float above_label = trees_.path_weight_ * visit.cost;
     for (std::int32_t s = 0; s < n_slots; ++s) {
       if (child[s] < 0)
-        labels_.push(visit.query, above_label + costs[s], ~child[s]);
+        labels_.push(visit.query, above_label + costs[s] + own[s], ~child[s]);
       else
         open_.push(visit.query, visit.cost + costs[s], child[s]);
     }

@@ -124,7 +124,8 @@ class LabelTrees::Pairs {
         if (e == edge || e[-1].query != e->query) costs += stride;
         float above = e->parent < 0 ? 0.0f : path_cost_[static_cast<std::size_t>(e->parent)];
         if (trees_.child_.data()[e->slot] < 0) above *= trees_.path_weight_;
-        path_cost_[static_cast<std::size_t>(e->index)] = above + costs[e->slot - first_slot];
+        path_cost_[static_cast<std::size_t>(e->index)] =
+            above + costs[e->slot - first_slot] + trees_.slot_cost_[static_cast<std::size_t>(e->slot)];
       }
       edge = stop;
     }

@@ -139,9 +139,11 @@ class LabelTrees::Descent {
         if (k == 0) continue;
         Points& best = task.best[static_cast<std::size_t>(s)];
         const float path_weight = child[s] < 0 ? trees_.path_weight_ : 1.0f;
+        const float own = trees_.slot_cost_[static_cast<std::size_t>(view.block_slot[task.block] + s)];
         for (std::int64_t i = 0; i < m; ++i)
-          best.emplace_back(path_weight * points[begin + i].cost() + worker.costs[static_cast<std::size_t>(i * stride + s)],
-                            points[begin + i].id());
+          best.emplace_back(
+              path_weight * points[begin + i].cost() + worker.costs[static_cast<std::size_t>(i * stride + s)] + own,
+              points[begin + i].id());
         if (static_cast<std::int64_t>(best.size()) > 2 * k + kRowsPerChunk) keep_best(best, k);
       }
     }

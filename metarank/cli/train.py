@@ -28,7 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features", default="auto", metavar="NAMES", help="auto, yang2012, or names, commas between"
     )
-    parser.add_argument("--shortlister", default="auto", metavar="NAME", help="auto, none, neighbors, names")
+    parser.add_argument(
+        "--shortlister",
+        default="auto",
+        metavar="NAMES",
+        help="auto, none, or names, commas between: neighbors, names, parabel, xreg, one-vs-all",
+    )
     parser.add_argument("--threshold", default="auto", metavar="NAME")
     parser.add_argument("--folds", type=int, default=5, metavar="K")
     parser.add_argument("--seed", type=int, default=0)
@@ -48,7 +53,7 @@ def run(args: argparse.Namespace) -> None:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
     features = args.features if args.features in ("auto", "yang2012") else args.features.split(",")
     model = MetaRanker(
-        shortlister=None if args.shortlister == "none" else args.shortlister,
+        shortlister=_shortlister(args.shortlister),
         features=features,
         ranker=args.ranker,
         threshold=args.threshold,
@@ -68,3 +73,9 @@ def run(args: argparse.Namespace) -> None:
         f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
         f"{size / 2**20:.1f} MiB"
     )
+
+
+def _shortlister(names: str) -> str | list[str] | None:
+    if names == "none":
+        return None
+    return names.split(",") if "," in names else names

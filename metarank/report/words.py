@@ -67,6 +67,10 @@ def _prior(values: Values) -> str:
     return "how frequent the label is"
 
 
+def _trees(values: Values) -> str:
+    return "way through the label trees"
+
+
 def _classifier(values: Values) -> str:
     return "opinion of classifiers trained for each label"
 
@@ -79,7 +83,8 @@ BLOCKS = (
     Block("tail classifier", re.compile(r"tail_\w+"), _tail),
     Block("label description", re.compile(r"name_\w+"), _names),
     Block("label frequency", re.compile(r"prior"), _prior),
-    Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge"), _classifier),
+    Block("label trees", re.compile(r"(?:parabel|xreg)\d*"), _trees),
+    Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+"), _classifier),
 )
 _OWN = re.compile(r".*")
 

@@ -26,6 +26,14 @@ from metarank.view import View, fold_of_rows
 T = TypeVar("T", bound="LabelTree")
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
+# Labels that each of several trees proposes at least: the best few of all are then the same for any k below.
+_PROPOSED = 100
+# What parameters left open become.
+_SUITED: dict[str, dict[str, float]] = {
+    "hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
+    "squared_hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
+    "logistic": {"C": 10.0, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
+}
 # The cost -log p of an edge with margin z: log(1 + e^-z) for the logistic loss, max(0, 1 - z)^power else.
 Relevance = Literal["binary", "graded", "inverse-propensity"]
 # Log-probability of a label that is in no tree, or whose path no tree believes in.
@@ -35,22 +43,25 @@ FLOOR = -80.0
 class LabelTree(Shortlister):
     """What `Parabel` and `XReg` share; see there."""
 
+    is_classifier = True
     # Names of the score columns start with it.
     column: ClassVar[str] = "label_tree"
     # Parameters that take the extras from an estimator, which need one without them.
     _alone: ClassVar[dict[str, Any]] = {}
+
+    _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
     n_trees: int
     branching: int
     max_leaf: int
     beam: int
     loss: str
-    C: float
+    C: float | None
     cost: str
-    tolerance: float
-    max_epochs: int
+    tolerance: float | None
+    max_epochs: int | None
     prune: float
-    visitors: int
+    visitors: int | None
     link_power: int
     path_weight: float
     relevance: str
@@ -63,16 +74,20 @@ class LabelTree(Shortlister):
         check_integer("branching", self.branching, 2, 256)
         check_integer("max_leaf", self.max_leaf, 1, 256)
         check_integer("beam", self.beam, 1)
-        check_integer("max_epochs", self.max_epochs, 1)
-        check_integer("visitors", self.visitors, 0)
+        if self.loss not in self._losses:
+            raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
+        if self.relevance not in ("binary", "graded", "inverse-propensity"):
+            raise ValueError(
+                f"relevance must be 'binary', 'graded' or 'inverse-propensity', got {self.relevance!r}"
+            )
+        check_integer("max_epochs", self._settled("max_epochs"), 1)
+        check_integer("visitors", self._settled("visitors"), 0)
         check_integer("link_power", self.link_power, 1, 5)
         check_integer("random_state", self.random_state, 0)
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {sorted(LOSSES)}, got {self.loss!r}")
         if self.cost not in ("sum", "mean"):
             raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
         for name in ("C", "tolerance"):
-            value = getattr(self, name)
+            value = self._settled(name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive number, got {value!r}")
         prune = self.prune
@@ -81,17 +96,30 @@ class LabelTree(Shortlister):
         weight = self.path_weight
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 1:
             raise ValueError(f"path_weight must lie in [0, 1], got {weight!r}")
-        if self.relevance not in ("binary", "graded", "inverse-propensity"):
-            raise ValueError(
-                f"relevance must be 'binary', 'graded' or 'inverse-propensity', got {self.relevance!r}"
-            )
         propensity_curve(self.propensity)
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
             raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
 
     @property
+    def _loss(self) -> str:
+        """The loss, where "auto" leaves it open."""
+        if self.loss != "auto":
+            return self.loss
+        return "logistic" if self.relevance == "graded" else "squared_hinge"
+
+    def _settled(self, name: str) -> Any:
+        """A parameter of training, or what suits the loss where it is None."""
+        value = getattr(self, name)
+        return _SUITED[self._loss][name] if value is None else value
+
+    # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
+    @property
     def _link(self) -> int:
-        return 0 if self.loss == "logistic" else int(self.link_power)
+        return 0 if self._loss == "logistic" else int(self.link_power)
+
+    @property
+    def _path_weight(self) -> float:
+        return 1.0 if self._loss == "logistic" else float(self.path_weight)
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         X = unit_rows(sp.csr_matrix(view.X))
@@ -99,8 +127,9 @@ class LabelTree(Shortlister):
         seed = int(
             np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1
         )
-        self.scale_ = float(Y.data.max()) if Y.nnz else 1.0
-        Y.data = Y.data / np.float32(self.scale_)
+        self.label_scale_ = _greatest(Y)
+        self.scale_ = float(self.label_scale_.max(initial=0.0)) or 1.0
+        Y.data = Y.data / self.label_scale_[Y.indices]
         if self.hierarchy is not None:
             if self.hierarchy.n_labels != view.n_labels:
                 raise ValueError(
@@ -132,14 +161,14 @@ class LabelTree(Shortlister):
             tree.roots,
             tree.child_start,
             tree.child,
-            LOSSES[self.loss],
-            float(self.C),
+            LOSSES[self._loss],
+            float(self._settled("C")),
             self.cost == "mean",
-            float(self.tolerance),
-            int(self.max_epochs),
+            float(self._settled("tolerance")),
+            int(self._settled("max_epochs")),
             1.0,
             float(self.prune),
-            int(self.visitors),
+            int(self._settled("visitors")),
             self._link,
             seed,
             n_jobs,
@@ -168,8 +197,17 @@ class LabelTree(Shortlister):
             tree.n_labels,
             _core.WeightBlocks(n_features=self.n_features_in_, **self.weights_),
             self._link,
-            float(self.path_weight),
+            self._path_weight,
+            self._label_cost,
         )
+
+    @property
+    def _label_cost(self) -> np.ndarray:
+        """-log of the greatest relevance of a label, relative to that of all labels; () if they are equal."""
+        share = self.label_scale_ / np.float32(self.scale_)
+        if np.all((share == 1) | (share == 0)):
+            return np.zeros(0, np.float32)
+        return np.minimum(-np.log(np.where(share > 0, share, 1)), -FLOOR).astype(np.float32)
 
     def _held_out(
         self: T, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
@@ -218,10 +256,11 @@ class LabelTree(Shortlister):
         """
         check_integer("k", k, 1)
         check_integer("beam", self.beam if beam is None else beam, 1)
-        rows = unit_rows(self._rows(X))
+        rows = self._unit_parts(X)
         k = int(min(k, max(1, self.n_labels_)))
+        proposed = k if self.hierarchy_.n_trees == 1 else max(k, _PROPOSED)
         indptr, labels, scores, _ = self._trees.beam(
-            *csr_parts(rows), int(self.beam if beam is None else beam), k, k, False, resolve_n_jobs(n_jobs)
+            *rows, int(self.beam if beam is None else beam), k, proposed, False, resolve_n_jobs(n_jobs)
         )
         return Candidates(indptr, labels, self.n_labels_, {self.column: self._relevance(scores)})
 
@@ -241,15 +280,15 @@ class LabelTree(Shortlister):
         check_integer("k", k, 1)
         if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < np.inf:
             raise ValueError(f"factor must be a positive number, got {factor!r}")
-        rows = unit_rows(self._rows(X))
+        rows = self._unit_parts(X)
         indptr, points, scores = self._trees.points(
-            *csr_parts(rows),
+            *rows,
             self.row_share_.astype(np.float64),
             float(factor),
             int(k),
             resolve_n_jobs(n_jobs),
         )
-        return Candidates(indptr, points, rows.shape[0], {self.column: self._relevance(scores)})
+        return Candidates(indptr, points, len(rows[0]) - 1, {self.column: self._relevance(scores)})
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): log-probability of each pair, of the ensemble and, if several, of each tree.
@@ -257,10 +296,10 @@ class LabelTree(Shortlister):
         Every pair is scored exactly by every tree, whether a beam search would find it or not. A label
         without a training point has the value -80, which is also the least there is.
         """
-        rows = unit_rows(self._rows(X))
-        check_candidates(rows, candidates, self.n_labels_)
+        rows = self._unit_parts(X)
+        check_candidates(X, candidates, self.n_labels_)
         mean, by_tree = self._trees.score_pairs(
-            *csr_parts(rows),
+            *rows,
             candidates.indptr,
             candidates.labels,
             self.hierarchy_.n_trees > 1,
@@ -272,6 +311,10 @@ class LabelTree(Shortlister):
                 columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
         return columns
 
+    def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        indptr, indices, data = self._row_parts(X)
+        return indptr, indices, _core.unit_rows(indptr, data)
+
     def get_state(self) -> dict[str, Any]:
         params = {k: v for k, v in self.get_params().items() if k not in ("hierarchy", "label_vectors")}
         return {
@@ -279,6 +322,7 @@ class LabelTree(Shortlister):
             "n_features": self.n_features_in_,
             "n_labels": self.n_labels_,
             "scale": self.scale_,
+            "label_scale": self.label_scale_,
             "hierarchy": self.hierarchy_.get_state(),
             "row_share": self.row_share_,
             "weights": dict(self.weights_),
@@ -288,12 +332,19 @@ class LabelTree(Shortlister):
     def from_state(cls: type[T], state: dict[str, Any]) -> T:
         out = cls(**state["params"])
         out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
-        out.scale_ = state["scale"]
+        out.scale_, out.label_scale_ = state["scale"], state["label_scale"]
         out.hierarchy_ = Hierarchy.from_state(state["hierarchy"])
         out.row_share_ = state["row_share"]
         out.weights_ = state["weights"]
         out._open()
         return out
+
+
+def _greatest(Y: sp.csr_matrix) -> np.ndarray:
+    """The greatest value of each column, float32; 0 for one without any."""
+    out = np.zeros(Y.shape[1], np.float32)
+    np.maximum.at(out, Y.indices, Y.data.astype(np.float32))
+    return out
 
 
 def unit_rows(X: sp.csr_matrix) -> sp.csr_matrix:

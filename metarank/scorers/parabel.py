@@ -42,10 +42,12 @@ class Parabel(LabelTree):
         classifiers meet the irrelevant points they will be asked about. 0: only points with a relevant
         label in the leaf.
     link_power : int
-        With a hinge loss, the probability of an edge with margin z is ``exp(-max(0, 1 - z)^link_power)``.
+        With a hinge loss, the probability of an edge with margin z is ``exp(-max(0, 1 - z)^link_power)``,
+        1 to 5.
     path_weight : float
-        Weight of the path's log-probability beside that of the label's own edge. 1 multiplies probabilities
-        along the path; less is better where `visitors` make the leaves' classifiers good judges by themselves.
+        Weight of the path's log-probability, in [0, 1], beside that of the label's own edge. 1 multiplies
+        probabilities along the path; less is better where `visitors` make the leaves' classifiers good
+        judges by themselves. Of no effect with the logistic loss.
     prune : float
         Weights whose absolute value is at most this are dropped.
     tolerance, max_epochs : float, int
@@ -101,9 +103,9 @@ class Parabel(LabelTree):
         beam: int = 10,
         loss: str = "squared_hinge",
         C: float = 1.0,
-        visitors: int = 10,
-        link_power: int = 3,
-        path_weight: float = 0.3,
+        visitors: int = 20,
+        link_power: int = 4,
+        path_weight: float = 0.7,
         prune: float = 0.1,
         tolerance: float = 0.1,
         max_epochs: int = 5,

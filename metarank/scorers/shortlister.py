@@ -90,7 +90,7 @@ class Shortlister(LabelScorer):
         return rows
 
     def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """CSR arrays of new rows. Canonical float32 input, as a service would send it, skips the general door."""
+        """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the general door."""
         if (
             isinstance(X, (sp.csr_matrix, sp.csr_array))
             and hasattr(self, "n_features_in_")

@@ -20,16 +20,21 @@ from metarank.view import View
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
 _RERANKED = 100
 # One row in so many is held out to choose the weight of the tail classifiers on.
-_HELD_OUT = 10
+_HELD_OUT = 5
 
 
 class XReg(LabelTree):
     """Extreme regression: how relevant is each of very many labels (Prabhu et al. 2020).
 
-    Relevances are divided by their greatest value. A point reaches node n with m(n), the greatest relevance
-    below it (1 at the root), and goes on to child c with probability m(c) / m(n): the soft target of a
-    logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities multiply along the path,
-    average over trees and are scaled back.
+    The relevances of a label are divided by their greatest value. A point reaches node n with m(n), the
+    greatest of these shares below it (1 at the root), and goes on to child c with probability m(c) / m(n):
+    the soft target of a logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities multiply
+    along the path, average over trees and are scaled back, label by label. (The paper divides all labels by
+    one value; labels whose relevances are small by that measure are then learned badly.)
+
+    Where a label is always equally relevant, as by inverse propensity, the shares are 0 or 1 and any binary
+    classifier will do: the trees are those of `Parabel`, and a label's probability counts as much as it is
+    worth already while labels are searched.
 
     Parameters
     ----------
@@ -44,10 +49,15 @@ class XReg(LabelTree):
     tail : float in (0, 1], "auto" or None
         XReg-t: alpha of `metarank.rerank.rerank_with_tail`, by which the 100 best labels of a point (or
         points of a label) are re-ranked with `metarank.scorers.tail.TailClassifiers`, good for labels of few
-        training points. "auto": the alpha of `metarank.rerank.ALPHAS` with the best WP@5 (PSP@5 for inverse
-        propensities) of a tenth of the rows under a single tree fitted without them; 1 where rows are fewer
-        than 20. Scores then order labels, but no longer are the relevance expected. None: plain XReg.
-    n_trees, branching, max_leaf, beam, C, visitors, prune, tolerance, max_epochs : see `Parabel`
+        training points. "auto": chosen by `metarank.rerank.choose_alpha` for WP@5 (PSP@5 for inverse
+        propensities) on a fifth of the rows, with a single tree fitted without them; 1 where rows are fewer
+        than 10. Scores then order labels, but no longer are the relevance expected. None: plain XReg.
+    loss : {"auto", "logistic", "squared_hinge"}
+        "auto": logistic for graded relevance, else squared hinge, which cannot learn grades.
+    C, visitors, tolerance, max_epochs : numbers or None
+        As in `Parabel`. None: 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best from
+        the points relevant nearby; 1, 20, 0.1 and 5 for squared hinge.
+    n_trees, branching, max_leaf, beam, link_power, path_weight, prune : see `Parabel`
     hierarchy, label_vectors, random_state : see `Parabel`
 
     Examples
@@ -61,10 +71,8 @@ class XReg(LabelTree):
     """
 
     column = "xreg"
+    _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _alone: ClassVar[dict[str, Any]] = {"tail": None}
-    loss = "logistic"
-    link_power = 1
-    path_weight = 1.0
 
     def __init__(
         self,
@@ -72,16 +80,19 @@ class XReg(LabelTree):
         relevance: str = "graded",
         propensity: Any = "default",
         tail: Any = None,
+        loss: str = "auto",
         n_trees: int = 3,
         branching: int = 16,
         max_leaf: int = 100,
         beam: int = 10,
-        C: float = 10.0,
+        C: float | None = None,
         cost: str = "sum",
-        visitors: int = 0,
+        visitors: int | None = None,
+        link_power: int = 4,
+        path_weight: float = 0.7,
         prune: float = 0.1,
-        tolerance: float = 0.02,
-        max_epochs: int = 20,
+        tolerance: float | None = None,
+        max_epochs: int | None = None,
         hierarchy: Any = None,
         label_vectors: Any = None,
         random_state: int = 0,
@@ -89,6 +100,7 @@ class XReg(LabelTree):
         self.relevance = relevance
         self.propensity = propensity
         self.tail = tail
+        self.loss = loss
         self.n_trees = n_trees
         self.branching = branching
         self.max_leaf = max_leaf
@@ -96,6 +108,8 @@ class XReg(LabelTree):
         self.C = C
         self.cost = cost
         self.visitors = visitors
+        self.link_power = link_power
+        self.path_weight = path_weight
         self.prune = prune
         self.tolerance = tolerance
         self.max_epochs = max_epochs
@@ -105,6 +119,8 @@ class XReg(LabelTree):
 
     def _check_params(self) -> None:
         super()._check_params()
+        if self.loss == "squared_hinge" and self.relevance == "graded":
+            raise ValueError("loss must be 'logistic' or 'auto' for graded relevance, got 'squared_hinge'")
         tail = self.tail
         if tail is None or (isinstance(tail, str) and tail == "auto"):
             return
@@ -183,6 +199,8 @@ class XReg(LabelTree):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> XReg:
-        out = super().from_state(state)
+        curve = state["params"]["propensity"]
+        params = {**state["params"], "propensity": tuple(curve) if isinstance(curve, list) else curve}
+        out = super().from_state({**state, "params": params})
         out.alpha_, out.tail_ = state["alpha"], state["tail"]
         return out
