@@ -24,14 +24,6 @@ struct Visit {
   }
 };
 
-// A label found by a tree.
-struct Entry {
-  std::int32_t label, tree;
-  float cost;
-
-  bool operator<(const Entry& other) const { return label != other.label ? label < other.label : tree < other.tree; }
-};
-
 // Rows of at most k entries, stored k apart, moved together.
 void close_gaps(ScoredLists& lists, const std::vector<std::int64_t>& count, std::int64_t k, std::int64_t n_columns) {
   lists.indptr.assign(1, 0);
@@ -56,7 +48,8 @@ void close_gaps(ScoredLists& lists, const std::vector<std::int64_t>& count, std:
 class LabelTrees::Beam {
  public:
   Beam(const LabelTrees& trees, std::int64_t beam, std::int64_t k, std::int64_t tree_k)
-      : trees_(trees), beam_(beam), k_(k), tree_k_(tree_k), scores_(trees.n_features()) {}
+      : trees_(trees), beam_(beam), k_(k), tree_k_(tree_k), scores_(trees.n_features()),
+        place_(static_cast<std::size_t>(trees.n_labels()), -1) {}
 
   // Rows begin .. end of X; a row's k entries are written from k row on, their number to count[row].
   void search(const QueryRows& X, std::int64_t begin, std::int64_t end, ScoredLists& out, std::int64_t* count) {
@@ -132,64 +125,80 @@ class LabelTrees::Beam {
     const std::int32_t* child = trees_.child_.data() + first_slot;
     const float* own = trees_.slot_cost_.data() + first_slot;
     const float above_label = trees_.path_weight_ * visit.cost;
-    for (std::int32_t s = 0; s < n_slots; ++s) {
-      if (child[s] < 0)
-        labels_.push(visit.query, above_label + costs[s] + own[s], ~child[s]);
+    for (std::int32_t s = 0, end = 0; s < n_slots; s = end) {  // runs of labels, and of nodes
+      const bool labels = child[s] < 0;
+      while (end < n_slots && (child[end] < 0) == labels) ++end;
+      if (labels)
+        labels_.push_all(
+            visit.query, end - s, [&](std::int64_t i) { return above_label + costs[s + i] + own[s + i]; },
+            [&](std::int64_t i) { return ~child[s + i]; });
       else
-        open_.push(visit.query, visit.cost + costs[s], child[s]);
+        open_.push_all(
+            visit.query, end - s, [&](std::int64_t i) { return visit.cost + costs[s + i]; },
+            [&](std::int64_t i) { return child[s + i]; });
     }
   }
 
   // The union of what the trees found: its k labels of greatest mean probability, ascending, to `at`.
   std::int64_t merge(std::int64_t query, std::int64_t at, ScoredLists& out) {
     const std::int64_t n_trees = trees_.n_trees();
-    entries_.clear();
+    union_.clear();
+    sum_.clear();
     for (std::int64_t t = 0; t < n_trees; ++t) {
       const CostKey* found = found_.data() + (query * n_trees + t) * tree_k_;
-      for (std::int64_t i = 0; i < n_found_[static_cast<std::size_t>(query * n_trees + t)]; ++i)
-        entries_.push_back({found[i].id(), static_cast<std::int32_t>(t), found[i].cost()});
+      const std::int64_t n = n_found_[static_cast<std::size_t>(query * n_trees + t)];
+      probabilities_.resize(static_cast<std::size_t>(n));
+      for (std::int64_t i = 0; i < n; ++i) probabilities_[static_cast<std::size_t>(i)] = found[i].cost();
+      probabilities(probabilities_.data(), n);
+      for (std::int64_t i = 0; i < n; ++i) {
+        std::int32_t& place = place_[static_cast<std::size_t>(found[i].id())];
+        if (place < 0) {
+          place = static_cast<std::int32_t>(union_.size());
+          union_.push_back(found[i].id());
+          sum_.push_back(0.0f);
+        }
+        sum_[static_cast<std::size_t>(place)] += probabilities_[static_cast<std::size_t>(i)];
+      }
     }
-    std::sort(entries_.begin(), entries_.end());
-    probabilities_.clear();
-    for (const Entry& e : entries_) probabilities_.push_back(e.cost);
-    probabilities(probabilities_.data(), static_cast<std::int64_t>(probabilities_.size()));
-
-    means_.clear();
-    first_.clear();
-    for (std::size_t e = 0; e < entries_.size();) {
-      float sum = 0.0f;
-      first_.push_back(e);
-      for (const std::int32_t label = entries_[e].label; e < entries_.size() && entries_[e].label == label; ++e)
-        sum += probabilities_[e];
-      means_.push_back(sum / static_cast<float>(n_trees));
-    }
-    first_.push_back(entries_.size());
+    for (float& sum : sum_) sum /= static_cast<float>(n_trees);
 
     const std::int64_t n = keep_best();
     for (std::int64_t i = 0; i < n; ++i) {
-      const auto label = static_cast<std::size_t>(order_[static_cast<std::size_t>(i)]);
-      out.ids[static_cast<std::size_t>(at + i)] = entries_[first_[label]].label;
-      out.scores[static_cast<std::size_t>(at + i)] = means_[label];
-      if (out.per_tree.empty()) continue;
-      float* columns = out.per_tree.data() + (at + i) * n_trees;
-      std::fill_n(columns, n_trees, -kLargestCost);
-      for (std::size_t e = first_[label]; e < first_[label + 1]; ++e)
-        columns[entries_[e].tree] = -std::min(entries_[e].cost, kLargestCost);
+      const std::int32_t label = order_[static_cast<std::size_t>(i)];
+      out.ids[static_cast<std::size_t>(at + i)] = label;
+      out.scores[static_cast<std::size_t>(at + i)] = sum_[static_cast<std::size_t>(place_[static_cast<std::size_t>(label)])];
     }
+    for (const std::int32_t label : union_) place_[static_cast<std::size_t>(label)] = -1;
+    if (out.per_tree.empty()) return n;
+
+    for (std::int64_t i = 0; i < n; ++i)
+      place_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])] = static_cast<std::int32_t>(i);
+    std::fill_n(out.per_tree.data() + at * n_trees, n * n_trees, -kLargestCost);
+    for (std::int64_t t = 0; t < n_trees; ++t) {
+      const CostKey* found = found_.data() + (query * n_trees + t) * tree_k_;
+      for (std::int64_t i = 0; i < n_found_[static_cast<std::size_t>(query * n_trees + t)]; ++i) {
+        const std::int32_t place = place_[static_cast<std::size_t>(found[i].id())];
+        if (place >= 0)
+          out.per_tree[static_cast<std::size_t>((at + place) * n_trees + t)] = -std::min(found[i].cost(), kLargestCost);
+      }
+    }
+    for (const std::int32_t label : order_) place_[static_cast<std::size_t>(label)] = -1;
     return n;
   }
 
-  // The positions of the k greatest means in order_, ascending; ties: smaller labels, which come first.
+  // The k labels of greatest mean in order_, ascending; ties: smaller labels.
   std::int64_t keep_best() {
-    const std::size_t n = std::min(means_.size(), static_cast<std::size_t>(k_));
-    order_.resize(means_.size());
-    for (std::size_t i = 0; i < means_.size(); ++i)  // probabilities are >= 0: their bits are in their order
-      order_[i] = static_cast<std::uint64_t>(~std::bit_cast<std::uint32_t>(means_[i])) << 32 | i;
+    const std::size_t n = std::min(union_.size(), static_cast<std::size_t>(k_));
+    order_.assign(union_.begin(), union_.end());
     if (n < order_.size()) {
-      std::nth_element(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(n), order_.end());
+      keys_.resize(union_.size());
+      for (std::size_t i = 0; i < union_.size(); ++i)  // probabilities are >= 0: their bits are in their order
+        keys_[i] = static_cast<std::uint64_t>(~std::bit_cast<std::uint32_t>(sum_[i])) << 32 |
+                   static_cast<std::uint32_t>(union_[i]);
+      std::nth_element(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(n), keys_.end());
       order_.resize(n);
+      for (std::size_t i = 0; i < n; ++i) order_[i] = static_cast<std::int32_t>(keys_[i] & 0xffffffffu);
     }
-    for (std::uint64_t& key : order_) key &= 0xffffffffu;
     std::sort(order_.begin(), order_.end());
     return static_cast<std::int64_t>(n);
   }
@@ -200,10 +209,10 @@ class LabelTrees::Beam {
   BlockScores scores_;
   TopLists labels_, open_;
   std::vector<Visit> visits_;
-  std::vector<Entry> entries_;
-  std::vector<float> costs_, probabilities_, means_;
-  std::vector<std::size_t> first_;
-  std::vector<std::uint64_t> order_;
+  std::vector<float> costs_, probabilities_, sum_;
+  std::vector<std::int32_t> place_;  // of a label in the union, or -1
+  std::vector<std::int32_t> union_, order_;
+  std::vector<std::uint64_t> keys_;
   std::vector<CostKey> found_;
   std::vector<std::int64_t> n_found_;
 };

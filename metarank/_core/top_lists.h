@@ -1,6 +1,6 @@
 // For each of many lists, the k ids of smallest cost seen; equal costs: smaller ids first.
 //
-// The result does not depend on the order of the pushes. A list holds a little more than 2k entries and
+// The result does not depend on the order of the pushes. A list holds a few more than 2k entries and
 // is cut back to the best k when full, so a push costs O(1) on average.
 #pragma once
 
@@ -26,7 +26,7 @@ struct CostKey {
 
 class TopLists {
  public:
-  static std::int64_t capacity(std::int64_t k) { return 2 * k + 16; }
+  static std::int64_t capacity(std::int64_t k) { return 2 * k + 2 * kRoom; }
 
   void reset(std::int64_t n_lists, std::int64_t k) {
     k_ = k;
@@ -47,6 +47,24 @@ class TopLists {
     if (++n == capacity_) cut(list);
   }
 
+  // Pushes id(i) of cost(i), i < n. No branch depends on a cost, which cannot be foreseen.
+  template <typename Cost, typename Id>
+  void push_all(std::int64_t list, std::int64_t n, const Cost& cost, const Id& id) {
+    CostKey* const keys = keys_.data() + list * capacity_;
+    std::int64_t& size = count_[static_cast<std::size_t>(list)];
+    for (std::int64_t begin = 0; begin < n; begin += kRoom) {
+      if (size + kRoom > capacity_) cut(list);
+      const float most = limit(list);
+      CostKey* next = keys + size;
+      for (std::int64_t i = begin, end = std::min(n, begin + kRoom); i < end; ++i) {
+        const float c = cost(i);
+        *next = CostKey(c, id(i));
+        next += c <= most;
+      }
+      size = next - keys;
+    }
+  }
+
   // The (at most k) best, in no order.
   const CostKey* best(std::int64_t list, std::int64_t* n) {
     if (count_[static_cast<std::size_t>(list)] > k_) cut(list);
@@ -55,6 +73,8 @@ class TopLists {
   }
 
  private:
+  static constexpr std::int64_t kRoom = 16;  // pushed without looking whether the list is full
+
   void cut(std::int64_t list) {
     CostKey* first = keys_.data() + list * capacity_;
     std::int64_t& n = count_[static_cast<std::size_t>(list)];
