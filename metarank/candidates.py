@@ -73,6 +73,21 @@ class Candidates:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scores", scores)
 
+    @classmethod
+    def of_core(
+        cls, indptr: np.ndarray, labels: np.ndarray, n_labels: int, scores: dict[str, np.ndarray]
+    ) -> Candidates:
+        """Arrays that compiled code has just made in this form; for a single row, looking again costs more."""
+        out = object.__new__(cls)
+        for name, value in (
+            ("indptr", indptr),
+            ("labels", labels),
+            ("n_labels", n_labels),
+            ("scores", scores),
+        ):
+            object.__setattr__(out, name, value)
+        return out
+
     @property
     def n_rows(self) -> int:
         return len(self.indptr) - 1

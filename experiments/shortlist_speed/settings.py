@@ -59,10 +59,21 @@ PEERS = (
 )
 
 # `params` are the class in metarank.shortlist, as "estimator", and its arguments.
+# More visitors cost training time and pay in precision; a wider beam costs prediction time and pays in recall.
 OURS = (
     Setting("metarank", "Parabel", {"estimator": "Parabel"}),
-    Setting("metarank", "Parabel, 1 tree", {"estimator": "Parabel", "n_trees": 1}),
+    Setting("metarank", "beam 20", {"estimator": "Parabel", "beam": 20}),
+    Setting("metarank", "visitors 10, beam 20", {"estimator": "Parabel", "visitors": 10, "beam": 20}),
+    Setting("metarank", "visitors 30, beam 20", {"estimator": "Parabel", "visitors": 30, "beam": 20}),
+    Setting("metarank", "visitors 10, beam 50", {"estimator": "Parabel", "visitors": 10, "beam": 50}),
+    Setting("metarank", "1 tree", {"estimator": "Parabel", "n_trees": 1, "visitors": 10, "beam": 15}),
+    Setting(
+        "metarank", "1 tree, visitors 30", {"estimator": "Parabel", "n_trees": 1, "visitors": 30, "beam": 15}
+    ),
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=NATURAL),
+    Setting(
+        "metarank", "OneVsAll, ridge", {"estimator": "OneVsAll", "loss": "ridge"}, kind="flat", sets=NATURAL
+    ),
 )
 
 # Two threads, and growth with n and L, are measured with the default.

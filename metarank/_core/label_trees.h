@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "bindings.h"
@@ -56,9 +57,11 @@ class LabelTrees {
 
  private:
   class Beam;
+  class BeamPool;
   class Pairs;
   class Descent;
 
+  static std::shared_ptr<BeamPool> new_pool();
   std::int64_t first_slot(std::int64_t node) const { return child_start_.data()[node]; }
   bool empty(std::int64_t node) const { return first_slot(node) == first_slot(node + 1); }
 
@@ -74,6 +77,7 @@ class LabelTrees {
   std::vector<std::int32_t> parent_slot_;  // of a node; -1 for a root
   std::vector<std::int32_t> slot_node_;    // the node that owns a slot
   std::vector<std::int32_t> label_slot_;   // (trees, labels); -1 where the tree has not seen the label
+  std::shared_ptr<BeamPool> pool_;
 };
 
 }  // namespace metarank

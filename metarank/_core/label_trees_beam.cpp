@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <mutex>
 
 #include "label_trees.h"
 #include "top_lists.h"
@@ -47,9 +48,14 @@ void close_gaps(ScoredLists& lists, const std::vector<std::int64_t>& count, std:
 // One worker: its scratch, and the search.
 class LabelTrees::Beam {
  public:
-  Beam(const LabelTrees& trees, std::int64_t beam, std::int64_t k, std::int64_t tree_k)
-      : trees_(trees), beam_(beam), k_(k), tree_k_(tree_k), scores_(trees.n_features()),
-        place_(static_cast<std::size_t>(trees.n_labels()), -1) {}
+  explicit Beam(const LabelTrees& trees)
+      : trees_(trees), scores_(trees.n_features()), place_(static_cast<std::size_t>(trees.n_labels()), -1) {}
+
+  void set(std::int64_t beam, std::int64_t k, std::int64_t tree_k) {
+    beam_ = beam;
+    k_ = k;
+    tree_k_ = tree_k;
+  }
 
   // Rows begin .. end of X; a row's k entries are written from k row on, their number to count[row].
   void search(const QueryRows& X, std::int64_t begin, std::int64_t end, ScoredLists& out, std::int64_t* count) {
@@ -204,7 +210,7 @@ class LabelTrees::Beam {
   }
 
   const LabelTrees& trees_;
-  std::int64_t beam_, k_, tree_k_;
+  std::int64_t beam_ = 1, k_ = 1, tree_k_ = 1;
   RowReader reader_;
   BlockScores scores_;
   TopLists labels_, open_;
@@ -216,6 +222,36 @@ class LabelTrees::Beam {
   std::vector<CostKey> found_;
   std::vector<std::int64_t> n_found_;
 };
+
+// Scratch of past calls with few rows: single queries come again and again, and would spend much of their
+// time on fresh memory.
+class LabelTrees::BeamPool {
+ public:
+  static constexpr std::int64_t kMostRows = 16;
+
+  std::unique_ptr<Beam> take(const LabelTrees& trees) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        auto worker = std::move(free_.back());
+        free_.pop_back();
+        return worker;
+      }
+    }
+    return std::make_unique<Beam>(trees);
+  }
+
+  void give_back(std::unique_ptr<Beam> worker) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(worker));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Beam>> free_;
+};
+
+std::shared_ptr<LabelTrees::BeamPool> LabelTrees::new_pool() { return std::make_shared<BeamPool>(); }
 
 ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k, bool per_tree,
                              int n_threads) const {
@@ -232,10 +268,21 @@ ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t
   out.ids.resize(static_cast<std::size_t>(X.n_rows * k));
   out.scores.resize(out.ids.size());
   if (per_tree) out.per_tree.resize(out.ids.size() * static_cast<std::size_t>(n_trees()));
+  if (X.n_rows <= BeamPool::kMostRows && block >= X.n_rows) {
+    auto worker = pool_->take(*this);
+    worker->set(beam, k, tree_k);
+    worker->search(X, 0, X.n_rows, out, count.data());
+    pool_->give_back(std::move(worker));
+    close_gaps(out, count, k, per_tree ? n_trees() : 0);
+    return out;
+  }
   std::vector<std::unique_ptr<Beam>> workers(static_cast<std::size_t>(n_threads));
   parallel_for(X.n_rows, n_threads, block, [&](std::int64_t begin, std::int64_t end, int w) {
     auto& worker = workers[static_cast<std::size_t>(w)];
-    if (!worker) worker = std::make_unique<Beam>(*this, beam, k, tree_k);
+    if (!worker) {
+      worker = std::make_unique<Beam>(*this);
+      worker->set(beam, k, tree_k);
+    }
     worker->search(X, begin, end, out, count.data());
   });
   close_gaps(out, count, k, per_tree ? n_trees() : 0);

@@ -262,7 +262,7 @@ class LabelTree(Shortlister):
         indptr, labels, scores, _ = self._trees.beam(
             *rows, int(self.beam if beam is None else beam), k, proposed, False, resolve_n_jobs(n_jobs)
         )
-        return Candidates(indptr, labels, self.n_labels_, {self.column: self._relevance(scores)})
+        return Candidates.of_core(indptr, labels, self.n_labels_, {self.column: self._relevance(scores)})
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
