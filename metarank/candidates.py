@@ -77,7 +77,7 @@ class Candidates:
     def of_core(
         cls, indptr: np.ndarray, labels: np.ndarray, n_labels: int, scores: dict[str, np.ndarray]
     ) -> Candidates:
-        """Arrays that compiled code has just made in this form; for a single row, looking again costs more."""
+        """Arrays that compiled code has just made in this form: for one row a second look costs more."""
         out = object.__new__(cls)
         for name, value in (
             ("indptr", indptr),

@@ -59,16 +59,37 @@ PEERS = (
 )
 
 # `params` are the class in metarank.shortlist, as "estimator", and its arguments.
-# More visitors cost training time and pay in precision; a wider beam costs prediction time and pays in recall.
+# More visitors cost training time and pay in precision; a wider beam costs prediction time and pays in recall,
+# as does a light path.
 OURS = (
     Setting("metarank", "Parabel", {"estimator": "Parabel"}),
     Setting("metarank", "beam 20", {"estimator": "Parabel", "beam": 20}),
     Setting("metarank", "visitors 10, beam 20", {"estimator": "Parabel", "visitors": 10, "beam": 20}),
     Setting("metarank", "visitors 30, beam 20", {"estimator": "Parabel", "visitors": 30, "beam": 20}),
-    Setting("metarank", "visitors 10, beam 50", {"estimator": "Parabel", "visitors": 10, "beam": 50}),
-    Setting("metarank", "1 tree", {"estimator": "Parabel", "n_trees": 1, "visitors": 10, "beam": 15}),
     Setting(
-        "metarank", "1 tree, visitors 30", {"estimator": "Parabel", "n_trees": 1, "visitors": 30, "beam": 15}
+        "metarank",
+        "light path, visitors 10, beam 20",
+        {"estimator": "Parabel", "path_weight": 0.3, "visitors": 10, "beam": 20},
+    ),
+    Setting(
+        "metarank",
+        "2 trees, light path, visitors 10, beam 20",
+        {"estimator": "Parabel", "n_trees": 2, "path_weight": 0.3, "visitors": 10, "beam": 20},
+    ),
+    Setting(
+        "metarank",
+        "1 tree, visitors 10, beam 15",
+        {"estimator": "Parabel", "n_trees": 1, "visitors": 10, "beam": 15},
+    ),
+    Setting(
+        "metarank",
+        "1 tree, visitors 30, beam 15",
+        {"estimator": "Parabel", "n_trees": 1, "visitors": 30, "beam": 15},
+    ),
+    Setting(
+        "metarank",
+        "1 tree, light path, visitors 5",
+        {"estimator": "Parabel", "n_trees": 1, "path_weight": 0.3, "visitors": 5},
     ),
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=NATURAL),
     Setting(
