@@ -59,8 +59,8 @@ PEERS = (
 )
 
 # `params` are the class in metarank.shortlist, as "estimator", and its arguments.
-# More visitors cost training time and pay in precision; a wider beam costs prediction time and pays in recall,
-# as does a light path.
+# More visitors cost training time and pay in precision; a wider beam costs prediction time and pays in
+# recall, as does a light path.
 OURS = (
     Setting("metarank", "Parabel", {"estimator": "Parabel"}),
     Setting("metarank", "beam 20", {"estimator": "Parabel", "beam": 20}),
