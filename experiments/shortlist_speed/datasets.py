@@ -8,13 +8,15 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import scipy.sparse as sp
 from settings import REFERENCE, SEED, Extreme
 
 from metarank import data
+from metarank.scorers.label_tree import unit_rows
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared"
 REFERENCE_TOKENS = 335  # makes rows of 243 words on average
@@ -66,7 +68,18 @@ def _source(name: str | Extreme) -> tuple[data.Dataset, data.Dataset]:
     if name == REFERENCE:
         return _make_reference()
     folder = os.environ.get("METARANK_DATA") or _BESIDE / "data"
-    return data.load_named(name, "train", data_dir=folder), data.load_named(name, "test", data_dir=folder)
+    train, test = (_load(name, part, folder) for part in ("train", "test"))
+    return train, test
+
+
+def _load(name: str, part: str, folder: str | Path) -> data.Dataset:
+    """Relevant and not relevant, whatever the grades; rows scaled to unit length unless they have it."""
+    dataset = data.load_named(name, part, data_dir=folder, grades=False)
+    X = sp.csr_matrix(dataset.X)
+    length = np.sqrt(X.multiply(X).sum(axis=1).A1)
+    if np.all(np.abs(length[length > 0] - 1) < 1e-3):
+        return dataset
+    return replace(dataset, X=unit_rows(X))
 
 
 def _make_reference() -> tuple[data.Dataset, data.Dataset]:

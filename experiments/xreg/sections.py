@@ -1,0 +1,324 @@
+"""The sections of results.md, each written from the figures of runs alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from problems import NATURAL, SEED, Problem
+from study import Figures, digest_of_sources, labelwise
+from systems import PEERS, SHORT_LISTS
+
+import metarank
+
+PAPER = json.loads(Path(__file__).with_name("paper.json").read_text())
+# Columns in per cent; all others are errors, in shares of the greatest relevance, or areas.
+_PER_CENT = ("WP", "PSP", "Tau", "nDCG")
+_GRADED = ("LastFM-ArtistTags-graded", "MovieLens-small-users")
+_LABELWISE = ("MovieLens-small-users", "extreme-labelwise")
+
+
+@dataclass
+class Results:
+    """Figures by set and system, and the rows of the smaller tables by name and set."""
+
+    problems: dict[str, Problem] = field(default_factory=dict)
+    figures: dict[str, dict[str, Figures]] = field(default_factory=dict)
+    rows: dict[str, dict[str, list[Figures]]] = field(default_factory=dict)
+
+    def done(self, name: str) -> dict[str, Figures]:
+        """The runs of a set that were made."""
+        return {s: f for s, f in self.figures.get(name, {}).items() if "failed" not in f}
+
+
+def write(results: Results, figure: str | None) -> str:
+    """The whole page, of whatever was run."""
+    sections = [
+        introduction(),
+        propensity_claim(results),
+        labelwise_claim(results),
+        graded_claim(results),
+        *(set_table(results, name) for name in results.problems if results.done(name)),
+        reranking_table(results),
+        ""
+        if figure is None
+        else f"## Precision and recall\n\n![precision-recall curves]({figure})\n\n"
+        "All pairs of points and labels, kept by one threshold on the predicted relevance; XReg-zero is "
+        "XReg's ranking with all sizes lost.",
+        regret_table(results),
+        parameter_table(results),
+        provenance(results),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def introduction() -> str:
+    return (
+        "# Extreme regression: the tables of Prabhu et al. (2020)\n\n"
+        "metarank's estimators have their default parameters everywhere; the test parts only judge. WP@k, "
+        "Tau@k and nDCG@k in per cent; errors in shares of the greatest relevance of the training part; "
+        '"-l": labelwise, points ranked for every label, averaged over labels. Relevances are inverse '
+        "propensities (WP@k is then PSP@k) but for LastFM-ArtistTags-graded, log2(1 + users who gave the "
+        "tag), and MovieLens-small-users, the rating. Lists hold 100 labels a point; what is not listed is "
+        "predicted 0. Systems that know only relevant and irrelevant (Parabel, DiSMEC, the peers) have "
+        "their probability times the greatest relevance as prediction; the scores of RankSVM have no unit. "
+        "Rows of X have unit length for all. Times are CPU seconds of one thread on a shared machine, which "
+        "other work lengthens: shortlist_speed is the comparison of times."
+    )
+
+
+def propensity_claim(results: Results) -> str:
+    """PSP of XReg with inverse propensities as relevance against every peer, on natural long tails."""
+    names = [name for name in NATURAL if results.done(name)]
+    if not names:
+        return ""
+    parts = ["## Inverse propensities as relevance: PSP@1, 3, 5 on natural long tails"]
+    columns = ("WP@1", "WP@3", "WP@5")
+    rows, above, better = [], [], []
+    for name in names:
+        done = results.done(name)
+        shown = [system for system in ("XReg", "XReg-t", "Parabel", *PEERS) if system in done]
+        rows += [
+            [name, system, *(_cell(column, done[system]["metrics"][column]) for column in columns)]
+            for system in shown
+        ]
+        ours = {s: [done[s]["metrics"][c] for c in columns] for s in ("XReg", "XReg-t") if s in done}
+        peers = {s: [done[s]["metrics"][c] for c in columns] for s in PEERS if s in done}
+        missing = [s for s in PEERS if s not in done]
+        without = f" (without {', '.join(missing)})" if missing else ""
+        for system, values in ours.items():
+            beaten_by = [s for s, other in peers.items() if any(o >= v for o, v in zip(other, values))]
+            against = "" if not beaten_by else f": not above {', '.join(beaten_by)}"
+            above.append(f"{name}, {system} above every peer{without}: {_verdict(not beaten_by)}{against}")
+        if len(ours) == 2:
+            gains = [100 * (t - x) for x, t in zip(ours["XReg"], ours["XReg-t"])]
+            told = ", ".join(f"{gain:+.2f}" for gain in gains)
+            better.append(f"{name}, XReg-t above XReg: {_verdict(min(gains) > 0)} ({told})")
+    table_of = table(["set", "system", "PSP@1", "PSP@3", "PSP@5"], rows)
+    return "\n\n".join([*parts, table_of, _bullets(above + better)])
+
+
+def labelwise_claim(results: Results) -> str:
+    """Labelwise against pointwise prediction (Table 5)."""
+    names = [name for name in _LABELWISE if results.done(name)]
+    if not names:
+        return ""
+    systems = (
+        "Parabel, 10 labels a point",
+        "Parabel",
+        "XReg, 10 labels a point",
+        "XReg, pointwise",
+        "XReg",
+        "XReg-t",
+    )
+    columns = ("WP-l@1", "WP-l@3", "WP-l@5", "Tau-l@5")
+    rows, lines = [], []
+    for name in names:
+        done = results.done(name)
+        rows += [
+            [name, _direction(s), *(_cell(c, done[s]["metrics"][c]) for c in columns)]
+            for s in systems
+            if s in done
+        ]
+        if "XReg" in done and "XReg, pointwise" in done:
+            margins = [
+                100 * (done["XReg"]["metrics"]["WP-l@5"] - done[other]["metrics"]["WP-l@5"])
+                for other in ("XReg, pointwise", "XReg, 10 labels a point")
+                if other in done
+            ]
+            told = " and ".join(f"{margin:+.2f}" for margin in margins)
+            sizes = results.problems[name]
+            lines.append(
+                f"{name} ({sizes.Y.shape[1]:,} labels, {sizes.Y_test.shape[0]:,} test points), labelwise "
+                f"above pointwise in WP-l@5: {_verdict(min(margins) > 0)} ({told} points over lists of 100 "
+                "and of 10 labels)"
+            )
+    head = ["set", "prediction", *columns]
+    return "\n\n".join(["## Labelwise prediction (Table 5)", table(head, rows), _bullets(lines)])
+
+
+def _direction(system: str) -> str:
+    if system == "Parabel":
+        return "Parabel, pointwise, 100 labels"
+    if system == "XReg, pointwise":
+        return "XReg, pointwise, 100 labels"
+    if "10 labels" in system:
+        return system.replace("10 labels a point", "pointwise, 10 labels")
+    return f"{system}, labelwise"
+
+
+def graded_claim(results: Results) -> str:
+    """XReg's errors and filtering against those of the same trees without grades."""
+    names = [name for name in _GRADED if results.done(name)]
+    if not names:
+        return ""
+    columns = ("XMAD@5", "XRMSE@5", "AUPRC", "WP@5")
+    rows, lines = [], []
+    for name in names:
+        done = results.done(name)
+        graded = "XReg, pointwise" if "XReg, pointwise" in done else "XReg"
+        shown = [s for s in ("Parabel", "XReg, binary relevance", graded) if s in done]
+        rows += [[name, s, *(_cell(c, done[s]["metrics"][c]) for c in columns)] for s in shown]
+        if "Parabel" in done and graded in done:
+            ours, theirs = done[graded]["metrics"], done["Parabel"]["metrics"]
+            held = {
+                "XMAD@5 below": ours["XMAD@5"] < theirs["XMAD@5"],
+                "XRMSE@5 below": ours["XRMSE@5"] < theirs["XRMSE@5"],
+                "AUPRC above": ours["AUPRC"] > theirs["AUPRC"],
+            }
+            lines += [f"{name}, XReg's {what} Parabel's: {_verdict(holds)}" for what, holds in held.items()]
+    text = (
+        "Pointwise lists of both. *XReg, binary relevance*: XReg's own logistic trees, trained from relevant "
+        "or not."
+    )
+    head = ["set", "system", *columns]
+    return "\n\n".join(["## Graded relevance", text, table(head, rows), _bullets(lines)])
+
+
+def set_table(results: Results, name: str) -> str:
+    """All systems on a set (Tables 2 and 7), the paper's figures beside where it has the set."""
+    problem, done = results.problems[name], results.done(name)
+    columns = ["WP@1", "WP@3", "WP@5", "Tau@5", "XMAD@5", "XRMSE@5"]
+    columns = [labelwise(c) for c in columns] if problem.spec.labelwise else [*columns, "nDCG@5"]
+    columns += ["MAD-l" if problem.spec.labelwise else "MAD", "AUPRC"]
+    head = [c.replace("WP", "PSP") if _is_propensity(problem) else c for c in columns]
+    rows = []
+    for system, figures in done.items():
+        if system in SHORT_LISTS:
+            continue
+        cells = [_cell(c, figures["metrics"][c]) for c in columns]
+        costs = [number(figures[c]) for c in ("train_s", "test_ms", "model_mib")]
+        shown = f"{system} (alpha {figures['alpha']:g})" if "alpha" in figures else system
+        rows.append([shown, *cells, *costs])
+    n, n_features = problem.X.shape
+    sizes = (
+        f"{n:,} training and {problem.X_test.shape[0]:,} test points, {n_features:,} features, "
+        f"{problem.Y.shape[1]:,} labels, {problem.Y.nnz / n:.1f} a point; greatest relevance "
+        f"{problem.scale:.3g}."
+    )
+    parts = [f"## {name} (Tables 2 and 7)", sizes]
+    parts += [table(["system", *head, "train s", "test ms", "model MiB"], rows)]
+    left_out = [f"{s}: {f['failed']}" for s, f in results.figures[name].items() if "failed" in f]
+    if left_out:
+        parts.append("Not here: " + "; ".join(left_out) + ".")
+    if name in PAPER:
+        rows = [
+            [f"paper: {system}", *(_paper_cell(c, v) for c, v in zip(PAPER["columns"], values))]
+            for system, values in PAPER[name].items()
+        ]
+        parts.append(table(["", *PAPER["columns"]], rows))
+    return "\n\n".join(parts)
+
+
+def reranking_table(results: Results) -> str:
+    """Table 3: good sizes of relevance, not good rankings alone, make good filters and good re-ranking."""
+    columns = ("AUPRC", "WP-rerank@5", "alpha", "XMAD@5", "MAD", "WP@5")
+    rows = [
+        [name, row["name"], *(f"{row[c]:g}" if c == "alpha" else _cell(c, row[c]) for c in columns)]
+        for name, of_set in results.rows.get("reranking", {}).items()
+        for row in of_set
+    ]
+    head = ["set", "relevances of", *columns]
+    text = (
+        "Relevances combined with the same tail classifiers; alpha is chosen for WP@5 on a fifth of the "
+        "training points with all models fitted on the others."
+    )
+    return "\n\n".join(["## Filtering and re-ranking (Table 3)", text, table(head, rows)]) if rows else ""
+
+
+def regret_table(results: Results) -> str:
+    """Table 4: how closely errors bound the regret of the ranking."""
+    rows = []
+    for name, problem in results.problems.items():
+        of_labels = problem.spec.labelwise
+        for system, figures in results.done(name).items():
+            if system in SHORT_LISTS:
+                continue
+            values = figures["metrics"]
+            regret, xmad, mad = (
+                values[labelwise(c) if of_labels else c] for c in ("WP-regret@5", "XMAD@10", "MAD")
+            )
+            if regret > 0:
+                row = [name, system, f"{regret:.4f}", f"{2 * xmad:.4f}", f"{mad:.2f}"]
+                rows.append([*row, f"{2 * xmad / regret:.2f}", f"{mad / regret:.1f}"])
+    head = ["set", "system", "WP-regret@5", "2 XMAD@10", "MAD", "2 XMAD@10 / regret", "MAD / regret"]
+    text = "Labelwise for MovieLens-small-users and extreme-labelwise."
+    return "\n\n".join(["## Regret and errors (Table 4)", text, table(head, rows)]) if rows else ""
+
+
+def parameter_table(results: Results) -> str:
+    """Table 8: one parameter at a time."""
+    rows = []
+    for name, of_set in results.rows.get("parameters", {}).items():
+        for row in of_set:
+            suffix = "-l" if "WP-l@5" in row else ""
+            values = [_cell(c, row[f"{c}{suffix}@5"]) for c in ("WP", "Tau", "XMAD")]
+            costs = [number(row["train_s"]), number(row["test_ms"])]
+            rows.append([name, f"{row['parameter']} = {row['value']}", *values, *costs])
+    text = (
+        "XReg on a fifth of the training points, trained on the others; labelwise for MovieLens-small-users "
+        "(*factor*: F of Algorithm 1). The defaults are n_trees = 3, beam = 10, max_leaf = 100, factor = 4."
+    )
+    head = ["set", "parameter", "WP@5", "Tau@5", "XMAD@5", "train s", "test ms"]
+    return "\n\n".join(["## Parameters (Table 8)", text, table(head, rows)]) if rows else ""
+
+
+def provenance(results: Results) -> str:
+    lines = [
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, seed {SEED}",
+        f"metarank {metarank.__version__}, numpy {version('numpy')}, scipy {version('scipy')}",
+        f"sha256 of metarank's sources: {digest_of_sources()}",
+        "peers: as in shortlist_speed/settings.py, versions as in shortlist_speed/environments.py",
+    ]
+    now = digest_of_sources()
+    older = {
+        f"{system} on {name}"
+        for name in results.problems
+        for system, figures in results.done(name).items()
+        if figures["sources"] != now and system not in PEERS
+    }
+    if older:
+        lines.append(f"measured with another state of the sources: {', '.join(sorted(older))}")
+    lines += [f"sha256 of {name}: {problem.checksum}" for name, problem in results.problems.items()]
+    return "## How it was made\n\n" + _bullets(lines)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
+    return f"{value:.{digits}f}"
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _verdict(holds: bool) -> str:
+    return "**holds**" if holds else "**does not hold**"
+
+
+def _is_propensity(problem: Problem) -> bool:
+    return problem.spec.relevance == "inverse propensity"
+
+
+def _cell(column: str, value: float) -> str:
+    if column.startswith(_PER_CENT):
+        return f"{100 * value:.2f}"
+    return f"{value:.2f}" if column.startswith("MAD") else f"{value:.4f}"
+
+
+def _paper_cell(column: str, value: float | None) -> str:
+    """As the paper prints it, in per cent already."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if column.startswith(_PER_CENT) else f"{value:.4f}"
