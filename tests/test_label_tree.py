@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -276,6 +277,20 @@ def test_small_weights_are_dropped():
 
 
 # --- bytes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_many_callers_at_once(cls):
+    """Single rows asked for by several threads, which share the scratch of past calls."""
+    X, Y = problem(60, 40)
+    model = small(cls).fit(X, Y)
+
+    def ask(i: int) -> dict[str, bytes]:
+        return parts(model.shortlist(X[i % 60], 3 + i % 5, beam=1 + i % 4))
+
+    alone = [ask(i) for i in range(240)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(240))) == alone
 
 
 @pytest.mark.parametrize("cls", BOTH)
