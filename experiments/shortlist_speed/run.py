@@ -19,7 +19,7 @@ import page
 from datasets import Prepared, prepare
 from environments import DEFAULT_FOLDER
 from runs import Figures, Laboratory, Run, log
-from settings import DEFAULT, GROWTH, OURS, PEERS, SETS, TWO_THREADS_SETS, Extreme
+from settings import DEFAULT, GROWING, GROWTH, OURS, PEERS, SETS, TWO_THREADS_SETS, Extreme
 
 _HERE = Path(__file__).parent
 
@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = [sets[name] for name in TWO_THREADS_SETS if name in sets]
         plan["threads"] = [Run(dataset, DEFAULT, 0, threads) for dataset in chosen for threads in (1, 2)]
     if "growth" in sections:
-        plan["growth"] = [Run(dataset, DEFAULT, 0) for _, dataset in available(GROWTH, options.cache)]
+        plan["growth"] = [Run(dataset, GROWING, 0) for _, dataset in available(GROWTH, options.cache)]
 
     patterns = [] if options.kept else options.only.split(",")
     results = {

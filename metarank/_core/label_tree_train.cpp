@@ -126,6 +126,7 @@ struct Worker {
   std::vector<std::uint32_t> by_feature;    // numbers in the node, ascending features
   std::vector<std::uint32_t> position;      // row of X -> row of the node
   std::vector<Relevant> reaching;           // the node's rows and m(node)
+  std::vector<std::uint32_t> own, others;   // of these, those with a relevant label below, and visitors
   struct Entry {
     std::uint32_t number;
     std::uint8_t slot;
@@ -154,12 +155,19 @@ class Trainer {
   // The node's rows over its own features.
   void gather(std::int64_t node, bool is_root, Worker& w) const {
     w.reaching.clear();
+    w.own.clear();
+    w.others.clear();
     if (is_root) {
       for (std::int64_t i = 0; i < n_rows_; ++i) w.reaching.push_back({static_cast<std::int32_t>(i), 1.0f});
+      w.own.resize(w.reaching.size());
+      std::iota(w.own.begin(), w.own.end(), 0u);
     } else {
-      merge(below_.of(node), visitors_[static_cast<std::size_t>(node)], w.reaching);
+      merge(below_.of(node), visitors_[static_cast<std::size_t>(node)], w);
     }
     const std::size_t m = w.reaching.size();
+    w.rows.order = w.own;
+    w.rows.order.insert(w.rows.order.end(), w.others.begin(), w.others.end());
+    w.rows.n_first = static_cast<std::uint32_t>(w.own.size());
     w.present.assign((order_.rank.size() + 63) / 64, 0);
     w.local.resize(order_.rank.size());
     w.position.resize(static_cast<std::size_t>(n_rows_));
@@ -202,16 +210,20 @@ class Trainer {
               [&](std::uint32_t a, std::uint32_t b) { return w.feature[a] < w.feature[b]; });
   }
 
-  // The rows below a node, and its visitors at full cost.
+  // The rows below a node, and its visitors at full cost. The first passes look at the former alone: most
+  // visitors are easy then, where from weights of 0 each would move them all.
   static void merge(const std::vector<Relevant>& below, const std::vector<std::int32_t>& visitors,
-                    std::vector<Relevant>& out) {
+                    Worker& w) {
+    std::vector<Relevant>& out = w.reaching;
     auto b = below.begin();
     auto visitor = visitors.begin();
     while (b != below.end() || visitor != visitors.end()) {
       if (visitor == visitors.end() || (b != below.end() && b->row <= *visitor)) {
         if (visitor != visitors.end() && b->row == *visitor) ++visitor;
+        w.own.push_back(static_cast<std::uint32_t>(out.size()));
         out.push_back(*b++);
       } else {
+        w.others.push_back(static_cast<std::uint32_t>(out.size()));
         out.push_back({*visitor++, 1.0f});
       }
     }

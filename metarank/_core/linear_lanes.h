@@ -29,6 +29,7 @@
 namespace metarank {
 
 constexpr int kLabelLanes = 16;
+constexpr int kFirstPasses = 2;
 
 enum class LinearLoss : int { hinge = 0, squared_hinge = 1, logistic = 2 };
 
@@ -41,6 +42,8 @@ struct LaneRows {
   std::vector<float> value;
   std::vector<float> sq_norm;          // of the row, the constant feature included
   std::vector<float> cost;             // c_i
+  std::vector<std::uint32_t> order;    // of the rows: the first n_first are all that the first passes look at
+  std::uint32_t n_first = 0;
 };
 
 struct LaneOptions {
@@ -156,18 +159,23 @@ METARANK_INLINE void descend(const LaneRows& X, const LaneOptions& options, int 
   float* W = work.weights.data();
   float* bias_row = W + X.n_features * kLabelLanes;
   std::uint32_t* order = work.order.data();
-  std::iota(order, order + n, 0u);
+  std::copy(X.order.begin(), X.order.end(), order);
   Vec used{float8(0), float8(0)};
   for (int j = 0; j < 8; ++j) {
     used.lo[j] = j < n_labels ? 1.0f : 0.0f;
     used.hi[j] = j + 8 < n_labels ? 1.0f : 0.0f;
   }
   const Int8 idle_lo = used.lo == float8(0), idle_hi = used.hi == float8(0);
-  std::uint32_t active = n;
+  std::uint32_t active = X.n_first, all = X.n_first;
   Vec upper{float8(kInfinity), float8(kInfinity)}, lower{float8(-kInfinity), float8(-kInfinity)};
   work.epochs = 0;
   for (int epoch = 0; epoch < options.max_epochs; ++epoch) {
     ++work.epochs;
+    if (all < n && epoch == std::min(kFirstPasses, options.max_epochs - 1)) {
+      active = all = n;
+      upper = {float8(kInfinity), float8(kInfinity)};
+      lower = {float8(-kInfinity), float8(-kInfinity)};
+    }
     Vec largest{float8(-kInfinity), float8(-kInfinity)}, smallest{float8(kInfinity), float8(kInfinity)};
     std::uint64_t state = hash_pair(seed, static_cast<std::uint64_t>(epoch));
     for (std::uint32_t at = 0; at < active; ++at) {
@@ -203,7 +211,7 @@ METARANK_INLINE void descend(const LaneRows& X, const LaneOptions& options, int 
     const Int8 open_hi = ((largest.hi - smallest.hi) > float8(options.tolerance)) & ~idle_hi;
     if (!any(open_lo | open_hi)) {
       if (active == n) break;
-      active = n;  // look once more at the rows at rest
+      if (all == n) active = n;  // look once more at the rows at rest
       upper = {float8(kInfinity), float8(kInfinity)};
       lower = {float8(-kInfinity), float8(-kInfinity)};
     } else {

@@ -52,7 +52,7 @@ class Parabel(LabelTree):
         Weights whose absolute value is at most this are dropped.
     tolerance, max_epochs : float, int
         Dual coordinate descent stops at this violation of the optimality conditions, or after this many
-        passes over the points.
+        passes over the points; the first two leave visitors out.
     calibrate : bool
         Make probabilities of what the margins of a hinge loss give: ``logit P' = a logit P + b``, learned
         from the labels that a single tree, fitted without them, proposes for a fifth of the rows. Costs that
