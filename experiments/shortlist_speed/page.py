@@ -151,7 +151,8 @@ def _growth(results: Results) -> list[str]:
         s = run.dataset.sizes
         values = [number(figures[name]) for name in columns]
         rows.append([f"{s['n']:,.0f}", f"{s['L']:,.0f}", *values, f"{figures['accuracy']['R@100']:.1f}"])
-    parts = [table(["n", "L", *columns.values(), "R@100"], rows), *_failures(results)]
+    parts = [", ".join(sorted({str(run.setting) for run, _ in results})) + ":"]
+    parts += [table(["n", "L", *columns.values(), "R@100"], rows), *_failures(results)]
     sizes = np.array([[run.dataset.sizes["n"], run.dataset.sizes["L"]] for run, _ in measured])
     if len(measured) >= 3 and np.all(np.ptp(sizes, axis=0) > 0):
         design = np.column_stack([np.ones(len(sizes)), np.log10(sizes)])
