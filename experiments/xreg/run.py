@@ -37,9 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", default=",".join(SETS), help=f"among {', '.join(SETS)}")
-    parser.add_argument(
-        "--only", default="", help="run these alone, separated by semicolons"
-    )
+    parser.add_argument("--only", default="", help="run these alone, separated by semicolons")
     parser.add_argument("--again", default="", help="systems to run even where a run is kept")
     parser.add_argument("--kept", action="store_true", help="write the page from what is kept, run nothing")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
