@@ -5,6 +5,11 @@ the pair's fold. The fold map is one for all scorers, so that all columns of a
 pair come from the same held-out View. A scorer's free parameters (the width of a
 kernel, the C of an SVM) may be settled once on all rows, by `choose`; what a row's
 labels can move is then that choice, never the row's own held-out value under it.
+
+K refits on (K - 1) / K of the rows cost about K - 1 fits, once for proposing and describing together.
+Scorers with a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K.
+Label trees have none, and share nothing between folds: a hierarchy that has seen a row's labels makes its
+held-out scores better than those of a new row (experiments/leave_fold_out).
 """
 
 from __future__ import annotations

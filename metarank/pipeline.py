@@ -73,7 +73,8 @@ class MetaRanker(BaseEstimator):
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, for each metric.
     n_folds : int
-        Folds K >= 2 of the one fold map.
+        Folds K >= 2 of the one fold map. Scorers without a closed form are fitted K times on (K - 1) / K of
+        the rows, about K - 1 times the cost of a fit; more folds are closer to what new rows will meet.
     n_jobs : int or None
         Threads for all stages; None and -1 mean all cores the process may use.
         No result depends on it.
