@@ -20,7 +20,7 @@ from metarank.shortlist import OneVsAll, Parabel, XReg
 
 K = 100  # labels predicted for a point, points for a label
 _LARGEST_DENSE = 2**31  # bytes of a weight matrix
-_LONGEST_FLAT = 2e9  # labels times non-zeros of X that a flat logistic fit passes over again and again
+_LONGEST_FLAT = 5e9  # labels times non-zeros of X that a flat logistic fit passes over again and again
 
 
 @dataclass(frozen=True)
