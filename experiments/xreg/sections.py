@@ -68,7 +68,8 @@ def introduction() -> str:
         "predicted 0. Systems that know only relevant and irrelevant (Parabel, DiSMEC, the peers) have "
         "their probability times the greatest relevance as prediction; the scores of RankSVM have no unit. "
         "Rows of X have unit length for all, on bibtex since a first look at test figures of unscaled rows. "
-        "Times are CPU seconds of one thread on a shared machine, which other work lengthens: shortlist_speed is the comparison of times."
+        "Times are CPU seconds of one thread on a shared machine, which "
+        "other work lengthens: shortlist_speed is the comparison of times."
     )
 
 
