@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank.scorers.hierarchy import learn_hierarchy
+from metarank.scorers.parent_tree import check_acyclic
+from metarank.shortlist import Hierarchy, Parabel, XReg
+
+FOUR = Hierarchy.from_nested([[0, 1], [2, 3]])
 
 
 def problem(n=200, d=60, L=50, seed=0):
@@ -15,10 +20,6 @@ def problem(n=200, d=60, L=50, seed=0):
     words = sp.random(L, d, 0.1, "csr", np.float32, random_state=rng)
     X = sp.csr_matrix(Y @ words + sp.random(n, d, 0.1, "csr", np.float32, random_state=rng), dtype=np.float32)
     return X, Y
-
-
-def same(a, b):
-    return all(np.array_equal(x, y) for x, y in zip(a.get_state().values(), b.get_state().values()))
 
 
 def leaf_sizes(tree):
@@ -57,7 +58,93 @@ def test_threads_and_repeats_give_the_same_trees(representation):
     X, Y = problem()
     how = dict(n_trees=2, max_leaf=5, branching=4, representation=representation, n_dims=32)
     h = learn_hierarchy(X, Y, **how, n_jobs=1)
-    assert same(h, learn_hierarchy(X, Y, **how, n_jobs=4))
-    assert not same(h, learn_hierarchy(X, Y, **how, seed=1))
+    assert h == learn_hierarchy(X, Y, **how, n_jobs=4)
+    assert h != learn_hierarchy(X, Y, **how, seed=1)
     # A tree depends on (seed, t): fewer trees are the first ones.
     assert learn_hierarchy(X, Y, **(how | dict(n_trees=1))).nested() == h.nested(0)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Hierarchy.from_parents([2, 2, -1], n_labels=-1), ValueError, r"n_labels must lie in \[0"),
+        (lambda: Hierarchy.from_parents([2, 2, -1], n_labels=1.5), TypeError, "n_labels must be an integer"),
+        (lambda: Hierarchy.from_parents({0: "r"}, n_labels="3"), TypeError, "n_labels must be an integer"),
+        (lambda: Hierarchy.from_parents([[2], [2, 2]]), TypeError, "parent must be a vector of integers"),
+        (lambda: Hierarchy.from_parents([1.5, -1.0]), TypeError, "parent must be a vector of integers"),
+        (lambda: Hierarchy.from_parents([3, 3, 3, 4, 3], n_labels=3), ValueError, "cycle: 3 is below itself"),
+        (lambda: Hierarchy.from_nested(None), TypeError, "nested must be a list .*, got None"),
+        (lambda: Hierarchy.from_nested(3), TypeError, "nested must be a list .*, got 3"),
+        (lambda: Hierarchy.from_nested([0, "1"]), TypeError, "nested must hold label ids and lists, got '1'"),
+        (lambda: Hierarchy.from_nested([0], n_labels=-1), ValueError, "n_labels must lie in"),
+        (lambda: Hierarchy.from_nested([0, 2]), ValueError, "label 1 is missing .*n_labels=3 allows that"),
+        (
+            lambda: Hierarchy.from_nested([0, 3], n_labels=3),
+            ValueError,
+            r"labels must lie in \[0, 3\), got 3",
+        ),
+        (lambda: Hierarchy([0.5], [0, 1], [-1], 1), TypeError, "roots must be a vector of integers"),
+        (lambda: Hierarchy([0], [0, 1.9], [-1], 1), TypeError, "child_start must be a vector of integers"),
+        (lambda: Hierarchy([0], [0, 1], [-1.2], 1), TypeError, "child must be a vector of integers"),
+        (lambda: Hierarchy([0], [0, 1], [-(2**32) - 1], 1), ValueError, "child must hold int32"),
+        (lambda: Hierarchy([0], [0, 1], [-1], True), TypeError, "n_labels must be an integer"),
+        (lambda: FOUR.restricted_to([5]), ValueError, r"labels must lie in \[0, 4\), got 5"),
+        (lambda: FOUR.restricted_to([-1]), ValueError, r"labels must lie in \[0, 4\), got -1"),
+        (
+            lambda: FOUR.restricted_to([True, False]),
+            TypeError,
+            "labels must be a vector .*, got bool",
+        ),
+        (lambda: FOUR.restricted_to([0.5]), TypeError, "labels must be a vector .*, got float64"),
+        (lambda: FOUR.nested(9), ValueError, r"tree must lie in \[0, 0\], got 9"),
+        (lambda: FOUR.labels_under(-1), ValueError, r"node must lie in \[0, 2\], got -1"),
+        (lambda: learn_hierarchy([[1]], [[1]], seed=-1), ValueError, "seed must lie in"),
+        (lambda: learn_hierarchy([[1]], [[1]], seed="a"), TypeError, "seed must be an integer, got 'a'"),
+    ],
+)
+def test_bad_input_is_refused_by_name(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_a_cycle_is_named_by_a_node_on_it():
+    with pytest.raises(ValueError, match=r"cycle: '[rq]' is below itself"):
+        Hierarchy.from_parents({"a": "r", "r": "q", "q": "r"}, label_names=["a"])
+    rng = np.random.default_rng(0)
+    for n in range(1, 70):
+        chain = rng.permutation(n)
+        parent = np.full(n, -1)
+        parent[chain[1:]] = chain[:-1]
+        check_acyclic(parent, range(n))
+        on_cycle = chain[: rng.integers(1, n + 1)]
+        parent[on_cycle[0]] = on_cycle[-1]
+        with pytest.raises(ValueError, match=f"cycle: {on_cycle.min()} is"):
+            check_acyclic(parent, range(n))
+
+
+def test_labels_in_no_leaf():
+    h = Hierarchy.from_nested([0, [2, 4]], n_labels=6)
+    assert (h.n_labels, h.labels.tolist(), h.nested()) == (6, [0, 2, 4], [0, [2, 4]])
+    assert h.label_slot[0, [1, 3, 5]].tolist() == [-1, -1, -1]
+    assert h.restricted_to([0, 4]).nested() == [0, 4]
+    empty = Hierarchy.from_nested([], n_labels=2)
+    assert (empty.labels.tolist(), empty.nested()) == ([], [])
+    X, Y = np.eye(4, dtype=np.float32), np.eye(4, 6, dtype=np.float32)
+    with pytest.raises(ValueError, match="label 1 is in no tree"):
+        XReg(hierarchy=h).fit(X, Y)
+    Y[:, [1, 3]] = 0
+    found = XReg(hierarchy=Hierarchy.from_nested([0, 2], n_labels=6)).fit(X, Y).shortlist(X, k=6)
+    assert set(found.labels.tolist()) == {0, 2}
+
+
+def test_equal_hierarchies():
+    assert Hierarchy.from_state(FOUR.get_state()) == FOUR
+    for other in (
+        Hierarchy.from_nested([0, 1, 2, 3]),
+        Hierarchy.from_nested(FOUR.nested(), n_labels=5),
+        "tree",
+    ):
+        assert other != FOUR
+    model = Parabel(hierarchy=FOUR)
+    assert clone(model).get_params() == model.get_params()
+    assert repr(learn_hierarchy(*problem(), max_leaf=10)) == "Hierarchy of 3 trees over 49 labels, 18 nodes"

@@ -21,21 +21,22 @@ from metarank.scorers.label_vectors import (
     given_label_vectors,
     principal_label_vectors,
 )
-from metarank.scorers.parent_tree import Tree, parents_of_mapping, tree_of_parents
+from metarank.scorers.parent_tree import Tree, check_acyclic, parents_of_mapping, tree_of_parents
 
 Representation = Literal["principal", "exact"]
 
 # Labels that 2-means looks at before its last assignment of all.
 _SAMPLE = 1 << 12
+_MAX_LABELS = np.iinfo(np.int32).max
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hierarchy:
     """Label trees: inner nodes, their children, and labels as the leaves.
 
     Node n owns the *slots* ``child_start[n]:child_start[n + 1]``; each slot leads to a child node or to a
     label, and carries one classifier of a label tree. Every label is in one slot of each tree or in none
-    of any (a label without a training point).
+    of any (a label without a training point). Two hierarchies are equal if their arrays are.
 
     Parameters
     ----------
@@ -49,14 +50,16 @@ class Hierarchy:
 
     Raises
     ------
-    ValueError
-        If the arrays do not describe T trees over the same labels.
+    ValueError, TypeError
+        If the arrays do not describe T trees over the same labels, or hold anything but integers.
 
     Examples
     --------
     A root with two leaves, of labels 0, 1 and of 2, 3:
 
     >>> h = Hierarchy.from_nested([[0, 1], [2, 3]])
+    >>> h
+    Hierarchy of 1 tree over 4 labels, 3 nodes
     >>> h.child_start, h.child
     (array([0, 2, 4, 6]), array([ 1,  2, -1, -2, -3, -4], dtype=int32))
     >>> h.depth, h.parent
@@ -73,16 +76,23 @@ class Hierarchy:
     n_labels: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "roots", np.ascontiguousarray(self.roots, np.int32))
-        object.__setattr__(self, "child_start", np.ascontiguousarray(self.child_start, np.int64))
-        object.__setattr__(self, "child", np.ascontiguousarray(self.child, np.int32))
-        object.__setattr__(self, "n_labels", int(self.n_labels))
+        for name, dtype in (("roots", np.int32), ("child_start", np.int64), ("child", np.int32)):
+            object.__setattr__(self, name, _ids(name, getattr(self, name), dtype))
+        object.__setattr__(self, "n_labels", _check_int("n_labels", self.n_labels, 0, _MAX_LABELS))
         self._check()
+
+    def __repr__(self) -> str:
+        trees = "1 tree" if self.n_trees == 1 else f"{self.n_trees} trees"
+        return f"Hierarchy of {trees} over {len(self.labels)} labels, {self.n_nodes} nodes"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Hierarchy):
+            return NotImplemented
+        pairs = zip(self.get_state().values(), other.get_state().values())
+        return all(np.array_equal(ours, theirs) for ours, theirs in pairs)
 
     def _check(self) -> None:
         roots, start, child = self.roots, self.child_start, self.child
-        if any(a.ndim != 1 for a in (roots, start, child)):
-            raise ValueError("roots, child_start and child must have one dimension")
         if len(start) == 0 or start[0] != 0 or start[-1] != len(child) or np.any(np.diff(start) < 0):
             raise ValueError("child_start must ascend from 0 to the number of slots")
         if len(roots) == 0 or roots[0] != 0 or np.any(np.diff(roots) <= 0) or roots[-1] >= self.n_nodes:
@@ -173,13 +183,14 @@ class Hierarchy:
         return out
 
     def tree_nodes(self, tree: int) -> range:
-        """Node ids of one tree, the root first."""
+        """Node ids of one tree, 0 to T - 1, the root first."""
+        tree = _check_int("tree", tree, 0, self.n_trees - 1)
         end = self.n_nodes if tree == self.n_trees - 1 else int(self.roots[tree + 1])
         return range(int(self.roots[tree]), end)
 
     def labels_under(self, node: int) -> np.ndarray:
-        """int32, ascending: the labels below a node."""
-        found, nodes = [np.empty(0, np.int32)], [node]
+        """int32, ascending: the labels below a node, 0 to N - 1."""
+        found, nodes = [np.empty(0, np.int32)], [_check_int("node", node, 0, self.n_nodes - 1)]
         while nodes:
             n = nodes.pop()
             children = self.child[self.child_start[n] : self.child_start[n + 1]]
@@ -204,16 +215,20 @@ class Hierarchy:
 
         Raises
         ------
-        ValueError
-            If a label is in no tree.
+        ValueError, TypeError
+            If a label is in no tree, or `labels` is no vector of integers.
 
         Examples
         --------
         >>> Hierarchy.from_nested([[0, 1], [2, 3], 4]).restricted_to([0, 2, 3]).nested()
         [0, [2, 3]]
         """
+        ids = _ids("labels", labels, np.int64)
+        outside = ids[(ids < 0) | (ids >= self.n_labels)]
+        if len(outside):
+            raise ValueError(f"labels must lie in [0, {self.n_labels}), got {outside[0]}")
         wanted = np.zeros(self.n_labels, bool)
-        wanted[np.asarray(labels, np.int64)] = True
+        wanted[ids] = True
         unknown = wanted.copy()
         unknown[self.labels] = False
         if unknown.any():
@@ -257,8 +272,8 @@ class Hierarchy:
 
         Raises
         ------
-        ValueError
-            A cycle, a label without a place, an id that is not in [-1, M).
+        ValueError, TypeError
+            A cycle, a label without a place, an id that is not in [-1, M) or no integer.
 
         Examples
         --------
@@ -268,15 +283,14 @@ class Hierarchy:
         >>> Hierarchy.from_parents(birds, label_names=["eagle", "tit", "great tit", "oak"]).nested()
         [3, [0, [1, 2]]]
         """
+        if n_labels is not None:
+            n_labels = _check_int("n_labels", n_labels, 0, _MAX_LABELS)
         if isinstance(parent, Mapping):
             array, n_labels = parents_of_mapping(parent, n_labels, label_names)
         elif label_names is not None:
             raise ValueError("label_names goes with a mapping of names, not with an array of parents")
         else:
-            array = np.asarray(parent)
-            if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-                raise ValueError(f"parent must be a vector of ids, got {array.dtype} of shape {array.shape}")
-            array = array.astype(np.int64)
+            array = _ids("parent", parent, np.int64)
             if np.any((array < -1) | (array >= len(array))):
                 i = int(np.flatnonzero((array < -1) | (array >= len(array)))[0])
                 raise ValueError(f"parent must lie in [-1, {len(array)}), got {array[i]} at {i}")
@@ -284,13 +298,21 @@ class Hierarchy:
                 n_labels = int(array[array >= 0].min(initial=len(array)))
             if n_labels > len(array):
                 raise ValueError(f"parent must place all {n_labels} labels, got {len(array)} entries")
+            check_acyclic(array, range(len(array)))
         return _joined([tree_of_parents(array, np.ones(n_labels, bool))], n_labels)
 
     @classmethod
     def from_nested(cls, nested: Any, *, n_labels: int | None = None) -> Hierarchy:
-        """One tree from nested lists of label ids, each of 0 to L - 1 once.
+        """One tree from nested lists of label ids, each once.
 
         Nodes without a label or with one child are left out, as by `from_parents`.
+
+        Parameters
+        ----------
+        nested : list of label ids and such lists
+        n_labels : int or None
+            Size L of the label set. Given, labels may be missing: they are in no tree and never proposed,
+            and must not have a training point. By default the lists hold all of 0 to L - 1.
 
         Raises
         ------
@@ -302,6 +324,10 @@ class Hierarchy:
         >>> Hierarchy.from_nested([[1, 0], [[3], []], 2]).nested()
         [2, 3, [0, 1]]
         """
+        if n_labels is not None:
+            n_labels = _check_int("n_labels", n_labels, 0, _MAX_LABELS)
+        if not _is_list(nested):
+            raise TypeError(f"nested must be a list of label ids and lists, got {nested!r:.80}")
         parent_of_label: dict[int, int] = {}
         parent_of_node = [-1]
         waiting = [(0, nested)]
@@ -311,21 +337,23 @@ class Hierarchy:
                     if int(c) in parent_of_label:
                         raise ValueError(f"label {int(c)} is in the hierarchy twice")
                     parent_of_label[int(c)] = node
-                elif isinstance(c, Iterable) and not isinstance(c, (str, bytes, Mapping)):
+                elif _is_list(c):
                     waiting.append((len(parent_of_node), c))
                     parent_of_node.append(node)
                 else:
                     raise TypeError(f"nested must hold label ids and lists, got {c!r}")
-        n_labels = max(parent_of_label, default=-1) + 1 if n_labels is None else n_labels
+        size = max(parent_of_label, default=-1) + 1 if n_labels is None else n_labels
         for label in parent_of_label:
-            if not 0 <= label < n_labels:
-                raise ValueError(f"labels must lie in [0, {n_labels}), got {label}")
-        for label in range(n_labels):
-            if label not in parent_of_label:
-                raise ValueError(f"label {label} is missing from the hierarchy")
-        parent = np.array([parent_of_label[i] for i in range(n_labels)] + parent_of_node, np.int64)
-        parent[parent >= 0] += n_labels
-        return _joined([tree_of_parents(parent, np.ones(n_labels, bool))], n_labels)
+            if not 0 <= label < size:
+                raise ValueError(f"labels must lie in [0, {size}), got {label}")
+        placed = np.zeros(size, bool)
+        placed[list(parent_of_label)] = True
+        if n_labels is None and not placed.all():
+            missing = int(np.flatnonzero(~placed)[0])
+            raise ValueError(f"label {missing} is missing from the hierarchy; n_labels={size} allows that")
+        parent = np.array([parent_of_label.get(i, -1) for i in range(size)] + parent_of_node, np.int64)
+        parent[parent >= 0] += size
+        return _joined([tree_of_parents(parent, placed)], size)
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
@@ -390,7 +418,7 @@ def learn_hierarchy(
         Vectors to cluster in place of those of eq. 3, such as of the labels' texts; X is then not read.
     max_iterations, tolerance : int, float
         2-means stops after that many rounds, or when the sum of cosines grows by less than this share.
-    seed : int
+    seed : int >= 0
     n_jobs : int or None
         Threads; the trees are the same for any number.
 
@@ -411,6 +439,7 @@ def learn_hierarchy(
     _check_int("max_leaf", max_leaf, 1, 256)
     _check_int("n_dims", n_dims, TILE, 1 << 12)
     _check_int("max_iterations", max_iterations, 1, 1_000_000)
+    _check_int("seed", seed, 0, 2**64 - 1)
     if n_dims % TILE:
         raise ValueError(f"n_dims must be a multiple of {TILE}, got {n_dims}")
     if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
@@ -445,8 +474,26 @@ def learn_hierarchy(
     return _joined(trees, n_labels)
 
 
-def _check_int(name: str, value: Any, low: int, high: int) -> None:
+def _check_int(name: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
+        raise TypeError(f"{name} must be an integer, got {value!r:.80}")
     if not low <= value <= high:
         raise ValueError(f"{name} must lie in [{low}, {high}], got {value}")
+    return int(value)
+
+
+def _ids(name: str, values: Any, dtype: type[np.signedinteger[Any]]) -> np.ndarray:
+    """A vector of integers as `dtype`; floats and bools are refused, not cut."""
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal length
+        raise TypeError(f"{name} must be a vector of integers, got {values!r:.80}") from None
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise TypeError(f"{name} must be a vector of integers, got {array.dtype} of shape {array.shape}")
+    if array.size and not np.iinfo(dtype).min <= array.min() <= array.max() <= np.iinfo(dtype).max:
+        raise ValueError(f"{name} must hold {np.dtype(dtype).name}, got {array.min()} to {array.max()}")
+    return np.ascontiguousarray(array, dtype)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping))

@@ -39,11 +39,23 @@ def parents_of_mapping(
     for child, p in above.items():
         if p is not None:
             array[id_of[child]] = id_of[p]
+    check_acyclic(array, list(id_of))
     return array, len(label_names)
 
 
+def check_acyclic(parent: np.ndarray, names: Sequence[Hashable]) -> None:
+    """ValueError naming a node that is its own ancestor, if there is one."""
+    root = len(parent)
+    ancestor = np.append(np.where(parent < 0, root, parent), root)
+    for _ in range(root.bit_length()):  # 1, 2, 4, ... steps up: past the top, or round a cycle
+        ancestor = ancestor[ancestor]
+    lowest = int(ancestor.min())
+    if lowest < root:
+        raise ValueError(f"the hierarchy has a cycle: {names[lowest]!r} is below itself")
+
+
 def tree_of_parents(parent: np.ndarray, wanted: np.ndarray) -> Tree:
-    """The tree of the wanted labels; `parent` (M,) holds labels first, then inner nodes, -1 at the top."""
+    """The tree of the wanted labels; `parent` (M,) is acyclic: labels, then inner nodes, -1 at the top."""
     n_labels, root = len(wanted), len(parent)
     up = np.append(np.where(parent < 0, root, parent), -1)
     # A label with children leaves its place to an inner node, whose child it becomes.
@@ -54,10 +66,6 @@ def tree_of_parents(parent: np.ndarray, wanted: np.ndarray) -> Tree:
     up[busy] = inner_of[busy]
 
     levels = _levels(up, root)
-    if sum(map(len, levels)) < len(up):
-        reached = np.zeros(len(up), bool)
-        reached[np.concatenate(levels)] = True
-        raise ValueError(f"the hierarchy has a cycle: it holds node {int(np.flatnonzero(~reached)[0])}")
     labels_below = np.zeros(len(up), np.int64)
     labels_below[:n_labels] = wanted
     for level in levels[:0:-1]:
