@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import makers
 import numpy as np
 import pytest
@@ -11,9 +13,10 @@ from sklearn.svm import LinearSVC
 
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns, held_out_shortlist
-from metarank.data import make_extreme
-from metarank.persist import load, save
-from metarank.propensity import inv_propensity
+from metarank.data import Dataset, make_extreme
+from metarank.persist import load
+from metarank.propensity import PRESETS, inv_propensity
+from metarank.scorers._arrays import csr_parts
 from metarank.scorers.one_vs_all import OneVsAll
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.squared_hinge import squared_hinge_weights
@@ -263,23 +266,23 @@ def test_more_labels_than_a_band():
         WeightIndex.quantised(W, bias, np.arange(L)),
         WeightIndex.exact(W, np.ones(L), bias, np.arange(L)),
     ):
-        scores = index.scores(X, Candidates.all_labels(4, L), 2).reshape(4, L)
+        scores = index.scores(csr_parts(X), Candidates.all_labels(4, L), 2).reshape(4, L)
         np.testing.assert_allclose(scores, expected, atol=1e-4)
         np.testing.assert_array_equal(
-            index.shortlist(X, 3, "s", 1).labels.reshape(4, 3), top(scores, np.arange(L), 3)
+            index.shortlist(csr_parts(X), 3, "s", 1).labels.reshape(4, 3), top(scores, np.arange(L), 3)
         )
 
 
-@pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
-def test_save_and_load(tmp_path, loss):
+@pytest.mark.parametrize("params", [{}, {"loss": "ridge", "propensity": (0.5, 1.0)}])
+def test_save_and_load(tmp_path, params):
     X, Y = problem(60)
-    model = OneVsAll(loss=loss).fit(X, Y)
-    save(model, tmp_path / "model")
+    model = OneVsAll(**params).fit(X, Y)
+    model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
     assert loaded.get_params() == model.get_params()
-    assert loaded.C_ == model.C_
+    assert (loaded.C_, loaded.n_features_in_, loaded.n_labels_) == (model.C_, 80, 12)
     assert dense_scores(loaded, X).tobytes() == dense_scores(model, X).tobytes()
-    clone(loaded)
+    clone(loaded).fit(X, Y)
 
 
 def test_any_container_of_the_same_numbers():
@@ -291,43 +294,133 @@ def test_any_container_of_the_same_numbers():
         shuffled.indices[part], shuffled.data[part] = X.indices[part][::-1], X.data[part][::-1]
     shuffled.has_sorted_indices = shuffled.has_canonical_format = False
     wide = sp.csr_matrix((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape)
-    for other in (X.toarray(), shuffled, wide, sp.csr_array(X)):
-        assert dense_scores(exact().fit(other, Y), other).tobytes() == expected.tobytes()
+    A = X.toarray()
+    for other in (A, A.astype(object), A.tolist(), shuffled, wide, sp.csr_array(X)):
+        model = exact().fit(other, Y)
+        scores = model.score(other, Candidates.all_labels(*Y.shape))[model.column]
+        assert scores.tobytes() == expected.tobytes()
+    half, single = A.astype(np.float16), A.astype(np.float16).astype(np.float32)
+    one, other = (exact().fit(rows, Y).shortlist(rows, 3) for rows in (half, single))
+    assert np.array_equal(one.labels, other.labels)
+
+
+def test_a_dataset_is_its_x_and_y():
+    X, Y = problem(40)
+    data = Dataset(X=X, Y=Y)
+    model = exact().fit(data)
+    assert (model.n_features_in_, model.n_labels_) == (80, 12)
+    assert np.array_equal(model.shortlist(data, 3).labels, exact().fit(X, Y).shortlist(X, 3).labels)
+    with pytest.raises(ValueError, match="Y must be None where X is a Dataset"):
+        OneVsAll().fit(data, Y)
+
+
+BAD = {
+    "loss": ["absolute", None, np.ones(2)],
+    "relevance": ["high", "graded", 3],
+    "propensity": ["books", (0.5, -1), (0.5,), None],
+    "C": [0, -1, True, np.inf, np.nan, 1e300, "best", None, np.ones(2)],
+    "weights_per_label": [0, 1.5, "a", True],
+    "tolerance": [0, "a", None, True, np.nan, 1e300],
+    "max_epochs": [0, 1.5, "a", None, True, 10**12],
+    "intercept_scaling": [-1, "a", None, True, np.nan, 1e300],
+    "max_size": [-5, 0, 1.5, "a", None, True],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
+def test_bad_parameters(name, value):
+    """The message has the parameter, the rule and the value, whether the parameter is read or not."""
+    with pytest.raises(
+        (ValueError, TypeError), match=rf"^{name} must be (?s:.*), got {re.escape(repr(value))}"
+    ):
+        OneVsAll(**{name: value}).fit("neither read", "nor checked")
+
+
+def test_numbers_of_numpy_are_numbers():
+    X, Y = problem()
+    params = {"C": 0.5, "tolerance": 0.25, "max_epochs": 3, "weights_per_label": 5, "max_size": 20}
+    own = {name: np.float32(v) if isinstance(v, float) else np.int64(v) for name, v in params.items()}
+    for loss in ("squared_hinge", "ridge"):
+        one, other = (OneVsAll(loss=loss, **p).fit(X, Y) for p in (params, own))
+        assert dense_scores(one, X).tobytes() == dense_scores(other, X).tobytes()
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("X", "message"),
     [
-        ({"loss": "absolute"}, "loss must be one of"),
-        ({"relevance": "high"}, "relevance must be one of"),
-        ({"C": 0}, "C must be"),
-        ({"intercept_scaling": -1}, "intercept_scaling must be"),
-        ({"weights_per_label": 0}, "weights_per_label must be"),
-        ({"tolerance": 0}, "tolerance must be"),
-        ({"max_epochs": 0}, "max_epochs must be"),
-        ({"relevance": "graded"}, "relevance must not be 'graded'"),
+        (np.full((1, 80), np.nan), "NaN at row 0, column 0"),
+        (sp.csr_matrix(([np.inf], [3], [0, 1]), (1, 80), dtype=np.float32), "inf.* at row 0, column 3"),
+        (np.full((1, 80), 1e300), "inf"),
+        (np.ones((1, 79)), "80 features"),
+        (np.ones(80), "2D"),
+        ([["a"] * 80], "text"),
+        (None, "2D"),
     ],
+    ids=["nan", "inf", "huge", "width", "one-dimensional", "text", "none"],
 )
-def test_bad_parameters(params, message):
-    X, Y = problem()
-    with pytest.raises(ValueError, match=message):
-        OneVsAll(**params).fit(X, Y)
+def test_bad_rows(X, message):
+    good, Y = problem()
+    model = exact().fit(good, Y)
+    for ask in (model.shortlist, lambda X: model.score(X, Candidates.all_labels(1, 12))):
+        with pytest.raises(ValueError, match=message):
+            ask(X)
 
 
-def test_bad_input():
+def test_bad_input(tmp_path):
     X, Y = problem()
+    everything = Candidates.all_labels(50, 12)
     model = exact().fit(X, Y)
-    with pytest.raises(ValueError, match="requires Y"):
+    for ask in (
+        lambda: OneVsAll().shortlist(X),
+        lambda: OneVsAll().score(X, everything),
+        lambda: OneVsAll().save(tmp_path / "model"),
+    ):
+        with pytest.raises(ValueError, match="this OneVsAll is not fitted yet"):
+            ask()
+    with pytest.raises(ValueError, match="y is None"):
         OneVsAll().fit(X)
     with pytest.raises(ValueError, match="X has 50 rows"):
         OneVsAll().fit(X, Y[:10])
-    with pytest.raises(ValueError, match="features"):
-        model.shortlist(X[:, :5], 3)
-    with pytest.raises(ValueError, match="k must be positive"):
-        model.shortlist(X, 0)
+    with pytest.raises(ValueError, match="inf"):
+        OneVsAll().fit(np.full((50, 2), np.inf), Y)
+    for k in (0, -1, 2.5, "5", True, None):
+        with pytest.raises((ValueError, TypeError), match=rf"k must be .*, got {k!r}"):
+            model.shortlist(X, k)
+    with pytest.raises(ValueError, match="candidates must have 50 rows and 12 labels, got 49 and 12"):
+        model.score(X, everything.rows(slice(0, 49)))
+    with pytest.raises(TypeError, match="candidates must be"):
+        model.score(X, None)
     empty = TrainingSet(X, Y, np.zeros(50, np.int32)).without_fold(0)
-    with pytest.raises(ValueError, match="at least one row"):
-        exact().fit(empty)
+    for learn in (exact().fit, exact().choose):
+        with pytest.raises(ValueError, match="at least one row"):
+            learn(empty)
+
+
+def test_a_failed_fit_leaves_what_was_learned():
+    X, Y = problem()
+    model = exact().fit(X, Y)
+    before = dense_scores(model, X)
+    with pytest.raises(ValueError, match="OneVsAll does not take sample_weight"):
+        model.fit(X, Y[:, ::-1], sample_weight=np.ones(50))
+    assert dense_scores(model, X).tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "ridge"])
+@pytest.mark.parametrize("n", [1, 2])
+def test_rows_too_few_for_propensities(loss, n):
+    one, other = (
+        OneVsAll(loss=loss, relevance=r).fit(np.eye(3)[:n], [[i] for i in range(n)])
+        for r in ("inverse-propensity", "binary")
+    )
+    assert dense_scores(one, np.eye(3)).tobytes() == dense_scores(other, np.eye(3)).tobytes()
+
+
+def test_propensity_curves_have_names():
+    X, Y = problem()
+    named, pair = (
+        dense_scores(exact(propensity=p).fit(X, Y), X) for p in ("amazon", np.array(PRESETS["amazon"]))
+    )
+    assert named.tobytes() == pair.tobytes()
 
 
 @pytest.mark.parametrize(("loss", "score"), [("squared_hinge", -1), ("ridge", 0)])

@@ -10,28 +10,32 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank._threads import resolve_n_jobs, single_threaded_blas
-from metarank._validation import check_features, check_labels
+from metarank._validation import check_candidates
 from metarank.candidates import Candidates
 from metarank.crossfit import refit_columns, refit_shortlist, scatter_folds, stack_folds
 from metarank.propensity import inv_propensity
-from metarank.scorers._arrays import require_rows, sample_rows
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers._arrays import csr_parts, require_rows, sample_rows
+from metarank.scorers.base import Features
+from metarank.scorers.label_tree import propensity_curve
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
+from metarank.scorers.shortlister import Shortlister, check_integer, check_real
 from metarank.scorers.squared_hinge import squared_hinge_weights
-from metarank.scorers.training_rows import as_canonical, check_candidates
-from metarank.scorers.weight_index import WeightIndex
+from metarank.scorers.training_rows import as_canonical
+from metarank.scorers.weight_index import Parts, WeightIndex
 from metarank.view import TrainingSet, View
 
 LOSSES = ("squared_hinge", "ridge")
 RELEVANCES = ("auto", "binary", "inverse-propensity", "graded")
 
+# Bounds of what is multiplied into float32 sums.
+_LEAST, _MOST = 1e-12, 1e6
 _C_GRID = (1 / 20, 1 / 6, 1 / 2, 3 / 2)
 _CHOICE_ROWS = 3000
 _LEAST_CHOICE_ROWS = 10
 _QUERY_ROWS = 256
 
 
-class OneVsAll(LabelScorer):
+class OneVsAll(Shortlister):
     """Linear scores ``w . x + b`` of every label, pruned to the weights that matter.
 
     Parameters
@@ -47,9 +51,10 @@ class OneVsAll(LabelScorer):
         irrelevant rows): 1; the label's inverse propensity (Jain et al. 2016, eq. 1), which favours rare
         labels; or, for the ridge only, the value in Y. "auto": "inverse-propensity" for the ridge, "binary"
         for the squared hinge.
-    propensity : (a, b)
-        Shape of the propensity curve; see `metarank.propensity.PRESETS`.
-    C : float or "auto"
+    propensity : "default", "wikipedia", "amazon" or (a, b)
+        Curve of `metarank.propensity.inv_propensity`, of the counts in the View; with fewer than 3 rows, of
+        which it says nothing, all labels weigh 1.
+    C : float in [1e-12, 1e6] or "auto"
         Weight of the loss; the usual penalty of ridge regression is 1 / (2 C). "auto": 1 for the squared
         hinge; for the ridge, of 1/20, 1/6, 1/2 and 3/2 the value with the largest nDCG@5 of exact
         leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the View.
@@ -70,9 +75,15 @@ class OneVsAll(LabelScorer):
     ----------
     C_ : float
     index_ : WeightIndex
+    n_features_in_, n_labels_ : int
 
     Notes
     -----
+    Rows of X are used as given, where the trees of `Parabel` and `XReg` scale them to unit length: a longer
+    row pulls harder in training and has larger scores, and X times s needs C / s^2. Where length means
+    nothing, as in TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows weigh
+    the same: `fit` refuses a `sample_weight`.
+
     Column: ``ova_<loss>``. A label without a relevant row in the View is never proposed; its score is 0
     (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
 
@@ -92,7 +103,7 @@ class OneVsAll(LabelScorer):
         *,
         loss: str = "squared_hinge",
         relevance: str = "auto",
-        propensity: tuple[float, float] = (0.55, 1.5),
+        propensity: Any = "default",
         C: float | str = "auto",
         weights_per_label: int | None = 150,
         tolerance: float = 0.1,
@@ -115,30 +126,22 @@ class OneVsAll(LabelScorer):
         """Name of the score."""
         return f"ova_{self.loss}"
 
-    def fit(self, X: View | Features, Y: Any = None, *, n_jobs: int | None = 1) -> OneVsAll:
-        """Learn from the rows of a View, or from X (n, d) and Y (n, L). Returns self.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range, X or Y is invalid, or there is no row.
-        """
-        view = X if isinstance(X, View) else _view_of(X, Y)
-        self._check(view)
-        n_jobs = resolve_n_jobs(n_jobs)
-        self.C_ = self._choose_C(view) if self.C == "auto" else float(self.C)
+    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        if sample_weight is not None:
+            raise ValueError("OneVsAll does not take sample_weight: it must be None")
+        require_rows(view)
+        C = self._settled_C(view)
         solve = self._fit_ridge if self.loss == "ridge" else self._fit_squared_hinge
-        W, bias = solve(view, n_jobs)
-        self.index_ = WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
-        return self
+        W, bias = solve(view, C, n_jobs)
+        self.C_, self.index_ = C, WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
 
-    def _fit_ridge(self, view: View, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    def _fit_ridge(self, view: View, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
         extended = self._extended(view.X)
         weight = self._label_weight(view.label_counts, view.n_rows)
         targets = _scale_columns(self._targets(view.Y), weight)
-        kept = extended.shape[1] if self.weights_per_label is None else self.weights_per_label
+        kept = extended.shape[1] if self.weights_per_label is None else int(self.weights_per_label)
         density = kept * np.count_nonzero(view.label_counts) / max(1, extended.shape[1] * view.n_labels)
-        penalty = 1 / (2 * self.C_)
+        penalty = 1 / (2 * C)
         with single_threaded_blas():
             if SharedRidge.size(extended) <= self.max_size:
                 W = SharedRidge(extended, penalty).weights(targets, density, view.seed, n_jobs)
@@ -146,36 +149,60 @@ class OneVsAll(LabelScorer):
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
         return W[:-1], W[-1].toarray()[0] * np.float32(self.intercept_scaling)
 
-    def _fit_squared_hinge(self, view: View, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    def _fit_squared_hinge(self, view: View, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
         return squared_hinge_weights(
             as_canonical(view.X),
             view.Y,
             positive_cost=self._label_weight(view.label_counts, view.n_rows),
-            C=self.C_,
-            tolerance=self.tolerance,
-            max_epochs=self.max_epochs,
-            weights_per_label=self.weights_per_label,
+            C=C,
+            tolerance=float(self.tolerance),
+            max_epochs=int(self.max_epochs),
+            weights_per_label=None if self.weights_per_label is None else int(self.weights_per_label),
             seed=view.seed,
             n_jobs=n_jobs,
         )
 
     def choose(self, view: View, *, n_jobs: int = 1) -> OneVsAll:
         """An unfitted copy whose `C` is settled on this View."""
-        self._check(view)
-        return clone(self).set_params(C=self._choose_C(view) if self.C == "auto" else self.C)
+        self._check_params()
+        require_rows(view)
+        return clone(self).set_params(C=self._settled_C(view))
 
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        check_candidates(X, candidates, self.index_.n_labels)
-        return {self.column: self.index_.scores(X, candidates, n_jobs)}
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+        """Float32 column (m,): ``w . x + b`` of each pair, of the weights kept.
 
-    def shortlist(self, X: Features, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
+        Ridge: an estimate of the target, which is 0 where the label is irrelevant. Squared hinge: a margin,
+        above 0 where the label is held relevant. The same scores as in `shortlist`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the estimator is not fitted, X is malformed, holds NaN or infinity or has another width than in
+            training, or `candidates` are not lists of the labels learned, one for each row of X.
+        """
+        rows = self._row_parts(X)
+        candidates = check_candidates(candidates, len(rows[0]) - 1, self.n_labels_)
+        return {self.column: self.index_.scores(rows, candidates, resolve_n_jobs(n_jobs))}
+
+    def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """The k labels of largest score for each row, or all labels of the View where they are fewer.
 
-        Ties go to the smaller label id.
+        Parameters
+        ----------
+        X : features (n, d), or a Dataset
+        k : int
+        n_jobs : int or None
+            Threads; None uses all cores.
+
+        Returns
+        -------
+        Candidates
+            Labels ascend within a row; the score, see `score`, says which come first. Ties at the cut go to
+            the smaller label id.
         """
-        if k < 1:
-            raise ValueError(f"k must be positive, got {k}")
-        return self.index_.shortlist(X, k, self.column, resolve_n_jobs(n_jobs))
+        check_integer("k", k, 1)
+        rows = self._row_parts(X)
+        return self.index_.shortlist(rows, int(k), self.column, resolve_n_jobs(n_jobs))
 
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
@@ -224,12 +251,11 @@ class OneVsAll(LabelScorer):
     ) -> Callable[[int, np.ndarray], tuple[WeightIndex, np.ndarray]] | None:
         """What scores some rows of a fold: the others' targets as weights, the rows of H as features."""
         view = data.view()
-        self._check(view)
+        self._check_params()
         extended = self._extended(data.X)
         if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
             return None
-        C = self._choose_C(view) if self.C == "auto" else float(self.C)
-        ridge = SharedRidge(extended, 1 / (2 * C))
+        ridge = SharedRidge(extended, 1 / (2 * self._settled_C(view)))
 
         def of_fold(fold: int, rows: np.ndarray) -> tuple[WeightIndex, np.ndarray]:
             others = data.without_fold(fold)
@@ -243,23 +269,31 @@ class OneVsAll(LabelScorer):
 
         return of_fold
 
-    def _check(self, view: View) -> None:
+    def _check_params(self) -> None:
         for name, value, allowed in (("loss", self.loss, LOSSES), ("relevance", self.relevance, RELEVANCES)):
-            if value not in allowed:
+            if not isinstance(value, str) or value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-        if self.C != "auto" and not (isinstance(self.C, (int, float)) and 0 < self.C < np.inf):
-            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
         if self.loss == "squared_hinge" and self.relevance == "graded":
-            raise ValueError("relevance must not be 'graded' where loss is 'squared_hinge'")
-        if not self.tolerance > 0:
-            raise ValueError(f"tolerance must be positive, got {self.tolerance!r}")
-        if not self.max_epochs >= 1:
-            raise ValueError(f"max_epochs must be positive, got {self.max_epochs!r}")
-        if not 0 <= self.intercept_scaling < np.inf:
-            raise ValueError(f"intercept_scaling must be non-negative, got {self.intercept_scaling!r}")
-        if self.weights_per_label is not None and not self.weights_per_label >= 1:
-            raise ValueError(f"weights_per_label must be None or positive, got {self.weights_per_label!r}")
-        require_rows(view)
+            raise ValueError(
+                "relevance must be 'auto', 'binary' or 'inverse-propensity' where loss is 'squared_hinge', "
+                "got 'graded'"
+            )
+        propensity_curve(self.propensity)
+        if not self._chooses_C:
+            check_real("C", self.C, _LEAST, _MOST, "'auto' or a positive number, at most 1e6")
+        if self.weights_per_label is not None:
+            check_integer("weights_per_label", self.weights_per_label, 1)
+        check_real("tolerance", self.tolerance, _LEAST, _MOST, "a positive number, at most 1e6")
+        check_integer("max_epochs", self.max_epochs, 1, 1_000_000)
+        check_real("intercept_scaling", self.intercept_scaling, 0, _MOST, "a number in [0, 1e6]")
+        check_integer("max_size", self.max_size, 1)
+
+    @property
+    def _chooses_C(self) -> bool:
+        return isinstance(self.C, str) and self.C == "auto"
+
+    def _settled_C(self, view: View) -> float:
+        return self._choose_C(view) if self._chooses_C else float(self.C)
 
     def _extended(self, X: Features) -> sp.csr_matrix:
         """X with the constant feature as its last column."""
@@ -273,9 +307,10 @@ class OneVsAll(LabelScorer):
     def _label_weight(self, counts: np.ndarray, n_rows: int) -> np.ndarray:
         """What the targets of each label are multiplied by, float64 (L,)."""
         default = "inverse-propensity" if self.loss == "ridge" else "binary"
-        if (default if self.relevance == "auto" else self.relevance) != "inverse-propensity":
+        relevance = default if self.relevance == "auto" else self.relevance
+        if relevance != "inverse-propensity" or n_rows < 3:  # fewer say nothing of propensities
             return np.ones(len(counts))
-        return inv_propensity(counts, *self.propensity, n_points=n_rows)
+        return inv_propensity(counts, *propensity_curve(self.propensity), n_points=n_rows)
 
     def _choose_C(self, view: View) -> float:
         """1; for the ridge the C of `_C_GRID` with the largest nDCG@5 of leave-one-out scores."""
@@ -296,25 +331,18 @@ class OneVsAll(LabelScorer):
 
     def get_state(self) -> dict[str, Any]:
         """Parameters, the chosen `C` and the weights."""
-        params = {**self.get_params(), "propensity": list(self.propensity)}
+        curve = self.propensity
+        params = {**self.get_params(), "propensity": curve if isinstance(curve, str) else list(curve)}
         return {"params": params, "C": self.C_, "index": self.index_.get_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> OneVsAll:
         """The inverse of `get_state`."""
-        params = dict(state["params"])
-        scorer = cls(**{**params, "propensity": tuple(params["propensity"])})
+        curve = state["params"]["propensity"]
+        scorer = cls(**{**state["params"], "propensity": curve if isinstance(curve, str) else tuple(curve)})
         scorer.C_, scorer.index_ = state["C"], WeightIndex.from_state(state["index"])
+        scorer.n_features_in_, scorer.n_labels_ = scorer.index_.n_features, scorer.index_.n_labels
         return scorer
-
-
-def _view_of(X: Any, Y: Any) -> View:
-    """All rows of what a user passes to `fit`."""
-    if Y is None:
-        raise ValueError("fit requires Y, unless X is a View")
-    X = check_features(X, estimator="OneVsAll")
-    Y, _, _ = check_labels(Y, n_rows=X.shape[0])
-    return TrainingSet(X, Y, np.zeros(X.shape[0], np.int32)).view()
 
 
 def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:
@@ -323,7 +351,7 @@ def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:
     return out
 
 
-def _query_blocks(queries: np.ndarray) -> Iterator[tuple[int, sp.csr_matrix]]:
-    """(first row, rows) of dense queries as CSR, a few at a time."""
+def _query_blocks(queries: np.ndarray) -> Iterator[tuple[int, Parts]]:
+    """(first row, CSR arrays) of dense queries, a few at a time."""
     for at in range(0, len(queries), _QUERY_ROWS):
-        yield at, sp.csr_matrix(queries[at : at + _QUERY_ROWS].astype(np.float32))
+        yield at, csr_parts(sp.csr_matrix(queries[at : at + _QUERY_ROWS].astype(np.float32)))

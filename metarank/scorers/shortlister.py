@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -123,3 +123,11 @@ def check_integer(name: str, value: Any, low: int, high: int | None = None) -> N
     if int(value) < low or (high is not None and int(value) > high):
         rule = f"at least {low}" if high is None else f"between {low} and {high}"
         raise ValueError(f"{name} must be {rule}, got {value}")
+
+
+def check_real(name: str, value: Any, low: float, high: float, rule: str) -> None:
+    """Refuses what is no number in [low, high], in the words of `rule`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {rule}, got {value!r}")
+    if not low <= float(value) <= high:
+        raise ValueError(f"{name} must be {rule}, got {value!r}")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
 from metarank.candidates import Candidates
-from metarank.scorers._arrays import check_rows, csr_parts
-from metarank.scorers.base import Features
-from metarank.scorers.training_rows import as_canonical, check_width
+
+# Arrays of rows: canonical CSR's indptr (int64), indices (int32) and data (float32).
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
@@ -95,15 +95,15 @@ class WeightIndex:
     def n_labels(self) -> int:
         return len(self.scale)
 
-    def scores(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
+    def scores(self, rows: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """The score of each pair, float32 (m,)."""
-        check_rows(X, candidates)
-        scores: np.ndarray = self._ask("index_scores", X, candidates.indptr, candidates.labels, n_jobs)
+        scores: np.ndarray = self._ask("index_scores", rows, candidates.indptr, candidates.labels, n_jobs)
         return scores
 
-    def shortlist(self, X: Features, k: int, name: str, n_jobs: int) -> Candidates:
+    def shortlist(self, rows: Parts, k: int, name: str, n_jobs: int) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
-        labels, scores = self._ask("index_shortlist", X, min(k, len(self.seen)), n_jobs, bias=self._seen_bias)
+        k = min(k, len(self.seen))
+        labels, scores = self._ask("index_shortlist", rows, k, n_jobs, bias=self._seen_bias)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
         return Candidates(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
 
@@ -114,13 +114,10 @@ class WeightIndex:
         bias[self.seen] = self.bias[self.seen]
         return bias
 
-    def _ask(self, kernel: str, X: Features, *args: Any, bias: np.ndarray | None = None) -> Any:
-        """What a kernel, compiled for either type of weights, answers for the rows of X."""
-        check_width(X, self.n_features)
+    def _ask(self, kernel: str, rows: Parts, *args: Any, bias: np.ndarray | None = None) -> Any:
+        """What a kernel, compiled for either type of weights, answers for some rows."""
         index = self.n_features, self.start, self.label, self.weight, self.scale
-        return getattr(_core, kernel)(
-            *csr_parts(as_canonical(X)), *index, self.bias if bias is None else bias, *args
-        )
+        return getattr(_core, kernel)(*rows, *index, self.bias if bias is None else bias, *args)
 
     def get_state(self) -> dict[str, Any]:
         """The arrays."""
