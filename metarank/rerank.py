@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def rerank_with_tail(
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If alpha or scale is out of range, a shape is wrong or a number is not finite.
 
     Examples
@@ -49,13 +50,19 @@ def rerank_with_tail(
     >>> c.labels, c.scores["score"].round(3)
     (array([0, 1], dtype=int32), array([0.245, 0.671], dtype=float32))
     """
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must lie in [0, 1], got {alpha}")
+    if not isinstance(candidates, Candidates):
+        raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
+    _check_alpha("alpha", alpha)
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise TypeError(f"scale must be a number, got {scale!r}")
     if not 0 < scale < np.inf:
         raise ValueError(f"scale must be finite and positive, got {scale}")
     if not candidates.scores:
         raise ValueError("candidates must carry predicted relevances as their final score, got no scores")
-    tail = np.asarray(tail_scores, np.float64)
+    tail = np.asarray(tail_scores)
+    if tail.dtype.kind not in "fiu":
+        raise TypeError(f"tail_scores must be numbers, got dtype {tail.dtype}")
+    tail = tail.astype(np.float64)
     if tail.shape != candidates.labels.shape:
         raise ValueError(f"tail_scores must have shape {candidates.labels.shape}, got {tail.shape}")
     if not np.all(tail <= 0) or not np.all(np.isfinite(tail)):
@@ -63,7 +70,11 @@ def rerank_with_tail(
     name = next(iter(candidates.scores))
     relevance = candidates.scores[name].astype(np.float64)
     if not np.all(np.isfinite(relevance)):
-        raise ValueError(f"candidates.scores[{name!r}] must be finite")
+        pair = int(np.flatnonzero(~np.isfinite(relevance))[0])
+        row, label = candidates.row_of_pair[pair], candidates.labels[pair]
+        raise ValueError(
+            f"candidates.scores[{name!r}] must be finite, got {relevance[pair]} at row {row}, label {label}"
+        )
 
     listed = relevance > 0
     s = alpha * np.log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
@@ -78,7 +89,7 @@ def choose_alpha(
     tail_scores: np.ndarray,
     Y: Any,
     *,
-    metric: str = "PSP@5",
+    metric: str = "WP@5",
     grid: Sequence[float] = ALPHAS,
     scale: float = 1.0,
     inv_propensity: Any = None,
@@ -96,7 +107,8 @@ def choose_alpha(
     Y : (n, L) array or sparse matrix
         The relevances of those rows.
     metric : str
-        Any metric of `metarank.metrics` on scores that is a mean over rows, greater or less as is better.
+        Any metric of `metarank.metrics` on scores that is a mean over rows, greater or less as is better:
+        none of label sets (micro-F1), none of all pairs (AUPRC, RMSE).
     grid : sequence of floats in [0, 1]
         Include 1.0 to allow no re-ranking.
     inv_propensity : float array (L,), optional
@@ -104,8 +116,9 @@ def choose_alpha(
 
     Raises
     ------
-    ValueError
-        If the grid is empty, and as in `rerank_with_tail` and `metarank.metrics.evaluate`.
+    ValueError, TypeError
+        If the grid is empty or the metric unsuited, and as in `rerank_with_tail` and
+        `metarank.metrics.evaluate`.
 
     Examples
     --------
@@ -115,10 +128,14 @@ def choose_alpha(
     """
     from metarank.metrics import Metric, per_row  # which knows `rerank_with_tail`
 
-    if len(grid) == 0:
-        raise ValueError("grid must hold at least one alpha")
-    chosen = Metric.parse(metric)
+    if not isinstance(grid, (Sequence, np.ndarray)) or isinstance(grid, str) or len(grid) == 0:
+        raise ValueError(f"grid must hold at least one alpha, got {grid!r}")
+    for alpha in grid:
+        _check_alpha("grid", alpha)
     alphas = sorted(grid, reverse=True)
+    chosen = Metric.parse(metric)
+    if chosen.needs == "sets":
+        raise ValueError(f"metric must judge scores, row by row; {str(chosen)!r} judges label sets")
     sign = 1.0 if chosen.greater_is_better else -1.0
     values = [
         sign
@@ -141,3 +158,10 @@ def choose_alpha(
         if behind.mean() <= behind.std() / np.sqrt(len(behind)):
             return float(alpha)
     raise AssertionError("the best weight is within an error of itself")
+
+
+def _check_alpha(name: str, alpha: float) -> None:
+    if isinstance(alpha, bool) or not isinstance(alpha, Real):
+        raise TypeError(f"{name} must be a number in [0, 1], got {alpha!r}")
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {alpha}")

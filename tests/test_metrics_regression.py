@@ -11,6 +11,7 @@ from sklearn import metrics as sk
 
 from metarank import metrics
 from metarank.candidates import Candidates
+from metarank.data import Dataset
 from metarank.metrics.inputs import Inputs
 from metarank.ranking import Ranking
 from metarank.rerank import choose_alpha, rerank_with_tail
@@ -371,8 +372,58 @@ def test_bad_reranking(arguments, message):
     c = Candidates.from_csr(sp.csr_matrix([[0.5, 1.0]]))
     with pytest.raises(ValueError, match=message):
         rerank_with_tail(**({"candidates": c, "tail_scores": np.zeros(2), "alpha": 0.5} | arguments))
-    with pytest.raises(ValueError, match="grid"):
-        choose_alpha(c, np.zeros(2), [[1, 0]], metric="WP@1", grid=[])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"alpha": "a"}, "alpha must be a number in .* got 'a'"),
+        ({"alpha": True}, "alpha must be a number"),
+        ({"scale": "1"}, "scale must be a number, got '1'"),
+        ({"tail_scores": ["a"] * 2}, "tail_scores must be numbers, got dtype <U1"),
+        ({"candidates": np.eye(2)}, "candidates must be Candidates, got ndarray"),
+    ],
+)
+def test_reranking_of_other_types(arguments, message):
+    c = Candidates.from_csr(sp.csr_matrix([[0.5, 1.0]]))
+    with pytest.raises(TypeError, match=message):
+        rerank_with_tail(**({"candidates": c, "tail_scores": np.zeros(2), "alpha": 0.5} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"grid": []}, "grid must hold at least one alpha"),
+        ({"grid": [0.5, 2.0]}, r"grid must lie in \[0, 1\], got 2.0"),
+        ({"metric": "micro-F1"}, "'micro-F1' judges label sets"),
+        ({"metric": "AUPRC"}, "'AUPRC' is not a mean over rows"),
+        ({"metric": "RMSE"}, "'RMSE' is not a mean over rows"),
+        ({"metric": "PSP@5"}, "inv_propensity must be given"),
+    ],
+)
+def test_bad_choices_of_alpha(arguments, message):
+    c = Candidates.from_csr(sp.csr_matrix([[0.5, 1.0]]))
+    assert choose_alpha(c, np.zeros(2), [[1, 0]]) == 1.0
+    with pytest.raises(ValueError, match=message):
+        choose_alpha(c, np.zeros(2), [[1, 0]], **arguments)
+
+
+def test_messages_say_where_and_what_to_do():
+    Y, scores = np.eye(3, 4), np.zeros((3, 4))
+    scores[1, 2] = np.nan
+    for container in (scores, sp.csr_matrix(scores)):
+        for labelwise in (False, True):
+            with pytest.raises(ValueError, match="got nan at row 1, label 2"):
+                metrics.xmad_at_k(Y, container, 2, labelwise=labelwise)
+    for container in (Y.T, sp.csr_matrix(Y.T), Candidates.from_csr(sp.csr_matrix(Y.T))):
+        with pytest.raises(ValueError, match=r"got \(4, 3\): .*scores\.transpose\(\)"):
+            metrics.wp_at_k(Y, container, 2)
+    with pytest.raises(ValueError, match=r"got \(3, 3\)$"):
+        metrics.wp_at_k(Y, np.eye(3), 2)
+    with pytest.raises(ValueError, match="unequal length; lists of labels"):
+        metrics.wp_at_k([[0], [1, 2]], np.eye(2, 3), 1)
+    lists = Dataset(Y=[[0], [1, 2]], label_names=["a", "b", "c"]).Y
+    assert metrics.wp_at_k(lists, np.eye(2, 3), 1) == 1.0
 
 
 def test_rows_of_inputs_keep_the_scale():

@@ -45,6 +45,7 @@ class Inputs:
         n_jobs: int | None = None,
     ) -> None:
         self.Y = as_relevance(Y_true)
+        self._by_label = False
         self.scale = as_scale(scale, self.Y)
         self.n_jobs = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
@@ -54,7 +55,9 @@ class Inputs:
         if self._rows is not None:
             shape = (n_rows_of(self._rows), n_labels_of(self._rows))
             if shape != self.shape:
-                raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}")
+                by_label = shape == self.shape[::-1] and hasattr(scores, "transpose")
+                hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
+                raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}{hint}")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,10 +118,29 @@ class Inputs:
 
     def _errors(self, of_dense: Callable[..., Any], of_listed: Callable[..., Any], k: int) -> Any:
         truth = self.Y.indptr.astype(np.int64), self.Y.indices.astype(np.int32, copy=False), self.gain
-        rows = self.scores
+        rows = self._predictions
         if isinstance(rows, np.ndarray):
             return of_dense(*truth, rows, k, self.n_jobs)
         return of_listed(*truth, rows.indptr, rows.labels, rows.scores, k, self.n_jobs)
+
+    @cached_property
+    def _predictions(self) -> np.ndarray | Listed:
+        """The scores, where they are finite; -inf for labels that are not listed."""
+        rows = self.scores
+        values = rows if isinstance(rows, np.ndarray) else rows.scores
+        wrong = np.flatnonzero(~(np.isfinite(values) | np.isneginf(values)))
+        if len(wrong):
+            if isinstance(rows, np.ndarray):
+                row, label = np.unravel_index(wrong[0], rows.shape)
+            else:
+                row, label = np.searchsorted(rows.indptr, wrong[0], side="right") - 1, rows.labels[wrong[0]]
+            if self._by_label:
+                row, label = label, row
+            raise ValueError(
+                "scores must be finite predictions of relevance, or -inf for a label that is not listed; "
+                f"got {values.flat[wrong[0]]} at row {row}, label {label}"
+            )
+        return rows
 
     @cached_property
     def _largest_errors(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
@@ -131,6 +153,7 @@ class Inputs:
         out.Y = self.Y.T.tocsr()
         out.Y.sort_indices()
         out.scale, out.n_jobs = self.scale, self.n_jobs
+        out._by_label = not self._by_label
         out._rows = transpose(self.scores, self.n_rows)
         out._ranking = out._sets = out._inv_propensity = None
         return out
@@ -223,6 +246,7 @@ class Inputs:
         """The inputs of some rows, repetitions allowed."""
         out = object.__new__(Inputs)
         out.Y = self.Y[index]
+        out._by_label = self._by_label
         out.scale, out.n_jobs = self.scale, self.n_jobs
         out._ranking = None if self._ranking is None else self._ranking.rows(index)
         out._sets = None if self._sets is None else self._sets[index]
@@ -262,7 +286,13 @@ def transpose(rows: np.ndarray | Listed, n_rows: int) -> np.ndarray | Listed:
 def as_relevance(Y: Any, name: str = "Y_true") -> sp.csr_matrix:
     """Relevances as a canonical float64 CSR (n, L) of positive values; the argument is left as it is."""
     if not sp.issparse(Y):
-        Y = np.asarray(Y)
+        try:
+            Y = np.asarray(Y)
+        except ValueError:  # rows of unequal length
+            raise ValueError(
+                f"{name} must be an (n, L) matrix of numbers, got rows of unequal length; lists of labels "
+                "become one by metarank.Dataset(Y=lists, label_names=names).Y"
+            ) from None
         if Y.ndim != 2 or Y.dtype.kind not in "fiub":
             raise ValueError(
                 f"{name} must be an (n, L) matrix of numbers, got shape {Y.shape}, dtype {Y.dtype}"
