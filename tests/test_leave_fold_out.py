@@ -30,6 +30,11 @@ def tiny() -> Problem:
     return Problem("tiny", whole.take(slice(100)), whole.take(slice(100, None)))
 
 
+def test_the_page_is_what_its_sources_say():
+    page = (FOLDER / "results.md").read_text()
+    assert write([]).split("\n\n## How it was made")[0] in page
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_figures_of_every_scheme(scheme):
     figures = held_out(SCHEMES[scheme](), tiny(), 3)

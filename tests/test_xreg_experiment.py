@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[1] / "experiments" / "xreg"
 sys.path.insert(0, str(FOLDER))
 
 from rivals import LowRank, PairwiseRanker, shortlist  # noqa: E402
+from sections import introduction  # noqa: E402
 from study import labelwise  # noqa: E402
 
 sys.path.remove(str(FOLDER))
@@ -51,6 +52,11 @@ def test_lists_hold_the_largest_scores_and_nothing_negative(made):
     found, scores = shortlist(model, X, 3), model.scores(X)
     assert np.array_equal(found.labels.reshape(-1, 3), np.sort(np.argsort(-scores, axis=1)[:, :3], axis=1))
     assert found.scores["score"].min() >= 0
+
+
+def test_the_page_is_what_its_sources_say():
+    page = (FOLDER / "results.md").read_text()
+    assert f"\n\n{(FOLDER / 'findings.md').read_text().strip()}\n\n{introduction()}\n\n" in page
 
 
 def test_names_of_labelwise_metrics():

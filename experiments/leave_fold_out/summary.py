@@ -150,6 +150,7 @@ def _provenance(studies: Sequence[Study]) -> str:
         + f", metarank {metarank.__version__}",
         f"- seed {SEED} (made set, split, fold map, models); of the training part {100 * VALIDATION:.0f} % "
         "are the new rows, drawn at random",
+        "- the findings on top are written by hand, in findings.md",
         *(f"- sha256 of features and labels of {s.name}: {s.checksum}" for s in studies),
     ]
     return "\n".join(lines)

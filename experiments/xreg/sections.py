@@ -1,4 +1,4 @@
-"""The sections of results.md, each written from the figures of runs alone."""
+"""The sections of results.md: findings.md, which is written by hand, then the figures of runs alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,18 @@ from systems import PEERS, SHORT_LISTS
 import metarank
 
 PAPER = json.loads(Path(__file__).with_name("paper.json").read_text())
+_FINDINGS = Path(__file__).with_name("findings.md")
 # Columns in per cent; all others are errors, in shares of the greatest relevance, or areas.
 _PER_CENT = ("WP", "PSP", "Tau", "nDCG")
 _GRADED = ("LastFM-ArtistTags-graded", "MovieLens-small-users")
 _LABELWISE = ("MovieLens-small-users", "extreme-labelwise")
+_WITHOUT_UNIT = "RankSVM, sampled"
+# Not the authors' programs.
+_OURS = {
+    _WITHOUT_UNIT: "RankSVM-like, sampled \\*",
+    "DiSMEC": "DiSMEC-like: `OneVsAll`, squared hinge \\*",
+    "low rank (LEML)": "LEML-like, low rank \\*",
+}
 
 
 @dataclass
@@ -39,6 +47,8 @@ class Results:
 def write(results: Results, figure: str | None) -> str:
     """The whole page, of whatever was run."""
     sections = [
+        "# Extreme regression: the tables of Prabhu et al. (2020)",
+        _FINDINGS.read_text().strip(),
         introduction(),
         propensity_claim(results),
         labelwise_claim(results),
@@ -59,14 +69,17 @@ def write(results: Results, figure: str | None) -> str:
 
 def introduction() -> str:
     return (
-        "# Extreme regression: the tables of Prabhu et al. (2020)\n\n"
-        "metarank's estimators have their default parameters everywhere; the test parts only judge. WP@k, "
-        "Tau@k and nDCG@k in per cent; errors in shares of the greatest relevance of the training part; "
-        '"-l": labelwise, points ranked for every label, averaged over labels. Relevances are inverse '
+        "metarank's estimators have their default parameters but for what a row is about: the relevance "
+        'learned from, `tail="auto"` in XReg-t, `loss="logistic"` in *XReg, binary relevance*, `OneVsAll`\'s '
+        "loss, and in *1-vs-all logistic*, an XReg, a flat hierarchy of one node. Rows marked \\* are our "
+        "own re-implementations of the methods, not their authors' programs. The test parts only judge. "
+        "WP@k, Tau@k and nDCG@k in per cent; errors in shares of the greatest relevance of the training "
+        'part; "-l": labelwise, points ranked for every label, averaged over labels. Relevances are inverse '
         "propensities (WP@k is then PSP@k) but for LastFM-ArtistTags-graded, log2(1 + users who gave the "
         "tag), and MovieLens-small-users, the rating. Lists hold 100 labels a point; what is not listed is "
-        "predicted 0. Systems that know only relevant and irrelevant (Parabel, DiSMEC, the peers) have "
-        "their probability times the greatest relevance as prediction; the scores of RankSVM have no unit. "
+        "predicted 0. Systems that know only relevant and irrelevant (Parabel, DiSMEC-like, the peers) "
+        "have their probability times the greatest relevance as prediction; scores of the RankSVM-like "
+        "ranker have no unit, and so no errors. "
         "Rows of X have unit length for all, on bibtex since a first look at test figures of unscaled rows. "
         "Times are CPU seconds of one thread on a shared machine, which "
         "other work lengthens: shortlist_speed is the comparison of times."
@@ -192,9 +205,10 @@ def set_table(results: Results, name: str) -> str:
     for system, figures in done.items():
         if system in SHORT_LISTS:
             continue
-        cells = [_cell(c, figures["metrics"][c]) for c in columns]
+        unit = system != _WITHOUT_UNIT
+        cells = [_cell(c, figures["metrics"][c]) if unit or not _is_error(c) else "-" for c in columns]
         costs = [number(figures[c]) for c in ("train_s", "test_ms", "model_mib")]
-        shown = f"{system} (alpha {figures['alpha']:g})" if "alpha" in figures else system
+        shown = _OURS.get(system, system) + (f" (alpha {figures['alpha']:g})" if "alpha" in figures else "")
         rows.append([shown, *cells, *costs])
     n, n_features = problem.X.shape
     sizes = (
@@ -204,7 +218,9 @@ def set_table(results: Results, name: str) -> str:
     )
     parts = [f"## {name} (Tables 2 and 7)", sizes]
     parts += [table(["system", *head, "train s", "test ms", "model MiB"], rows)]
-    left_out = [f"{s}: {f['failed']}" for s, f in results.figures[name].items() if "failed" in f]
+    left_out = [
+        f"{_OURS.get(s, s)}: {f['failed']}" for s, f in results.figures[name].items() if "failed" in f
+    ]
     if left_out:
         parts.append("Not here: " + "; ".join(left_out) + ".")
     if name in PAPER:
@@ -224,12 +240,33 @@ def reranking_table(results: Results) -> str:
         for name, of_set in results.rows.get("reranking", {}).items()
         for row in of_set
     ]
+    if not rows:
+        return ""
     head = ["set", "relevances of", *columns]
     text = (
         "Relevances combined with the same tail classifiers; alpha is chosen for WP@5 on a fifth of the "
         "training points with all models fitted on the others."
     )
-    return "\n\n".join(["## Filtering and re-ranking (Table 3)", text, table(head, rows)]) if rows else ""
+    parts = ["## Filtering and re-ranking (Table 3)", text, table(head, rows)]
+    return "\n\n".join([*parts, _bullets(_what_reranking_shows(results))])
+
+
+def _what_reranking_shows(results: Results) -> list[str]:
+    lines = []
+    for name, of_set in results.rows["reranking"].items():
+        row = {r["name"]: r for r in of_set}
+        if all(r["alpha"] == 1 for r in of_set):
+            lines.append(
+                f"{name}: alpha = 1 in all rows, nothing is ever re-ranked; of Table 3's two claims, only "
+                "the one on filtering is put to the test"
+            )
+        xreg, zero = row["XReg"], row["XReg-zero"]
+        lines.append(
+            f"{name}, sizes lost, XReg-zero filters worse than XReg (AUPRC): "
+            f"{_verdict(zero['AUPRC'] < xreg['AUPRC'])}; has greater errors (XMAD@5): "
+            f"{_verdict(zero['XMAD@5'] > xreg['XMAD@5'])}"
+        )
+    return lines
 
 
 def regret_table(results: Results) -> str:
@@ -238,14 +275,14 @@ def regret_table(results: Results) -> str:
     for name, problem in results.problems.items():
         of_labels = problem.spec.labelwise
         for system, figures in results.done(name).items():
-            if system in SHORT_LISTS:
+            if system in (*SHORT_LISTS, _WITHOUT_UNIT):
                 continue
             values = figures["metrics"]
             regret, xmad, mad = (
                 values[labelwise(c) if of_labels else c] for c in ("WP-regret@5", "XMAD@10", "MAD")
             )
             if regret > 0:
-                row = [name, system, f"{regret:.4f}", f"{2 * xmad:.4f}", f"{mad:.2f}"]
+                row = [name, _OURS.get(system, system), f"{regret:.4f}", f"{2 * xmad:.4f}", f"{mad:.2f}"]
                 rows.append([*row, f"{2 * xmad / regret:.2f}", f"{mad / regret:.1f}"])
     head = ["set", "system", "WP-regret@5", "2 XMAD@10", "MAD", "2 XMAD@10 / regret", "MAD / regret"]
     text = "Labelwise for MovieLens-small-users and extreme-labelwise."
@@ -274,6 +311,7 @@ def provenance(results: Results) -> str:
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, seed {SEED}",
         f"metarank {metarank.__version__}, numpy {version('numpy')}, scipy {version('scipy')}",
         f"sha256 of metarank's sources: {digest_of_sources()}",
+        "the findings on top are written by hand, in findings.md",
         "peers: as in shortlist_speed/settings.py, versions as in shortlist_speed/environments.py",
     ]
     now = digest_of_sources()
@@ -310,6 +348,10 @@ def _verdict(holds: bool) -> str:
 
 def _is_propensity(problem: Problem) -> bool:
     return problem.spec.relevance == "inverse propensity"
+
+
+def _is_error(column: str) -> bool:
+    return column.startswith(("XMAD", "XRMSE", "MAD"))
 
 
 def _cell(column: str, value: float) -> str:

@@ -66,7 +66,7 @@ SHORT_LISTS = ("Parabel, 10 labels a point", "XReg, 10 labels a point")
 
 
 def systems_for(spec: SetSpec) -> list[System]:
-    """All rows of a set. Ours have their default parameters."""
+    """All rows of a set. Ours have their default parameters but for what is given here."""
     relevance: dict[str, Any] = {"relevance": "graded"}
     if spec.relevance == "inverse propensity":
         relevance = {"relevance": "inverse-propensity", "propensity": spec.propensity}
