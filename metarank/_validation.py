@@ -452,6 +452,11 @@ def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
         w = np.full(n, float(w))
     if w.shape != (n,):
         raise ValueError(f"sample_weight must have shape {(n,)}, got {w.shape}")
-    if not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
-        raise ValueError("sample_weight must be finite, non-negative and not all zero")
+    wrong = np.flatnonzero(~np.isfinite(w) | (w < 0))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight must be finite and non-negative, got {w[wrong[0]]} at row {wrong[0]}"
+        )
+    if not (w > 0).any():
+        raise ValueError("sample_weight must not be 0 for all rows")
     return w

@@ -74,8 +74,14 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
 def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
     """The model folder of a command, verified."""
     from metarank.persist import load
+    from metarank.pipeline import MetaRanker
 
-    model: MetaRanker = load(path)
+    model = load(path)
+    if not isinstance(model, MetaRanker):
+        raise ValueError(
+            f"{path} must hold a MetaRanker, got a {type(model).__name__}: "
+            "use it from Python, metarank.load(path).shortlist(X)"
+        )
     if args.jobs is not None:
         model.n_jobs = args.jobs
     return model

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metarank.cli._common import add_reading_options, read_dataset, table
+
+if TYPE_CHECKING:
+    from metarank.pipeline import MetaRanker
 
 HELP = "describe a model folder or a data file"
 
@@ -26,19 +29,16 @@ def run(args: argparse.Namespace) -> None:
 
 def _model_page(path: str) -> str:
     from metarank.persist import load, read_manifest
+    from metarank.pipeline import MetaRanker
 
     manifest = read_manifest(path)
     model: Any = load(path, verify=False)
     facts = [
         ["format version", manifest["format_version"]],
         ["written by", f"metarank {manifest['metarank_version']}"],
-        ["features", f"{model.n_features_in_} ({model.encoder_.layout})"],
+        ["features", model.n_features_in_],
         ["labels", model.n_labels_],
-        ["shortlisters", ", ".join(type(s).__name__ for s in model.shortlisters_) or "none: all labels"],
-        ["scorers", ", ".join(type(s).__name__ for s in model.scorers_)],
-        ["meta-features", len(model.feature_columns_)],
-        ["ranker", model.ranker_.summary()],
-        ["cuts", model.thresholds_.summary()],
+        *(_stages(model) if isinstance(model, MetaRanker) else _parameters(model)),
     ]
     lines = [f"{name:<15} {value}" for name, value in facts]
     sizes = sorted(((e["bytes"], n) for n, e in manifest["files"].items()), reverse=True)
@@ -46,6 +46,24 @@ def _model_page(path: str) -> str:
     lines.append(f"{'size':<15} {total / 2**20:.2f} MiB in {len(sizes)} files; the largest:")
     lines += [f"  {b / 2**20:8.2f} MiB  {n}" for b, n in sizes[:8]]
     return "\n".join(lines)
+
+
+def _stages(model: MetaRanker) -> list[list[Any]]:
+    return [
+        ["layout", model.encoder_.layout],
+        ["shortlisters", ", ".join(type(s).__name__ for s in model.shortlisters_) or "none: all labels"],
+        ["scorers", ", ".join(type(s).__name__ for s in model.scorers_)],
+        ["meta-features", len(model.feature_columns_)],
+        ["ranker", model.ranker_.summary()],
+        ["cuts", model.thresholds_.summary()],
+    ]
+
+
+def _parameters(scorer: Any) -> list[list[Any]]:
+    return [
+        ["scorer", type(scorer).__name__],
+        *([k, v] for k, v in scorer.get_params().items() if v is not None),
+    ]
 
 
 def _data_page(args: argparse.Namespace) -> str:

@@ -6,7 +6,7 @@ Parabel (Prabhu et al. 2018) trains the edges from binary relevance, XReg (Prabh
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,13 +19,15 @@ from metarank.propensity import PRESETS, inv_propensity
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
-from metarank.scorers.shortlister import Shortlister, check_integer
-from metarank.scorers.training_rows import check_candidates
+from metarank.scorers.shortlister import Shortlister, check_integer, check_real
+from metarank.scorers.training_rows import check_lists
 from metarank.view import View, fold_of_rows
 
 T = TypeVar("T", bound="LabelTree")
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
+# Bounds of what is multiplied into float32 sums.
+_LEAST, _MOST = 1e-12, 1e6
 # Labels that each of several trees proposes at least: the best few of all are then the same for any k below.
 _PROPOSED = 100
 # What parameters left open become.
@@ -34,8 +36,6 @@ _SUITED: dict[str, dict[str, float]] = {
     "squared_hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
     "logistic": {"C": 10.0, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
-# The cost -log p of an edge with margin z: log(1 + e^-z) for the logistic loss, max(0, 1 - z)^power else.
-Relevance = Literal["binary", "graded", "inverse-propensity"]
 # Log-probability of a label that is in no tree, or whose path no tree believes in.
 FLOOR = -80.0
 
@@ -87,15 +87,9 @@ class LabelTree(Shortlister):
         if self.cost not in ("sum", "mean"):
             raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
         for name in ("C", "tolerance"):
-            value = self._settled(name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < np.inf:
-                raise ValueError(f"{name} must be a positive number, got {value!r}")
-        prune = self.prune
-        if isinstance(prune, bool) or not isinstance(prune, (int, float)) or not 0 <= prune < np.inf:
-            raise ValueError(f"prune must be a non-negative number, got {self.prune!r}")
-        weight = self.path_weight
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 1:
-            raise ValueError(f"path_weight must lie in [0, 1], got {weight!r}")
+            check_real(name, self._settled(name), _LEAST, _MOST, "a positive number, at most 1e6")
+        check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
+        check_real("path_weight", self.path_weight, 0, 1, "a number in [0, 1]")
         propensity_curve(self.propensity)
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
             raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
@@ -112,18 +106,17 @@ class LabelTree(Shortlister):
         value = getattr(self, name)
         return _SUITED[self._loss][name] if value is None else value
 
-    # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
-    @property
-    def _link(self) -> int:
-        return 0 if self._loss == "logistic" else int(self.link_power)
-
-    @property
-    def _path_weight(self) -> float:
-        return 1.0 if self._loss == "logistic" else float(self.path_weight)
-
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        if self.hierarchy is not None and self.hierarchy.n_labels != view.n_labels:
+            raise ValueError(
+                f"hierarchy must hold the {view.n_labels} labels of Y, got {self.hierarchy.n_labels}"
+            )
         X = unit_rows(sp.csr_matrix(view.X))
         Y = self._relevances(view)
+        # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
+        logistic = self._loss == "logistic"
+        self.link_ = 0 if logistic else int(self.link_power)
+        self.path_weight_ = 1.0 if logistic else float(self.path_weight)
         seed = int(
             np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1
         )
@@ -131,10 +124,6 @@ class LabelTree(Shortlister):
         self.scale_ = float(self.label_scale_.max(initial=0.0)) or 1.0
         Y.data = Y.data / self.label_scale_[Y.indices]
         if self.hierarchy is not None:
-            if self.hierarchy.n_labels != view.n_labels:
-                raise ValueError(
-                    f"hierarchy must hold the {view.n_labels} labels of Y, got {self.hierarchy.n_labels}"
-                )
             seen = np.flatnonzero(np.bincount(Y.indices, minlength=view.n_labels))
             self.hierarchy_ = self.hierarchy.restricted_to(seen)
         else:
@@ -169,7 +158,7 @@ class LabelTree(Shortlister):
             1.0,
             float(self.prune),
             int(self._settled("visitors")),
-            self._link,
+            self.link_,
             seed,
             n_jobs,
         )
@@ -181,7 +170,7 @@ class LabelTree(Shortlister):
         Y = view.Y.copy()
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data)
-        if self.relevance == "inverse-propensity":
+        if self.relevance == "inverse-propensity" and view.n_rows > 2:  # fewer say nothing of propensities
             weight = inv_propensity(
                 view.label_counts, *propensity_curve(self.propensity), n_points=view.n_rows
             )
@@ -196,8 +185,8 @@ class LabelTree(Shortlister):
             tree.child,
             tree.n_labels,
             _core.WeightBlocks(n_features=self.n_features_in_, **self.weights_),
-            self._link,
-            self._path_weight,
+            self.link_,
+            self.path_weight_,
             self._label_cost,
         )
 
@@ -242,7 +231,9 @@ class LabelTree(Shortlister):
         ----------
         X : features (n, d)
         k : int
-            At most this many labels a row; fewer where the beam ends in fewer.
+            At most this many labels a row; fewer where the beam ends in fewer. Each tree names its own
+            max(k, 100) best, and a label that it does not name counts as 0 there: up to 100, a smaller k
+            gives the head of a larger one.
         beam : int or None
             Open nodes a level; the estimator's own by default.
         n_jobs : int or None
@@ -251,8 +242,11 @@ class LabelTree(Shortlister):
         Returns
         -------
         Candidates
-            The score is the relevance expected: the mean over trees of the probability of the label's path,
-            times the greatest relevance seen in training. Ties are cut in favour of the smaller label id.
+            Labels ascend within a row, as in a CSR matrix; the score says which come first, and
+            ``Ranking.from_scores(found, k=5)`` lists them so. It is the mean over trees of the path's
+            probability, times the label's greatest relevance in training. Logistic paths estimate the
+            relevance; those of a hinge loss order labels, and are no probabilities unless calibrated
+            (`Parabel`). Ties are cut in favour of the smaller label id.
         """
         check_integer("k", k, 1)
         check_integer("beam", self.beam if beam is None else beam, 1)
@@ -275,11 +269,11 @@ class LabelTree(Shortlister):
         Returns
         -------
         Candidates
-            Row l holds the rows of X for label l, ascending, with relevances as in `shortlist`.
+            Row l holds the rows of X for label l (in ``.labels``), ascending, with scores as in `shortlist`;
+            ``transpose()`` gives the labels of each row.
         """
         check_integer("k", k, 1)
-        if isinstance(factor, bool) or not isinstance(factor, (int, float)) or not 0 < factor < np.inf:
-            raise ValueError(f"factor must be a positive number, got {factor!r}")
+        check_real("factor", factor, _LEAST, _MOST, "a positive number, at most 1e6")
         rows = self._unit_parts(X)
         indptr, points, scores = self._trees.points(
             *rows,
@@ -297,7 +291,7 @@ class LabelTree(Shortlister):
         without a training point has the value -80, which is also the least there is.
         """
         rows = self._unit_parts(X)
-        check_candidates(X, candidates, self.n_labels_)
+        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
         mean, by_tree = self._trees.score_pairs(
             *rows,
             candidates.indptr,
@@ -321,6 +315,9 @@ class LabelTree(Shortlister):
             "params": params,
             "n_features": self.n_features_in_,
             "n_labels": self.n_labels_,
+            "given": self.hierarchy is not None,
+            "link": self.link_,
+            "path_weight": self.path_weight_,
             "scale": self.scale_,
             "label_scale": self.label_scale_,
             "hierarchy": self.hierarchy_.get_state(),
@@ -336,8 +333,20 @@ class LabelTree(Shortlister):
         out.hierarchy_ = Hierarchy.from_state(state["hierarchy"])
         out.row_share_ = state["row_share"]
         out.weights_ = state["weights"]
+        out.link_, out.path_weight_ = state["link"], state["path_weight"]
+        if state["given"]:
+            out.hierarchy = out.hierarchy_
         out._open()
         return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_trees"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "weights_"):
+            self._open()
 
 
 def _greatest(Y: sp.csr_matrix) -> np.ndarray:

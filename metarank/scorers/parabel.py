@@ -21,7 +21,8 @@ class Parabel(LabelTree):
 
     Labels that share training points are clustered into balanced trees. Every edge has a linear
     classifier that tells, among the points that reach its parent, those with a relevant label below.
-    A label's probability is the product along its path, averaged over trees.
+    A label's score is the product of their probabilities along its path, averaged over trees: right for
+    ranking, and a probability of relevance with `calibrate`, or roughly with the logistic loss.
 
     Parameters
     ----------

@@ -43,7 +43,8 @@ class Shortlister(LabelScorer):
         X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a View
         Y : relevances >= 0 (n, L), or a list of label lists
         sample_weight : array (n,) or None
-            Non-negative weight of each row; a row of weight 0 is left out.
+            Non-negative weight of each row in the losses that are minimised; a row of weight 0 is left out.
+            Counts, means and clusters of labels, where an estimator has them, do not depend on it.
         n_jobs : int or None
             Threads; None uses all cores. The result is the same for any number.
 
@@ -53,6 +54,7 @@ class Shortlister(LabelScorer):
             If X or Y is malformed (the entry is named), they disagree, or a parameter is out of range.
         """
         self._check_params()
+        given = getattr(self, "hierarchy", None)
         if isinstance(X, View):
             view = X
         else:
@@ -61,15 +63,20 @@ class Shortlister(LabelScorer):
                     raise ValueError("Y must be None where X is a Dataset, which holds the labels")
                 X, Y = X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)
-            relevance, _, _ = check_labels(Y, n_rows=features.shape[0])
+            # Lists do not say how many labels there are; a hierarchy does.
+            n_labels = given.n_labels if given is not None and isinstance(Y, (list, tuple)) else None
+            relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels)
             fold = np.zeros(features.shape[0], np.int32)
             view = TrainingSet(features, relevance, fold, seed=self.random_state).view()
         weight = check_sample_weight(sample_weight, view.n_rows)
         if weight is not None and not np.all(weight > 0):
             counted = np.flatnonzero(weight > 0)
             view, weight = view.part(counted), weight[counted]
-        self.n_features_in_, self.n_labels_ = view.n_features, view.n_labels
-        self._learn(view, weight, resolve_n_jobs(n_jobs))
+        # Into an estimator of its own, so that what was learned before outlives a failure.
+        learned = type(self)(**self.get_params(deep=False))
+        learned.n_features_in_, learned.n_labels_ = view.n_features, view.n_labels
+        learned._learn(view, weight, resolve_n_jobs(n_jobs))
+        self.__dict__ = learned.__dict__
         return self
 
     def _check_params(self) -> None:
@@ -113,15 +120,21 @@ class Shortlister(LabelScorer):
         """
         if not hasattr(self, "n_features_in_"):
             raise ValueError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        self._check_params()
         persist.save(self, path)
 
 
-def check_integer(name: str, value: Any, low: int, high: int | None = None) -> None:
+_LARGEST = 2**31 - 1
+
+
+def check_integer(name: str, value: Any, low: int, high: int = _LARGEST) -> None:
     """Refuses what is no integer in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")
-    if int(value) < low or (high is not None and int(value) > high):
-        rule = f"at least {low}" if high is None else f"between {low} and {high}"
+    if not low <= int(value) <= high:
+        rule = f"between {low} and {high}"
+        if high == _LARGEST and int(value) < low:
+            rule = f"at least {low}"
         raise ValueError(f"{name} must be {rule}, got {value}")
 
 

@@ -272,9 +272,16 @@ def check_width(X: Features, n_features: int) -> None:
 
 def check_candidates(X: Features, candidates: Candidates, n_labels: int) -> None:
     """ValueError unless the candidates are lists of the model's labels, one for each row of X."""
-    if candidates.n_rows != X.shape[0]:
+    check_lists(candidates, X.shape[0], n_labels)
+
+
+def check_lists(candidates: Candidates, n_rows: int, n_labels: int) -> None:
+    """`check_candidates` by the number of rows."""
+    if not isinstance(candidates, Candidates):
+        raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
+    if candidates.n_rows != n_rows:
         raise ValueError(
-            f"candidates must have one list a row of X, got {candidates.n_rows} for {X.shape[0]} rows"
+            f"candidates must have one list a row of X, got {candidates.n_rows} for {n_rows} rows"
         )
     if candidates.n_labels != n_labels:
         raise ValueError(f"candidates must be of {n_labels} labels, got {candidates.n_labels}")

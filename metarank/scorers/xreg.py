@@ -13,7 +13,7 @@ from metarank.propensity import inv_propensity
 from metarank.rerank import choose_alpha, rerank_with_tail
 from metarank.scorers.base import Features
 from metarank.scorers.label_tree import FLOOR, LabelTree, propensity_curve
-from metarank.scorers.shortlister import check_integer
+from metarank.scorers.shortlister import check_integer, check_real
 from metarank.scorers.tail import COLUMN, TailClassifiers
 from metarank.view import View
 
@@ -124,8 +124,7 @@ class XReg(LabelTree):
         tail = self.tail
         if tail is None or (isinstance(tail, str) and tail == "auto"):
             return
-        if isinstance(tail, bool) or not isinstance(tail, (int, float)) or not 0 < tail <= 1:
-            raise ValueError(f"tail must be a number in (0, 1], 'auto' or None, got {tail!r}")
+        check_real("tail", tail, 1e-6, 1, "a number in (0, 1], 'auto' or None")
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         super()._learn(view, sample_weight, n_jobs)
@@ -141,7 +140,7 @@ class XReg(LabelTree):
         found = tree.shortlist(held_out.X, _RERANKED, n_jobs=n_jobs)
         tail = TailClassifiers().fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)
         weights = None
-        if self.relevance == "inverse-propensity":
+        if self.relevance == "inverse-propensity" and view.n_rows > 2:
             curve = propensity_curve(self.propensity)
             weights = inv_propensity(view.label_counts, *curve, n_points=view.n_rows)
         return choose_alpha(
@@ -157,6 +156,7 @@ class XReg(LabelTree):
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
     ) -> Candidates:
+        """As `Parabel.shortlist`; of XReg-t, the 100 best labels re-ranked, then cut to k."""
         if self._plain:
             return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
         check_integer("k", k, 1)
@@ -167,6 +167,7 @@ class XReg(LabelTree):
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
     ) -> Candidates:
+        """As `Parabel.shortlist_points`, the 100 best rows re-ranked with `tail`."""
         if self._plain:
             return super().shortlist_points(X, k, factor=factor, n_jobs=n_jobs)
         check_integer("k", k, 1)
@@ -175,6 +176,7 @@ class XReg(LabelTree):
         return self._reranked(rows, by_label.transpose(), n_jobs).transpose().top(k)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+        """As `Parabel.score`: logs of relevance over the greatest; of XReg-t, the re-ranked one first."""
         columns = super().score(X, candidates, n_jobs=n_jobs)
         if not self._plain:
             own, tail = columns[self.column], self._tail_scores(self._rows(X), candidates, n_jobs)
