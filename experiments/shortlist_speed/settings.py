@@ -91,6 +91,35 @@ OURS = (
         "1 tree, light path, visitors 5",
         {"estimator": "Parabel", "n_trees": 1, "path_weight": 0.3, "visitors": 5},
     ),
+    Setting(
+        "metarank",
+        "1 tree, visitors 10, beam 8",
+        {"estimator": "Parabel", "n_trees": 1, "visitors": 10, "beam": 8},
+    ),
+    Setting(
+        "metarank",
+        "1 tree, leaves of 256, light path, visitors 8, beam 8",
+        {
+            "estimator": "Parabel",
+            "n_trees": 1,
+            "max_leaf": 256,
+            "path_weight": 0.3,
+            "visitors": 8,
+            "beam": 8,
+        },
+    ),
+    Setting(
+        "metarank",
+        "1 tree, leaves of 256, lightest path, visitors 8, beam 14",
+        {
+            "estimator": "Parabel",
+            "n_trees": 1,
+            "max_leaf": 256,
+            "path_weight": 0.1,
+            "visitors": 8,
+            "beam": 14,
+        },
+    ),
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=NATURAL),
     Setting(
         "metarank", "OneVsAll, ridge", {"estimator": "OneVsAll", "loss": "ridge"}, kind="flat", sets=NATURAL
