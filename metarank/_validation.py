@@ -458,5 +458,5 @@ def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
             f"sample_weight must be finite and non-negative, got {w[wrong[0]]} at row {wrong[0]}"
         )
     if not (w > 0).any():
-        raise ValueError("sample_weight must not be 0 for all rows")
+        raise ValueError("sample_weight must not be zero for all rows")
     return w

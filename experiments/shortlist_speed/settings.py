@@ -120,6 +120,18 @@ OURS = (
             "beam": 14,
         },
     ),
+    Setting("metarank", "beam 16", {"estimator": "Parabel", "beam": 16}),
+    Setting(
+        "metarank",
+        "1 tree, visitors 30, beam 12",
+        {"estimator": "Parabel", "n_trees": 1, "visitors": 30, "beam": 12},
+    ),
+    # Many short texts: more passes, a stronger penalty.
+    Setting(
+        "metarank",
+        "1 tree, C 0.5, 20 passes, no visitors, beam 20",
+        {"estimator": "Parabel", "n_trees": 1, "C": 0.5, "max_epochs": 20, "visitors": 0, "beam": 20},
+    ),
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=NATURAL),
     Setting(
         "metarank", "OneVsAll, ridge", {"estimator": "OneVsAll", "loss": "ridge"}, kind="flat", sets=NATURAL
