@@ -38,7 +38,7 @@ SETS = {
     "YSO-FinnaTitles-27K": 1,
 }
 NATURAL = ("LLMs4Subjects-dev-en", "CiteULike-t-tags", "Wikispeedia-Links")
-# napkinXC reads its trees from disk on each call and keeps them as maps: not at the largest set.
+# Not at the largest set: napkinXC, which reads its trees from disk on each call, and most of our settings.
 NOT_THE_LARGEST = (REFERENCE, *NATURAL)
 
 # parabel3: 3 trees, balanced binary splits, at most 100 labels a leaf, beam 10, C = 1, weights below 0.1
@@ -58,23 +58,45 @@ PEERS = (
     Setting("pecos", "one-vs-all", {"n_trees": 0}, kind="flat", sets=NATURAL),
 )
 
+SHORT_TEXTS = {
+    "estimator": "Parabel",
+    "max_leaf": 200,
+    "C": 0.5,
+    "max_epochs": 12,
+    "visitors": 0,
+    "link_power": 3,
+    "prune": 0.05,
+}
+
 # `params` are the class in metarank.shortlist, as "estimator", and its arguments.
 # More visitors cost training time and pay in precision; a wider beam costs prediction time and pays in
 # recall, as does a light path.
 OURS = (
     Setting("metarank", "Parabel", {"estimator": "Parabel"}),
-    Setting("metarank", "beam 20", {"estimator": "Parabel", "beam": 20}),
-    Setting("metarank", "visitors 10, beam 20", {"estimator": "Parabel", "visitors": 10, "beam": 20}),
-    Setting("metarank", "visitors 30, beam 20", {"estimator": "Parabel", "visitors": 30, "beam": 20}),
+    Setting("metarank", "beam 20", {"estimator": "Parabel", "beam": 20}, sets=NOT_THE_LARGEST),
+    Setting(
+        "metarank",
+        "visitors 10, beam 20",
+        {"estimator": "Parabel", "visitors": 10, "beam": 20},
+        sets=NOT_THE_LARGEST,
+    ),
+    Setting(
+        "metarank",
+        "visitors 30, beam 20",
+        {"estimator": "Parabel", "visitors": 30, "beam": 20},
+        sets=NOT_THE_LARGEST,
+    ),
     Setting(
         "metarank",
         "light path, visitors 10, beam 20",
         {"estimator": "Parabel", "path_weight": 0.3, "visitors": 10, "beam": 20},
+        sets=NOT_THE_LARGEST,
     ),
     Setting(
         "metarank",
         "2 trees, light path, visitors 10, beam 20",
         {"estimator": "Parabel", "n_trees": 2, "path_weight": 0.3, "visitors": 10, "beam": 20},
+        sets=NOT_THE_LARGEST,
     ),
     Setting(
         "metarank",
@@ -85,16 +107,19 @@ OURS = (
         "metarank",
         "1 tree, visitors 30, beam 15",
         {"estimator": "Parabel", "n_trees": 1, "visitors": 30, "beam": 15},
+        sets=NOT_THE_LARGEST,
     ),
     Setting(
         "metarank",
         "1 tree, light path, visitors 5",
         {"estimator": "Parabel", "n_trees": 1, "path_weight": 0.3, "visitors": 5},
+        sets=NOT_THE_LARGEST,
     ),
     Setting(
         "metarank",
         "1 tree, visitors 10, beam 8",
         {"estimator": "Parabel", "n_trees": 1, "visitors": 10, "beam": 8},
+        sets=NOT_THE_LARGEST,
     ),
     Setting(
         "metarank",
@@ -107,6 +132,7 @@ OURS = (
             "visitors": 8,
             "beam": 8,
         },
+        sets=NOT_THE_LARGEST,
     ),
     Setting(
         "metarank",
@@ -119,19 +145,20 @@ OURS = (
             "visitors": 8,
             "beam": 14,
         },
+        sets=NOT_THE_LARGEST,
     ),
-    Setting("metarank", "beam 16", {"estimator": "Parabel", "beam": 16}),
+    Setting("metarank", "beam 16", {"estimator": "Parabel", "beam": 16}, sets=NOT_THE_LARGEST),
     Setting(
         "metarank",
         "1 tree, visitors 30, beam 12",
         {"estimator": "Parabel", "n_trees": 1, "visitors": 30, "beam": 12},
+        sets=NOT_THE_LARGEST,
     ),
-    # Many short texts: more passes, a stronger penalty.
-    Setting(
-        "metarank",
-        "1 tree, C 0.5, 20 passes, no visitors, beam 20",
-        {"estimator": "Parabel", "n_trees": 1, "C": 0.5, "max_epochs": 20, "visitors": 0, "beam": 20},
-    ),
+    # Many short texts: more passes, a stronger penalty, larger leaves instead of visitors.
+    Setting("metarank", "short texts, 1 tree", {**SHORT_TEXTS, "n_trees": 1, "beam": 12}),
+    Setting("metarank", "short texts, 2 trees", {**SHORT_TEXTS, "n_trees": 2, "beam": 7}),
+    Setting("metarank", "short texts, 3 trees", SHORT_TEXTS),
+    Setting("metarank", "OneVsAll, C 0.5", {"estimator": "OneVsAll", "C": 0.5}, kind="flat", sets=NATURAL),
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=NATURAL),
     Setting(
         "metarank", "OneVsAll, ridge", {"estimator": "OneVsAll", "loss": "ridge"}, kind="flat", sets=NATURAL
@@ -140,7 +167,7 @@ OURS = (
 
 # Two threads are measured with the default, growth with n and L with a tree of the cheaper sort.
 DEFAULT = OURS[0]
-GROWING = OURS[6]
+GROWING = next(setting for setting in OURS if setting.name == "1 tree, visitors 10, beam 15")
 TWO_THREADS_SETS = (REFERENCE, "CiteULike-t-tags")
 
 

@@ -106,7 +106,7 @@ class Parabel(LabelTree):
         C: float = 1.0,
         visitors: int = 20,
         link_power: int = 4,
-        path_weight: float = 0.7,
+        path_weight: float = 0.5,
         prune: float = 0.1,
         tolerance: float = 0.1,
         max_epochs: int = 5,

@@ -89,7 +89,7 @@ class XReg(LabelTree):
         cost: str = "sum",
         visitors: int | None = None,
         link_power: int = 4,
-        path_weight: float = 0.7,
+        path_weight: float = 0.5,
         prune: float = 0.1,
         tolerance: float | None = None,
         max_epochs: int | None = None,
