@@ -53,4 +53,6 @@ NB_MODULE(_core, m) {
   metarank::bind_weight_index(m);
   metarank::bind_label_trees(m);
   metarank::bind_one_vs_all(m);
+  metarank::bind_instance_tree_train(m);
+  metarank::bind_instance_trees(m);
 }

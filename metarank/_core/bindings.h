@@ -98,5 +98,7 @@ void bind_weight_blocks(nb::module_& m);
 void bind_weight_index(nb::module_& m);
 void bind_label_trees(nb::module_& m);
 void bind_one_vs_all(nb::module_& m);
+void bind_instance_tree_train(nb::module_& m);
+void bind_instance_trees(nb::module_& m);
 
 }  // namespace metarank

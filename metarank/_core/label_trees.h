@@ -14,18 +14,12 @@
 #include "bindings.h"
 #include "block_scores.h"
 #include "query_rows.h"
+#include "scored_lists.h"
 #include "weight_blocks_numpy.h"
 
 namespace metarank {
 
-// Lists by row (or by label), ids ascending within each.
-struct ScoredLists {
-  std::vector<std::int64_t> indptr;
-  std::vector<std::int32_t> ids;
-  std::vector<float> scores;    // mean probability over trees
-  std::vector<float> per_tree;  // (entries, trees) log-probabilities, or empty
-};
-
+// Mean probabilities over trees; (pairs, trees) log-probabilities, or empty.
 struct PairScores {
   std::vector<float> scores;
   std::vector<float> per_tree;
@@ -44,6 +38,7 @@ class LabelTrees {
 
   // The k best labels of each row found by following, level by level, the `beam` nodes of smallest
   // cost. Each tree proposes its `tree_k` best; a label it does not propose has probability 0 there.
+  // Scores are mean probabilities over trees, those per tree log-probabilities.
   ScoredLists beam(const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k, bool per_tree,
                    int n_threads) const;
 

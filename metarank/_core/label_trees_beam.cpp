@@ -1,9 +1,9 @@
 // Pointwise prediction: beam search, tree by tree, for a block of queries at a time.
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <mutex>
 
+#include "label_sums.h"
 #include "label_trees.h"
 #include "top_lists.h"
 
@@ -25,31 +25,13 @@ struct Visit {
   }
 };
 
-// Rows of at most k entries, stored k apart, moved together.
-void close_gaps(ScoredLists& lists, const std::vector<std::int64_t>& count, std::int64_t k, std::int64_t n_columns) {
-  lists.indptr.assign(1, 0);
-  for (std::size_t i = 0; i < count.size(); ++i) {
-    const std::int64_t from = static_cast<std::int64_t>(i) * k, to = lists.indptr.back(), n = count[i];
-    if (from != to) {
-      std::copy_n(lists.ids.begin() + from, n, lists.ids.begin() + to);
-      std::copy_n(lists.scores.begin() + from, n, lists.scores.begin() + to);
-      std::copy_n(lists.per_tree.begin() + from * n_columns, n * n_columns, lists.per_tree.begin() + to * n_columns);
-    }
-    lists.indptr.push_back(to + n);
-  }
-  const auto total = static_cast<std::size_t>(lists.indptr.back());
-  lists.ids.resize(total);
-  lists.scores.resize(total);
-  lists.per_tree.resize(total * static_cast<std::size_t>(n_columns));
-}
-
 }  // namespace
 
 // One worker: its scratch, and the search.
 class LabelTrees::Beam {
  public:
   explicit Beam(const LabelTrees& trees)
-      : trees_(trees), scores_(trees.n_features()), place_(static_cast<std::size_t>(trees.n_labels()), -1) {}
+      : trees_(trees), scores_(trees.n_features()), union_(trees.n_labels()) {}
 
   void set(std::int64_t beam, std::int64_t k, std::int64_t tree_k) {
     beam_ = beam;
@@ -149,64 +131,34 @@ class LabelTrees::Beam {
   std::int64_t merge(std::int64_t query, std::int64_t at, ScoredLists& out) {
     const std::int64_t n_trees = trees_.n_trees();
     union_.clear();
-    sum_.clear();
     for (std::int64_t t = 0; t < n_trees; ++t) {
       const CostKey* found = found_.data() + (query * n_trees + t) * tree_k_;
       const std::int64_t n = n_found_[static_cast<std::size_t>(query * n_trees + t)];
       probabilities_.resize(static_cast<std::size_t>(n));
       for (std::int64_t i = 0; i < n; ++i) probabilities_[static_cast<std::size_t>(i)] = found[i].cost();
       probabilities(probabilities_.data(), n);
-      for (std::int64_t i = 0; i < n; ++i) {
-        std::int32_t& place = place_[static_cast<std::size_t>(found[i].id())];
-        if (place < 0) {
-          place = static_cast<std::int32_t>(union_.size());
-          union_.push_back(found[i].id());
-          sum_.push_back(0.0f);
-        }
-        sum_[static_cast<std::size_t>(place)] += probabilities_[static_cast<std::size_t>(i)];
-      }
+      for (std::int64_t i = 0; i < n; ++i) union_.add(found[i].id(), probabilities_[static_cast<std::size_t>(i)]);
     }
-    for (float& sum : sum_) sum /= static_cast<float>(n_trees);
+    union_.divide(static_cast<float>(n_trees));
 
-    const std::int64_t n = keep_best();
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int32_t label = order_[static_cast<std::size_t>(i)];
-      out.ids[static_cast<std::size_t>(at + i)] = label;
-      out.scores[static_cast<std::size_t>(at + i)] = sum_[static_cast<std::size_t>(place_[static_cast<std::size_t>(label)])];
-    }
-    for (const std::int32_t label : union_) place_[static_cast<std::size_t>(label)] = -1;
+    const std::vector<std::int32_t>& best = union_.best(k_);
+    const auto n = static_cast<std::int64_t>(best.size());
+    std::copy_n(best.begin(), n, out.ids.begin() + at);
+    for (std::int64_t i = 0; i < n; ++i)
+      out.scores[static_cast<std::size_t>(at + i)] = union_.of(best[static_cast<std::size_t>(i)]);
     if (out.per_tree.empty()) return n;
 
-    for (std::int64_t i = 0; i < n; ++i)
-      place_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])] = static_cast<std::int32_t>(i);
     std::fill_n(out.per_tree.data() + at * n_trees, n * n_trees, -kLargestCost);
     for (std::int64_t t = 0; t < n_trees; ++t) {
       const CostKey* found = found_.data() + (query * n_trees + t) * tree_k_;
       for (std::int64_t i = 0; i < n_found_[static_cast<std::size_t>(query * n_trees + t)]; ++i) {
-        const std::int32_t place = place_[static_cast<std::size_t>(found[i].id())];
-        if (place >= 0)
-          out.per_tree[static_cast<std::size_t>((at + place) * n_trees + t)] = -std::min(found[i].cost(), kLargestCost);
+        const auto place = std::lower_bound(best.begin(), best.end(), found[i].id());
+        if (place != best.end() && *place == found[i].id())
+          out.per_tree[static_cast<std::size_t>((at + (place - best.begin())) * n_trees + t)] =
+              -std::min(found[i].cost(), kLargestCost);
       }
     }
-    for (const std::int32_t label : order_) place_[static_cast<std::size_t>(label)] = -1;
     return n;
-  }
-
-  // The k labels of greatest mean in order_, ascending; ties: smaller labels.
-  std::int64_t keep_best() {
-    const std::size_t n = std::min(union_.size(), static_cast<std::size_t>(k_));
-    order_.assign(union_.begin(), union_.end());
-    if (n < order_.size()) {
-      keys_.resize(union_.size());
-      for (std::size_t i = 0; i < union_.size(); ++i)  // probabilities are >= 0: their bits are in their order
-        keys_[i] = static_cast<std::uint64_t>(~std::bit_cast<std::uint32_t>(sum_[i])) << 32 |
-                   static_cast<std::uint32_t>(union_[i]);
-      std::nth_element(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(n), keys_.end());
-      order_.resize(n);
-      for (std::size_t i = 0; i < n; ++i) order_[i] = static_cast<std::int32_t>(keys_[i] & 0xffffffffu);
-    }
-    std::sort(order_.begin(), order_.end());
-    return static_cast<std::int64_t>(n);
   }
 
   const LabelTrees& trees_;
@@ -215,10 +167,8 @@ class LabelTrees::Beam {
   BlockScores scores_;
   TopLists labels_, open_;
   std::vector<Visit> visits_;
-  std::vector<float> costs_, probabilities_, sum_;
-  std::vector<std::int32_t> place_;  // of a label in the union, or -1
-  std::vector<std::int32_t> union_, order_;
-  std::vector<std::uint64_t> keys_;
+  std::vector<float> costs_, probabilities_;
+  LabelSums union_;
   std::vector<CostKey> found_;
   std::vector<std::int64_t> n_found_;
 };
@@ -273,7 +223,7 @@ ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t
     worker->set(beam, k, tree_k);
     worker->search(X, 0, X.n_rows, out, count.data());
     pool_->give_back(std::move(worker));
-    close_gaps(out, count, k, per_tree ? n_trees() : 0);
+    out.close_gaps(count, k, per_tree ? n_trees() : 0);
     return out;
   }
   std::vector<std::unique_ptr<Beam>> workers(static_cast<std::size_t>(n_threads));
@@ -285,7 +235,7 @@ ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t
     }
     worker->search(X, begin, end, out, count.data());
   });
-  close_gaps(out, count, k, per_tree ? n_trees() : 0);
+  out.close_gaps(count, k, per_tree ? n_trees() : 0);
   return out;
 }
 

@@ -1,0 +1,273 @@
+// Forests of instance trees (FastXML, PfastXML) grown to flat arrays.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "instance_tree_split.h"
+#include "rng.h"
+
+namespace metarank {
+
+namespace {
+
+struct GrowOptions {
+  std::int64_t max_leaf;         // a node of at most so many points is a leaf
+  std::int64_t labels_per_leaf;  // kept in a leaf
+  std::int64_t max_depth;
+};
+
+// Nodes in preorder. A child >= 0 is a node, else ~child a leaf; a tree of one leaf has no node.
+struct Tree {
+  std::vector<std::int32_t> child;  // (nodes, 2): negative margin, positive margin
+  std::vector<float> bias;
+  std::vector<std::int64_t> weight_end;
+  std::vector<std::int32_t> feature;
+  std::vector<float> weight;
+  std::vector<std::int64_t> leaf_end;
+  std::vector<std::int32_t> leaf_label;
+  std::vector<float> leaf_value;
+};
+
+class Grower {
+ public:
+  Grower(const RankedRows& data, const SplitOptions& split, const GrowOptions& grow)
+      : data_(data), grow_(grow), split_(data, split), sum_(static_cast<std::size_t>(data.n_labels), 0.0) {}
+
+  void grow(std::uint64_t seed, Tree& tree) {
+    const auto n = static_cast<std::size_t>(data_.n_rows);
+    rows_.resize(n);
+    for (std::size_t i = 0; i < n; ++i) rows_[i] = static_cast<std::int32_t>(i);
+    struct Open {
+      std::int64_t begin, end, depth;
+      std::int32_t slot;  // of `child`; -1 for the root
+    };
+    std::vector<Open> open{{0, data_.n_rows, 0, -1}};
+    while (!open.empty()) {
+      const Open at = open.back();
+      open.pop_back();
+      const std::int64_t size = at.end - at.begin;
+      const std::int32_t* rows = rows_.data() + at.begin;
+      const auto node = static_cast<std::int32_t>(tree.bias.size());
+      const bool parted = size > grow_.max_leaf && at.depth < grow_.max_depth &&
+                          split_.learn(rows, size, hash_pair(seed, static_cast<std::uint64_t>(node)));
+      if (!parted) {
+        const auto leaf = static_cast<std::int32_t>(tree.leaf_end.size());
+        if (at.slot >= 0) tree.child[static_cast<std::size_t>(at.slot)] = ~leaf;
+        add_leaf(rows, size, tree);
+        continue;
+      }
+      if (at.slot >= 0) tree.child[static_cast<std::size_t>(at.slot)] = node;
+      tree.child.insert(tree.child.end(), 2, 0);
+      tree.bias.push_back(split_.bias());
+      tree.feature.insert(tree.feature.end(), split_.features().begin(), split_.features().end());
+      tree.weight.insert(tree.weight.end(), split_.weights().begin(), split_.weights().end());
+      tree.weight_end.push_back(static_cast<std::int64_t>(tree.feature.size()));
+      const std::int64_t middle = at.begin + part(at.begin, at.end);
+      open.push_back({middle, at.end, at.depth + 1, 2 * node + 1});
+      open.push_back({at.begin, middle, at.depth + 1, 2 * node});
+    }
+  }
+
+ private:
+  // Rows of a negative margin first, both in their order; returns how many they are.
+  std::int64_t part(std::int64_t begin, std::int64_t end) {
+    const std::vector<std::uint8_t>& right = split_.right();
+    moved_.clear();
+    std::int64_t to = begin;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int32_t row = rows_[static_cast<std::size_t>(i)];
+      if (right[static_cast<std::size_t>(i - begin)] != 0) moved_.push_back(row);
+      else rows_[static_cast<std::size_t>(to++)] = row;
+    }
+    std::copy(moved_.begin(), moved_.end(), rows_.begin() + to);
+    return to - begin;
+  }
+
+  // The labels' mean relevances over the rows; the greatest of them, ascending labels.
+  void add_leaf(const std::int32_t* rows, std::int64_t n, Tree& tree) {
+    met_.clear();
+    double total = 0.0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto weight = static_cast<double>(data_.weight[rows[i]]);
+      total += weight;
+      for (std::int64_t p = data_.Y.indptr[rows[i]]; p < data_.Y.indptr[rows[i] + 1]; ++p) {
+        double& sum = sum_[static_cast<std::size_t>(data_.Y.indices[p])];
+        if (sum == 0.0) met_.push_back(data_.Y.indices[p]);
+        sum += weight * static_cast<double>(data_.Y.data[p]);
+      }
+    }
+    const auto value = [&](std::int32_t l) { return static_cast<float>(sum_[static_cast<std::size_t>(l)] / total); };
+    const std::size_t n_met = met_.size();
+    std::size_t kept = n_met;
+    if (static_cast<std::int64_t>(n_met) > grow_.labels_per_leaf) {
+      kept = static_cast<std::size_t>(grow_.labels_per_leaf);
+      std::nth_element(met_.begin(), met_.begin() + static_cast<std::ptrdiff_t>(kept), met_.end(),
+                       [&](std::int32_t a, std::int32_t b) {
+                         const float x = value(a), y = value(b);
+                         return x > y || (x == y && a < b);
+                       });
+    }
+    std::sort(met_.begin(), met_.begin() + static_cast<std::ptrdiff_t>(kept));
+    for (std::size_t i = 0; i < kept; ++i) {
+      tree.leaf_label.push_back(met_[i]);
+      tree.leaf_value.push_back(value(met_[i]));
+    }
+    for (const std::int32_t label : met_) sum_[static_cast<std::size_t>(label)] = 0.0;
+    tree.leaf_end.push_back(static_cast<std::int64_t>(tree.leaf_label.size()));
+  }
+
+  const RankedRows& data_;
+  GrowOptions grow_;
+  InstanceSplit split_;
+  std::vector<std::int32_t> rows_, moved_, met_;
+  std::vector<double> sum_;
+};
+
+// The trees one behind the other, each given back as soon as it is copied.
+nb::dict to_arrays(std::vector<Tree>& trees) {
+  std::size_t n_nodes = 0, n_leaves = 0, n_weights = 0, n_values = 0;
+  for (const Tree& tree : trees) {
+    n_nodes += tree.bias.size();
+    n_leaves += tree.leaf_end.size();
+    n_weights += tree.weight.size();
+    n_values += tree.leaf_value.size();
+  }
+  require(n_nodes < (1u << 30) && n_leaves < (1u << 30), "a forest has fewer than 2^30 nodes");
+  std::vector<std::int32_t> roots, child, feature, leaf_label;
+  std::vector<std::int64_t> weight_start{0}, leaf_start{0};
+  std::vector<float> bias, weight, leaf_value;
+  roots.reserve(trees.size());
+  child.reserve(2 * n_nodes);
+  bias.reserve(n_nodes);
+  weight_start.reserve(n_nodes + 1);
+  feature.reserve(n_weights);
+  weight.reserve(n_weights);
+  leaf_start.reserve(n_leaves + 1);
+  leaf_label.reserve(n_values);
+  leaf_value.reserve(n_values);
+  for (Tree& tree : trees) {
+    const auto first_node = static_cast<std::int32_t>(bias.size());
+    const auto first_leaf = static_cast<std::int32_t>(leaf_start.size()) - 1;
+    const std::int64_t first_weight = weight_start.back(), first_value = leaf_start.back();
+    roots.push_back(tree.bias.empty() ? ~first_leaf : first_node);
+    for (const std::int32_t c : tree.child) child.push_back(c >= 0 ? c + first_node : ~(~c + first_leaf));
+    for (const std::int64_t end : tree.weight_end) weight_start.push_back(first_weight + end);
+    for (const std::int64_t end : tree.leaf_end) leaf_start.push_back(first_value + end);
+    bias.insert(bias.end(), tree.bias.begin(), tree.bias.end());
+    feature.insert(feature.end(), tree.feature.begin(), tree.feature.end());
+    weight.insert(weight.end(), tree.weight.begin(), tree.weight.end());
+    leaf_label.insert(leaf_label.end(), tree.leaf_label.begin(), tree.leaf_label.end());
+    leaf_value.insert(leaf_value.end(), tree.leaf_value.begin(), tree.leaf_value.end());
+    tree = Tree();
+  }
+  nb::dict out;
+  out["roots"] = to_numpy(std::move(roots));
+  out["child"] = to_numpy(std::move(child));
+  out["bias"] = to_numpy(std::move(bias));
+  out["weight_start"] = to_numpy(std::move(weight_start));
+  out["feature"] = to_numpy(std::move(feature));
+  out["weight"] = to_numpy(std::move(weight));
+  out["leaf_start"] = to_numpy(std::move(leaf_start));
+  out["leaf_label"] = to_numpy(std::move(leaf_label));
+  out["leaf_value"] = to_numpy(std::move(leaf_value));
+  return out;
+}
+
+RankedRows require_ranked_rows(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                               const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& y_indptr,
+                               const In1<std::int32_t>& y_indices, const In1<float>& y_data, std::int64_t n_labels,
+                               const In1<float>& row_weight) {
+  const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
+  require(n >= 0 && n < std::numeric_limits<std::int32_t>::max(), "X must have fewer than 2^31 rows");
+  const RankedRows data{require_csr(x_indptr, x_indices, x_data, n_features),
+                        require_csr(y_indptr, y_indices, y_data, n_labels),
+                        row_weight.data(), n, n_features, n_labels};
+  require(y_indptr.shape(0) == x_indptr.shape(0), "Y must have a row for each row of X");
+  require(row_weight.shape(0) == static_cast<std::size_t>(n), "row_weight must have one entry a row");
+  for (std::size_t i = 0; i < row_weight.shape(0); ++i)
+    require(row_weight.data()[i] > 0 && std::isfinite(row_weight.data()[i]), "row_weight must be positive and finite");
+  for (std::size_t p = 0; p < y_data.shape(0); ++p)
+    require(y_data.data()[p] > 0 && std::isfinite(y_data.data()[p]), "Y must hold positive finite values");
+  for (std::size_t p = 0; p < x_data.shape(0); ++p) require(std::isfinite(x_data.data()[p]), "X must be finite");
+  return data;
+}
+
+SplitOptions split_options(double log_cost, double rank_cost, bool balanced, int rounds, bool ideal_normaliser, double tolerance,
+                           int max_steps, int max_passes) {
+  require(log_cost > 0 && std::isfinite(log_cost), "log_cost must be positive and finite");
+  require(rank_cost > 0 && std::isfinite(rank_cost), "rank_cost must be positive and finite");
+  require(rounds >= 1 && max_steps >= 1 && max_passes >= 1, "rounds, max_steps and max_passes must be positive");
+  require(tolerance > 0, "tolerance must be positive");
+  return {log_cost, rank_cost, balanced, rounds, ideal_normaliser, {tolerance, max_steps, max_passes}};
+}
+
+}  // namespace
+
+void bind_instance_tree_train(nb::module_& m) {
+  using Indptr = In1<std::int64_t>;
+  using Ids = In1<std::int32_t>;
+  using Values = In1<float>;
+  m.def(
+      "train_instance_trees",
+      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
+         Values y_data, std::int64_t n_labels, Values row_weight, int n_trees, std::int64_t max_leaf,
+         std::int64_t labels_per_leaf, std::int64_t max_depth, double log_cost, double rank_cost, bool balanced, int rounds,
+         bool ideal_normaliser, double tolerance, int max_steps, int max_passes, std::uint64_t seed, int n_threads) {
+        const RankedRows data = require_ranked_rows(x_indptr, x_indices, x_data, n_features, y_indptr, y_indices,
+                                                    y_data, n_labels, row_weight);
+        const SplitOptions split =
+            split_options(log_cost, rank_cost, balanced, rounds, ideal_normaliser, tolerance, max_steps, max_passes);
+        require(n_trees >= 1 && max_leaf >= 1 && labels_per_leaf >= 1 && max_depth >= 0,
+                "n_trees, max_leaf and labels_per_leaf must be positive, max_depth must not be negative");
+        require(n_threads >= 1, "n_threads must be positive");
+        std::vector<Tree> trees(static_cast<std::size_t>(n_trees));
+        {
+          nb::gil_scoped_release release;
+          std::vector<std::unique_ptr<Grower>> growers(static_cast<std::size_t>(n_threads));
+          parallel_for(n_trees, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+            auto& grower = growers[static_cast<std::size_t>(worker)];
+            if (!grower) grower = std::make_unique<Grower>(data, split, GrowOptions{max_leaf, labels_per_leaf, max_depth});
+            for (std::int64_t t = begin; t < end; ++t)
+              grower->grow(hash_pair(seed, static_cast<std::uint64_t>(t)), trees[static_cast<std::size_t>(t)]);
+          });
+        }
+        return to_arrays(trees);
+      },
+      nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+      nb::arg("n_features"), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
+      nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("row_weight").noconvert(), nb::arg("n_trees"),
+      nb::arg("max_leaf"), nb::arg("labels_per_leaf"), nb::arg("max_depth"), nb::arg("log_cost"),
+      nb::arg("rank_cost"), nb::arg("balanced"), nb::arg("rounds"), nb::arg("ideal_normaliser"), nb::arg("tolerance"),
+      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"), nb::arg("n_threads"));
+  m.def(
+      "split_instances",
+      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
+         Values y_data, std::int64_t n_labels, Values row_weight, double log_cost, double rank_cost, bool balanced, int rounds,
+         bool ideal_normaliser, double tolerance, int max_steps, int max_passes, std::uint64_t seed) {
+        const RankedRows data = require_ranked_rows(x_indptr, x_indices, x_data, n_features, y_indptr, y_indices,
+                                                    y_data, n_labels, row_weight);
+        const SplitOptions options =
+            split_options(log_cost, rank_cost, balanced, rounds, ideal_normaliser, tolerance, max_steps, max_passes);
+        InstanceSplit split(data, options);
+        std::vector<std::int32_t> rows(static_cast<std::size_t>(data.n_rows));
+        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
+        std::vector<double> trace;
+        split.learn(rows.data(), data.n_rows, seed, &trace);
+        std::vector<float> w(static_cast<std::size_t>(n_features), 0.0f);
+        for (std::size_t j = 0; j < split.features().size(); ++j)
+          w[static_cast<std::size_t>(split.features()[j])] = split.weights()[j];
+        return nb::make_tuple(to_numpy(std::move(w)), split.bias(), to_numpy(std::vector<float>(split.sides())),
+                              to_numpy(std::vector<std::uint8_t>(split.right())), to_numpy(std::move(trace)));
+      },
+      nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+      nb::arg("n_features"), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
+      nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("row_weight").noconvert(), nb::arg("log_cost"),
+      nb::arg("rank_cost"), nb::arg("balanced"), nb::arg("rounds"), nb::arg("ideal_normaliser"), nb::arg("tolerance"),
+      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"),
+      "(w, bias, sides, right, objective after every block) of one node that holds all rows.");
+}
+
+}  // namespace metarank

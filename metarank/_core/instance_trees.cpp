@@ -1,0 +1,252 @@
+#include "instance_trees.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "instance_tree_split.h"
+#include "label_sums.h"
+#include "scored_lists.h"
+
+namespace metarank {
+
+namespace {
+
+// Rows that go down a tree together: their leaves are kept, and the tree stays in the cache.
+constexpr std::int64_t kBlock = 512;
+
+void require_ascending(const In1<std::int64_t>& start, const In1<std::int32_t>& ids, std::int64_t end,
+                       const char* name) {
+  for (std::size_t i = 0; i + 1 < start.shape(0); ++i) {
+    std::int64_t before = -1;
+    for (std::int64_t p = start(i); p < start(i + 1); ++p) {
+      const std::int32_t id = ids.data()[p];
+      require(id > before && id < end, std::string(name) + " must ascend within a node, below " + std::to_string(end));
+      before = id;
+    }
+  }
+}
+
+void require_finite(const In1<float>& values, const char* message) {
+  for (std::size_t p = 0; p < values.shape(0); ++p) require(std::isfinite(values.data()[p]), message);
+}
+
+}  // namespace
+
+InstanceTrees::InstanceTrees(std::int64_t n_features, std::int64_t n_labels, In1<std::int32_t> roots,
+                             In1<std::int32_t> child, In1<float> bias, In1<std::int64_t> weight_start,
+                             In1<std::int32_t> feature, In1<float> weight, In1<std::int64_t> leaf_start,
+                             In1<std::int32_t> leaf_label, In1<float> leaf_value)
+    : n_features_(n_features),
+      n_labels_(n_labels),
+      roots_(std::move(roots)),
+      child_(std::move(child)),
+      bias_(std::move(bias)),
+      weight_start_(std::move(weight_start)),
+      feature_(std::move(feature)),
+      weight_(std::move(weight)),
+      leaf_start_(std::move(leaf_start)),
+      leaf_label_(std::move(leaf_label)),
+      leaf_value_(std::move(leaf_value)) {
+  const auto n_nodes = static_cast<std::int64_t>(bias_.shape(0));
+  require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
+  require(roots_.shape(0) >= 1, "there must be at least one tree");
+  require(child_.shape(0) == 2 * bias_.shape(0) && weight_start_.shape(0) == bias_.shape(0) + 1,
+          "child must have two entries a node, weight_start one a node and one more");
+  require(feature_.shape(0) == weight_.shape(0) && leaf_label_.shape(0) == leaf_value_.shape(0),
+          "features and labels must have a value each");
+  require_indptr(weight_start_, static_cast<std::int64_t>(feature_.shape(0)), "weight_start");
+  require_indptr(leaf_start_, static_cast<std::int64_t>(leaf_label_.shape(0)), "leaf_start");
+  // A child stands behind its parent, so that no path is endless.
+  for (std::size_t t = 0; t < roots_.shape(0); ++t)
+    require(roots_.data()[t] < n_nodes && ~roots_.data()[t] < n_leaves(), "roots must be nodes or leaves");
+  for (std::size_t s = 0; s < child_.shape(0); ++s) {
+    const std::int32_t c = child_.data()[s];
+    require(c < 0 ? ~c < n_leaves() : c < n_nodes && c > static_cast<std::int64_t>(s / 2),
+            "a child must be a leaf, or a node behind its parent");
+  }
+  require_ascending(weight_start_, feature_, n_features, "features");
+  require_ascending(leaf_start_, leaf_label_, n_labels, "labels");
+  require_finite(bias_, "biases must be finite");
+  require_finite(weight_, "weights must be finite");
+  for (std::size_t p = 0; p < leaf_value_.shape(0); ++p)
+    require(leaf_value_.data()[p] >= 0 && std::isfinite(leaf_value_.data()[p]), "leaf values must be finite, >= 0");
+}
+
+// One worker: where the rows of a block end.
+class InstanceTrees::Walker {
+ public:
+  explicit Walker(const InstanceTrees& trees)
+      : trees_(trees), dense_(static_cast<std::size_t>(trees.n_features()), 0.0f) {}
+
+  // leaf[i * trees + t] of rows begin .. end.
+  void walk(const QueryRows& X, std::int64_t begin, std::int64_t end, std::int32_t* leaf) {
+    const std::int64_t n = end - begin, n_trees = trees_.n_trees();
+    const std::vector<SparseRow>& rows = reader_.read(X, n, [&](std::int64_t i) { return begin + i; });
+    // A row is spread over all features once for as many trees as a cache holds.
+    for (std::int64_t first = 0; first < n_trees; first += kTrees) {
+      const std::int64_t last = std::min(n_trees, first + kTrees);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const SparseRow& row = rows[static_cast<std::size_t>(i)];
+        for (std::int64_t p = 0; p < row.size; ++p) dense_[static_cast<std::size_t>(row.index[p])] = row.value[p];
+        for (std::int64_t t = first; t < last; ++t) leaf[i * n_trees + t] = descend(trees_.roots_.data()[t]);
+        for (std::int64_t p = 0; p < row.size; ++p) dense_[static_cast<std::size_t>(row.index[p])] = 0.0f;
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kTrees = 4;
+
+  std::int32_t descend(std::int32_t node) const {
+    const std::int64_t* start = trees_.weight_start_.data();
+    while (node >= 0) {
+      const float margin = margin_of(trees_.bias_.data()[node], dense_.data(), trees_.feature_.data() + start[node],
+                                     trees_.weight_.data() + start[node], start[node + 1] - start[node]);
+      node = trees_.child_.data()[2 * node + (margin > 0.0f)];
+    }
+    return ~node;
+  }
+
+  const InstanceTrees& trees_;
+  RowReader reader_;
+  std::vector<float> dense_;
+};
+
+std::vector<std::int32_t> InstanceTrees::leaves(const QueryRows& X, int n_threads) const {
+  std::vector<std::int32_t> out(static_cast<std::size_t>(X.n_rows * n_trees()));
+  std::vector<std::unique_ptr<Walker>> walkers(static_cast<std::size_t>(n_threads));
+  parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
+    auto& walker = walkers[static_cast<std::size_t>(w)];
+    if (!walker) walker = std::make_unique<Walker>(*this);
+    walker->walk(X, begin, end, out.data() + begin * n_trees());
+  });
+  return out;
+}
+
+nb::tuple InstanceTrees::top(const QueryRows& X, std::int64_t k, int n_threads) const {
+  k = std::min(k, std::max<std::int64_t>(1, n_labels_));
+  ScoredLists lists;
+  {
+    nb::gil_scoped_release release;
+    std::vector<std::int64_t> count(static_cast<std::size_t>(X.n_rows), 0);
+    lists.ids.resize(static_cast<std::size_t>(X.n_rows * k));
+    lists.scores.resize(lists.ids.size());
+    struct Worker {
+      Walker walker;
+      LabelSums sums;
+      std::vector<std::int32_t> leaf;
+    };
+    std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
+    parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
+      auto& worker = workers[static_cast<std::size_t>(w)];
+      if (!worker) worker = std::make_unique<Worker>(Worker{Walker(*this), LabelSums(n_labels_), {}});
+      worker->leaf.resize(static_cast<std::size_t>((end - begin) * n_trees()));
+      worker->walker.walk(X, begin, end, worker->leaf.data());
+      for (std::int64_t i = begin; i < end; ++i) {
+        for (std::int64_t t = 0; t < n_trees(); ++t) {
+          const std::int32_t leaf = worker->leaf[static_cast<std::size_t>((i - begin) * n_trees() + t)];
+          for (std::int64_t p = leaf_start_.data()[leaf]; p < leaf_start_.data()[leaf + 1]; ++p)
+            worker->sums.add(leaf_label_.data()[p], leaf_value_.data()[p]);
+        }
+        worker->sums.divide(static_cast<float>(n_trees()));
+        const std::vector<std::int32_t>& best = worker->sums.best(k);
+        std::int64_t n = 0;
+        for (const std::int32_t label : best) {
+          const float score = worker->sums.of(label);
+          if (!(score > 0.0f)) continue;
+          lists.ids[static_cast<std::size_t>(i * k + n)] = label;
+          lists.scores[static_cast<std::size_t>(i * k + n)] = score;
+          ++n;
+        }
+        count[static_cast<std::size_t>(i)] = n;
+        worker->sums.clear();
+      }
+    });
+    lists.close_gaps(count, k, 0);
+  }
+  return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
+                        to_numpy(std::move(lists.scores)));
+}
+
+nb::tuple InstanceTrees::pairs(const QueryRows& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
+                               bool by_tree, int n_threads) const {
+  require_pairs(indptr, labels, X.n_rows, n_labels_);
+  std::vector<float> mean(labels.shape(0)), per_tree(by_tree ? labels.shape(0) * static_cast<std::size_t>(n_trees()) : 0);
+  {
+    nb::gil_scoped_release release;
+    const std::vector<std::int32_t> leaf = leaves(X, n_threads);
+    parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t i = begin; i < end; ++i)
+        for (std::int64_t q = indptr.data()[i]; q < indptr.data()[i + 1]; ++q) {
+          float sum = 0.0f;
+          for (std::int64_t t = 0; t < n_trees(); ++t) {
+            const std::int32_t at = leaf[static_cast<std::size_t>(i * n_trees() + t)];
+            const std::int32_t* first = leaf_label_.data() + leaf_start_.data()[at];
+            const std::int32_t* last = leaf_label_.data() + leaf_start_.data()[at + 1];
+            const std::int32_t* place = std::lower_bound(first, last, labels.data()[q]);
+            const float value = place != last && *place == labels.data()[q] ? leaf_value_.data()[place - leaf_label_.data()] : 0.0f;
+            sum += value;
+            if (by_tree) per_tree[static_cast<std::size_t>(q * n_trees() + t)] = value;
+          }
+          mean[static_cast<std::size_t>(q)] = sum / static_cast<float>(n_trees());
+        }
+    });
+  }
+  nb::object columns = nb::none();
+  if (by_tree) columns = nb::cast(to_numpy(std::move(per_tree), labels.shape(0), static_cast<std::size_t>(n_trees())));
+  return nb::make_tuple(to_numpy(std::move(mean)), columns);
+}
+
+void bind_instance_trees(nb::module_& m) {
+  using Indptr = In1<std::int64_t>;
+  using Ids = In1<std::int32_t>;
+  using Values = In1<float>;
+  nb::class_<InstanceTrees>(m, "InstanceTrees", "A forest of instance trees ready for prediction. X: CSR arrays.")
+      .def(
+          "__init__",
+          [](InstanceTrees* self, std::int64_t n_features, std::int64_t n_labels, Ids roots, Ids child, Values bias,
+             Indptr weight_start, Ids feature, Values weight, Indptr leaf_start, Ids leaf_label, Values leaf_value) {
+            new (self) InstanceTrees(n_features, n_labels, std::move(roots), std::move(child), std::move(bias),
+                                     std::move(weight_start), std::move(feature), std::move(weight),
+                                     std::move(leaf_start), std::move(leaf_label), std::move(leaf_value));
+          },
+          nb::arg("n_features"), nb::arg("n_labels"), nb::arg("roots").noconvert(), nb::arg("child").noconvert(),
+          nb::arg("bias").noconvert(), nb::arg("weight_start").noconvert(), nb::arg("feature").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("leaf_start").noconvert(), nb::arg("leaf_label").noconvert(),
+          nb::arg("leaf_value").noconvert())
+      .def(
+          "leaves",
+          [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, int n_threads) {
+            require(n_threads >= 1, "n_threads must be positive");
+            const QueryRows X = require_rows(indptr, indices, data, t.n_features());
+            std::vector<std::int32_t> out;
+            {
+              nb::gil_scoped_release release;
+              out = t.leaves(X, n_threads);
+            }
+            return to_numpy(std::move(out), static_cast<std::size_t>(X.n_rows), static_cast<std::size_t>(t.n_trees()));
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("n_threads"), "The leaf each row ends in (rows, trees).")
+      .def(
+          "top",
+          [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t k, int n_threads) {
+            require(k >= 1 && n_threads >= 1, "k and n_threads must be positive");
+            return t.top(require_rows(indptr, indices, data, t.n_features()), k, n_threads);
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("k"), nb::arg("n_threads"), "(indptr, labels, mean values) of each row's k best labels.")
+      .def(
+          "pairs",
+          [](const InstanceTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, Indptr indptr, Ids labels,
+             bool by_tree, int n_threads) {
+            require(n_threads >= 1, "n_threads must be positive");
+            return t.pairs(require_rows(x_indptr, x_indices, x_data, t.n_features()), indptr, labels, by_tree, n_threads);
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("by_tree"), nb::arg("n_threads"),
+          "(mean values, values by tree or None) of the pairs (row, label).");
+}
+
+}  // namespace metarank

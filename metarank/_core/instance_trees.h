@@ -1,0 +1,48 @@
+// A forest of instance trees, ready for prediction: a point goes down every tree by the signs of its margins,
+// and the label values of the leaves it ends in are averaged.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bindings.h"
+#include "query_rows.h"
+
+namespace metarank {
+
+class InstanceTrees {
+ public:
+  InstanceTrees(std::int64_t n_features, std::int64_t n_labels, In1<std::int32_t> roots, In1<std::int32_t> child,
+                In1<float> bias, In1<std::int64_t> weight_start, In1<std::int32_t> feature, In1<float> weight,
+                In1<std::int64_t> leaf_start, In1<std::int32_t> leaf_label, In1<float> leaf_value);
+
+  std::int64_t n_features() const { return n_features_; }
+  std::int64_t n_labels() const { return n_labels_; }
+  std::int64_t n_trees() const { return static_cast<std::int64_t>(roots_.shape(0)); }
+  std::int64_t n_leaves() const { return static_cast<std::int64_t>(leaf_start_.shape(0)) - 1; }
+
+  // (rows, trees): the leaf each row ends in.
+  std::vector<std::int32_t> leaves(const QueryRows& X, int n_threads) const;
+
+  // The k labels of greatest mean value of each row, ascending; only labels of a value > 0.
+  nb::tuple top(const QueryRows& X, std::int64_t k, int n_threads) const;
+
+  // The mean value of each pair (row, label) of a CSR pattern, and where asked for its value in each tree.
+  nb::tuple pairs(const QueryRows& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, bool by_tree,
+                  int n_threads) const;
+
+ private:
+  class Walker;
+
+  std::int64_t n_features_, n_labels_;
+  In1<std::int32_t> roots_, child_;
+  In1<float> bias_;
+  In1<std::int64_t> weight_start_;
+  In1<std::int32_t> feature_;
+  In1<float> weight_;
+  In1<std::int64_t> leaf_start_;
+  In1<std::int32_t> leaf_label_;
+  In1<float> leaf_value_;
+};
+
+}  // namespace metarank

@@ -1,0 +1,65 @@
+// Sums of values by label, of which the greatest are kept: what several trees say of a point, put together.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+namespace metarank {
+
+class LabelSums {
+ public:
+  explicit LabelSums(std::int64_t n_labels) : place_(static_cast<std::size_t>(n_labels), -1) {}
+
+  void add(std::int32_t label, float value) {
+    std::int32_t& place = place_[static_cast<std::size_t>(label)];
+    if (place < 0) {
+      place = static_cast<std::int32_t>(labels_.size());
+      labels_.push_back(label);
+      sums_.push_back(0.0f);
+    }
+    sums_[static_cast<std::size_t>(place)] += value;
+  }
+
+  void divide(float by) {
+    for (float& sum : sums_) sum /= by;
+  }
+
+  // 0 for a label that was not added.
+  float of(std::int32_t label) const {
+    const std::int32_t place = place_[static_cast<std::size_t>(label)];
+    return place < 0 ? 0.0f : sums_[static_cast<std::size_t>(place)];
+  }
+
+  // The k labels of greatest sum (all are >= 0), ascending; ties: smaller labels.
+  const std::vector<std::int32_t>& best(std::int64_t k) {
+    const std::size_t n = std::min(labels_.size(), static_cast<std::size_t>(k));
+    best_.assign(labels_.begin(), labels_.end());
+    if (n < best_.size()) {
+      keys_.resize(labels_.size());
+      for (std::size_t i = 0; i < labels_.size(); ++i)  // the bits of what is >= 0 are in its order
+        keys_[i] = static_cast<std::uint64_t>(~std::bit_cast<std::uint32_t>(sums_[i])) << 32 |
+                   static_cast<std::uint32_t>(labels_[i]);
+      std::nth_element(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(n), keys_.end());
+      best_.resize(n);
+      for (std::size_t i = 0; i < n; ++i) best_[i] = static_cast<std::int32_t>(keys_[i] & 0xffffffffu);
+    }
+    std::sort(best_.begin(), best_.end());
+    return best_;
+  }
+
+  void clear() {
+    for (const std::int32_t label : labels_) place_[static_cast<std::size_t>(label)] = -1;
+    labels_.clear();
+    sums_.clear();
+  }
+
+ private:
+  std::vector<std::int32_t> place_;  // of a label among those added, or -1
+  std::vector<std::int32_t> labels_, best_;
+  std::vector<float> sums_;
+  std::vector<std::uint64_t> keys_;
+};
+
+}  // namespace metarank
