@@ -32,6 +32,7 @@ def named_scorers() -> dict[str, Any]:
     from metarank.scorers.boosted import BoostedTrees
     from metarank.scorers.centroid import Centroids
     from metarank.scorers.forest import ExtraTrees
+    from metarank.scorers.instance_tree import FastXML, PfastXML
     from metarank.scorers.kernel_ridge import KernelRidge
     from metarank.scorers.kernel_svm import KernelSVM
     from metarank.scorers.linear import LinearClassifier
@@ -39,6 +40,7 @@ def named_scorers() -> dict[str, Any]:
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
     from metarank.scorers.one_vs_all import OneVsAll
     from metarank.scorers.parabel import Parabel
+    from metarank.scorers.pfastrexml import PfastreXML
     from metarank.scorers.prior import LabelPrior
     from metarank.scorers.tail import TailClassifiers
     from metarank.scorers.xreg import XReg
@@ -59,6 +61,9 @@ def named_scorers() -> dict[str, Any]:
         "names": NameScorer,
         "parabel": Parabel,
         "xreg": XReg,
+        "fastxml": FastXML,
+        "pfastxml": PfastXML,
+        "pfastrexml": PfastreXML,
         "one-vs-all": OneVsAll,
     }
 
@@ -66,7 +71,8 @@ def named_scorers() -> dict[str, Any]:
 def named_shortlisters() -> dict[str, Any]:
     """The scorers that can be asked by name to propose candidates, as constructors."""
     known = named_scorers()
-    return {"neighbors": known["votes"]} | {n: known[n] for n in ("names", "parabel", "xreg", "one-vs-all")}
+    names = ("names", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all")
+    return {"neighbors": known["votes"]} | {name: known[name] for name in names}
 
 
 def check_names(features: Any, shortlister: Any) -> None:

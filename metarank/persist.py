@@ -52,6 +52,9 @@ _BUILT_IN = {
     "BoostedTrees": "metarank.scorers.boosted",
     "Parabel": "metarank.scorers.parabel",
     "XReg": "metarank.scorers.xreg",
+    "FastXML": "metarank.scorers.instance_tree",
+    "PfastXML": "metarank.scorers.instance_tree",
+    "PfastreXML": "metarank.scorers.pfastrexml",
 }
 _REGISTERED: dict[str, type] = {}
 

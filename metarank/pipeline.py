@@ -55,7 +55,8 @@ class MetaRanker(BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", "parabel", "xreg", "one-vs-all", LabelScorer, list, or None
+    shortlister : "auto", "neighbors", "names", "parabel", "xreg", "fastxml", "pfastxml",
+        "pfastrexml", "one-vs-all", LabelScorer, list, or None
         Who proposes the candidate labels. None ranks all labels; "auto" does so
         up to 1,000 labels and asks neighbours (and label names) beyond. Label trees and
         one-vs-all classifiers answer without a pass over the training rows; with

@@ -20,7 +20,8 @@ from metarank.candidates import Candidates
 from metarank.propensity import inv_propensity
 from metarank.rerank import ALPHAS
 from metarank.scorers.hierarchy import Hierarchy
-from metarank.scorers.label_tree import FLOOR, LabelTree
+from metarank.scorers.label_tree import LabelTree
+from metarank.scorers.relevance import FLOOR
 from metarank.scorers.tail import TailClassifiers
 from metarank.shortlist import Parabel, XReg
 from metarank.view import TrainingSet

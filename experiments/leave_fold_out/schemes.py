@@ -8,9 +8,9 @@ import numpy as np
 
 from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import learn_hierarchy
-from metarank.scorers.label_tree import unit_rows
 from metarank.scorers.one_vs_all import OneVsAll
 from metarank.scorers.parabel import Parabel
+from metarank.scorers.relevance import unit_rows
 from metarank.view import View
 
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from settings import REFERENCE, SEED, Extreme
 
 from metarank import data
-from metarank.scorers.label_tree import unit_rows
+from metarank.scorers.relevance import unit_rows
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared"
 REFERENCE_TOKENS = 335  # makes rows of 243 words on average

@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shortlister",
         default="auto",
         metavar="NAMES",
-        help="auto, none, or names, commas between: neighbors, names, parabel, xreg, one-vs-all",
+        help="auto, none, or names, commas between: neighbors, names, parabel, xreg, fastxml, "
+        "pfastxml, pfastrexml, one-vs-all",
     )
     parser.add_argument("--threshold", default="auto", metavar="NAME")
     parser.add_argument("--folds", type=int, default=5, metavar="K")

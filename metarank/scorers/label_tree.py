@@ -10,18 +10,17 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from metarank import _core
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.propensity import PRESETS, inv_propensity
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
+from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister, check_integer, check_real
 from metarank.scorers.training_rows import check_lists
-from metarank.view import View, fold_of_rows
+from metarank.view import View
 
 T = TypeVar("T", bound="LabelTree")
 
@@ -36,8 +35,6 @@ _SUITED: dict[str, dict[str, float]] = {
     "squared_hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
     "logistic": {"C": 10.0, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
-# Log-probability of a label that is in no tree, or whose path no tree believes in.
-FLOOR = -80.0
 
 
 class LabelTree(Shortlister):
@@ -46,8 +43,7 @@ class LabelTree(Shortlister):
     is_classifier = True
     # Names of the score columns start with it.
     column: ClassVar[str] = "label_tree"
-    # Parameters that take the extras from an estimator, which need one without them.
-    _alone: ClassVar[dict[str, Any]] = {}
+    _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1}
 
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
@@ -76,10 +72,6 @@ class LabelTree(Shortlister):
         check_integer("beam", self.beam, 1)
         if self.loss not in self._losses:
             raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
-        if self.relevance not in ("binary", "graded", "inverse-propensity"):
-            raise ValueError(
-                f"relevance must be 'binary', 'graded' or 'inverse-propensity', got {self.relevance!r}"
-            )
         check_integer("max_epochs", self._settled("max_epochs"), 1)
         check_integer("visitors", self._settled("visitors"), 0)
         check_integer("link_power", self.link_power, 1, 5)
@@ -90,7 +82,7 @@ class LabelTree(Shortlister):
             check_real(name, self._settled(name), _LEAST, _MOST, "a positive number, at most 1e6")
         check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
         check_real("path_weight", self.path_weight, 0, 1, "a number in [0, 1]")
-        propensity_curve(self.propensity)
+        check_relevance(self.relevance, self.propensity)
         if self.hierarchy is not None and not isinstance(self.hierarchy, Hierarchy):
             raise TypeError(f"hierarchy must be a Hierarchy or None, got {self.hierarchy!r}")
 
@@ -112,7 +104,7 @@ class LabelTree(Shortlister):
                 f"hierarchy must hold the {view.n_labels} labels of Y, got {self.hierarchy.n_labels}"
             )
         X = unit_rows(sp.csr_matrix(view.X))
-        Y = self._relevances(view)
+        Y = relevances(view, self.relevance, self.propensity)
         # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
         logistic = self._loss == "logistic"
         self.link_ = 0 if logistic else int(self.link_power)
@@ -166,17 +158,6 @@ class LabelTree(Shortlister):
         self.weights_ = arrays
         self._open()
 
-    def _relevances(self, view: View) -> sp.csr_matrix:
-        Y = view.Y.copy()
-        if self.relevance != "graded":
-            Y.data = np.ones_like(Y.data)
-        if self.relevance == "inverse-propensity" and view.n_rows > 2:  # fewer say nothing of propensities
-            weight = inv_propensity(
-                view.label_counts, *propensity_curve(self.propensity), n_points=view.n_rows
-            )
-            Y.data = weight[Y.indices].astype(np.float32)
-        return Y
-
     def _open(self) -> None:
         tree = self.hierarchy_
         self._trees = _core.LabelTrees(
@@ -197,23 +178,6 @@ class LabelTree(Shortlister):
         if np.all((share == 1) | (share == 0)):
             return np.zeros(0, np.float32)
         return np.minimum(-np.log(np.where(share > 0, share, 1)), -FLOOR).astype(np.float32)
-
-    def _held_out(
-        self: T, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
-    ) -> tuple[T, View, View] | None:
-        """One tree learned from all rows but a share of 1 / `share`, their View, and the View of the others.
-
-        None where rows are so few that nothing is to be learned from those held out.
-        """
-        if view.n_rows < 2 * share:
-            return None
-        inside = fold_of_rows(view.n_rows, share, self.random_state) == 0
-        if not inside.any():
-            return None
-        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
-        weight = None if sample_weight is None else sample_weight[~inside]
-        tree = clone(self).set_params(n_trees=1, **self._alone)
-        return tree.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
 
     def _relevance(self, probability: np.ndarray) -> np.ndarray:
         """What a score says, from the mean over trees of the probability of a label's path."""
@@ -354,28 +318,3 @@ def _greatest(Y: sp.csr_matrix) -> np.ndarray:
     out = np.zeros(Y.shape[1], np.float32)
     np.maximum.at(out, Y.indices, Y.data.astype(np.float32))
     return out
-
-
-def unit_rows(X: sp.csr_matrix) -> sp.csr_matrix:
-    """Rows of unit length; a row of zeros stays."""
-    out = sp.csr_matrix(X.shape, dtype=np.float32)
-    out.indptr, out.indices = X.indptr, X.indices
-    out.data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
-
-
-def propensity_curve(propensity: Any) -> tuple[float, float]:
-    """(a, b) of the propensity model, by preset or as given."""
-    rule = f"propensity must be among {sorted(PRESETS)} or a pair (a, b), got {propensity!r}"
-    if isinstance(propensity, str):
-        if propensity not in PRESETS:
-            raise ValueError(rule)
-        return PRESETS[propensity]
-    try:
-        a, b = (float(v) for v in propensity)
-    except (TypeError, ValueError):
-        raise ValueError(rule) from None
-    if not (0 < a < np.inf and 0 < b < np.inf):
-        raise ValueError(f"propensity must be a pair of positive numbers, got {propensity!r}")
-    return a, b

@@ -16,7 +16,7 @@ from metarank.crossfit import refit_columns, refit_shortlist, scatter_folds, sta
 from metarank.propensity import inv_propensity
 from metarank.scorers._arrays import csr_parts, require_rows, sample_rows
 from metarank.scorers.base import Features
-from metarank.scorers.label_tree import propensity_curve
+from metarank.scorers.relevance import propensity_curve
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.shortlister import Shortlister, check_integer, check_real
 from metarank.scorers.squared_hinge import squared_hinge_weights

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from metarank.scorers.label_tree import FLOOR, LabelTree
+from metarank.scorers.label_tree import LabelTree
+from metarank.scorers.relevance import FLOOR
 from metarank.thresholds.calibration import Platt
 from metarank.view import View
 
@@ -90,7 +91,7 @@ class Parabel(LabelTree):
     """
 
     column = "parabel"
-    _alone: ClassVar[dict[str, Any]] = {"calibrate": False}
+    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "calibrate": False}
     cost = "sum"
     relevance = "binary"
     propensity = "default"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank import persist
 from metarank._threads import resolve_n_jobs
@@ -15,7 +16,7 @@ from metarank._validation import check_features, check_labels, check_sample_weig
 from metarank.data.dataset import Dataset
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features, LabelScorer
-from metarank.view import TrainingSet, View
+from metarank.view import TrainingSet, View, fold_of_rows
 
 S = TypeVar("S", bound="Shortlister")
 
@@ -34,6 +35,8 @@ class Shortlister(LabelScorer):
     n_features_in_: int
     n_labels_: int
     random_state: int = 0
+    # Parameters of the model that choices within `fit` are made with.
+    _cheaper: ClassVar[dict[str, Any]] = {}
 
     def fit(self: S, X: Any, Y: Any = None, *, sample_weight: Any = None, n_jobs: int | None = None) -> S:
         """Learn from features X (n, d) and relevances Y (n, L). Returns self.
@@ -84,6 +87,23 @@ class Shortlister(LabelScorer):
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         raise TypeError(f"{type(self).__name__} must implement _learn")
+
+    def _held_out(
+        self: S, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
+    ) -> tuple[S, View, View] | None:
+        """A cheaper model of all rows but a share of 1 / `share`, their View, and the View of the others.
+
+        None where rows are so few that nothing is to be learned from those held out.
+        """
+        if view.n_rows < 2 * share:
+            return None
+        inside = fold_of_rows(view.n_rows, share, self.random_state) == 0
+        if not inside.any():
+            return None
+        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
+        weight = None if sample_weight is None else sample_weight[~inside]
+        cheaper = clone(self).set_params(**self._cheaper)
+        return cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
 
     def _rows(self, X: Any) -> sp.csr_matrix:
         """New rows as canonical CSR of the width learned."""

@@ -5,25 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
-from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.propensity import inv_propensity
-from metarank.rerank import choose_alpha, rerank_with_tail
 from metarank.scorers.base import Features
-from metarank.scorers.label_tree import FLOOR, LabelTree, propensity_curve
-from metarank.scorers.shortlister import check_integer, check_real
-from metarank.scorers.tail import COLUMN, TailClassifiers
+from metarank.scorers.label_tree import LabelTree
+from metarank.scorers.shortlister import check_integer
+from metarank.scorers.tail import TailClassifiers
+from metarank.scorers.tail_reranking import RERANKED, TailReranking, check_alpha
 from metarank.view import View
 
-# Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
-_RERANKED = 100
-# One row in so many is held out to choose the weight of the tail classifiers on.
-_HELD_OUT = 5
 
-
-class XReg(LabelTree):
+class XReg(TailReranking, LabelTree):
     """Extreme regression: how relevant is each of very many labels (Prabhu et al. 2020).
 
     The relevances of a label are divided by their greatest value. A point reaches node n with m(n), the
@@ -72,7 +64,7 @@ class XReg(LabelTree):
 
     column = "xreg"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
-    _alone: ClassVar[dict[str, Any]] = {"tail": None}
+    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None}
 
     def __init__(
         self,
@@ -121,37 +113,12 @@ class XReg(LabelTree):
         super()._check_params()
         if self.loss == "squared_hinge" and self.relevance == "graded":
             raise ValueError("loss must be 'logistic' or 'auto' for graded relevance, got 'squared_hinge'")
-        tail = self.tail
-        if tail is None or (isinstance(tail, str) and tail == "auto"):
-            return
-        check_real("tail", tail, 1e-6, 1, "a number in (0, 1], 'auto' or None")
+        if self.tail is not None:
+            check_alpha("tail", self.tail, "a number in (0, 1], 'auto' or None")
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         super()._learn(view, sample_weight, n_jobs)
-        auto = isinstance(self.tail, str)
-        self.alpha_ = self._choose_alpha(view, sample_weight, n_jobs) if auto else float(self.tail or 1)
-        self.tail_ = TailClassifiers().fit(view, n_jobs=n_jobs) if self.alpha_ < 1 else None
-
-    def _choose_alpha(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> float:
-        parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
-        if parts is None or parts[2].Y.nnz == 0:
-            return 1.0
-        tree, others, held_out = parts
-        found = tree.shortlist(held_out.X, _RERANKED, n_jobs=n_jobs)
-        tail = TailClassifiers().fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)
-        weights = None
-        if self.relevance == "inverse-propensity" and view.n_rows > 2:
-            curve = propensity_curve(self.propensity)
-            weights = inv_propensity(view.label_counts, *curve, n_points=view.n_rows)
-        return choose_alpha(
-            found,
-            tail[COLUMN],
-            held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32),
-            metric="WP@5" if weights is None else "PSP@5",
-            scale=tree.scale_,
-            inv_propensity=weights,
-            n_jobs=n_jobs,
-        )
+        self._learn_tail(view, sample_weight, self.tail, TailClassifiers(), n_jobs)
 
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
@@ -161,7 +128,7 @@ class XReg(LabelTree):
             return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
         check_integer("k", k, 1)
         rows = self._rows(X)
-        found = super().shortlist(rows, max(k, _RERANKED), beam=beam, n_jobs=n_jobs)
+        found = super().shortlist(rows, max(k, RERANKED), beam=beam, n_jobs=n_jobs)
         return self._reranked(rows, found, n_jobs).top(k)
 
     def shortlist_points(
@@ -172,29 +139,15 @@ class XReg(LabelTree):
             return super().shortlist_points(X, k, factor=factor, n_jobs=n_jobs)
         check_integer("k", k, 1)
         rows = self._rows(X)
-        by_label = super().shortlist_points(rows, max(k, _RERANKED), factor=factor, n_jobs=n_jobs)
+        by_label = super().shortlist_points(rows, max(k, RERANKED), factor=factor, n_jobs=n_jobs)
         return self._reranked(rows, by_label.transpose(), n_jobs).transpose().top(k)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """As `Parabel.score`: logs of relevance over the greatest; of XReg-t, the re-ranked one first."""
         columns = super().score(X, candidates, n_jobs=n_jobs)
         if not self._plain:
-            own, tail = columns[self.column], self._tail_scores(self._rows(X), candidates, n_jobs)
-            both = self.alpha_ * own.astype(np.float64) + (1 - self.alpha_) * tail
-            columns[self.column] = np.where(own > FLOOR, np.maximum(both, FLOOR), FLOOR).astype(np.float32)
+            columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
         return columns
-
-    @property
-    def _plain(self) -> bool:
-        return getattr(self, "tail_", None) is None
-
-    def _reranked(self, rows: sp.csr_matrix, found: Candidates, n_jobs: int | None) -> Candidates:
-        tail = self._tail_scores(rows, found, n_jobs)
-        return rerank_with_tail(found, tail, self.alpha_, scale=self.scale_)
-
-    def _tail_scores(self, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None) -> np.ndarray:
-        assert self.tail_ is not None
-        return self.tail_.score(rows, candidates, n_jobs=resolve_n_jobs(n_jobs))[COLUMN]
 
     def get_state(self) -> dict[str, Any]:
         return {**super().get_state(), "alpha": self.alpha_, "tail": self.tail_}

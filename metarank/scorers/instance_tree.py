@@ -1,0 +1,298 @@
+"""`FastXML` and `PfastXML`: forests of trees that part the training points (Jain et al. 2016, 6.1)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.candidates import Candidates
+from metarank.scorers._arrays import csr_parts
+from metarank.scorers.base import Features
+from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
+from metarank.scorers.shortlister import Shortlister, check_integer, check_real
+from metarank.scorers.training_rows import check_lists
+from metarank.view import View
+
+T = TypeVar("T", bound="FastXML")
+
+# Bounds of what is multiplied into sums of losses.
+_LEAST, _MOST = 1e-6, 1e6
+# A path of more nodes ends in a leaf, however many points that holds.
+_MAX_DEPTH = 10_000
+# Coordinate descent of the splits: Newton steps, and passes in a step.
+_STEPS, _PASSES = 20, 10
+
+
+class FastXML(Shortlister):
+    """Trees over points, whose splits rank the labels well on both sides (Prabhu and Varma 2014).
+
+    A node parts its points by a sparse hyperplane. The hyperplane, the side of every point and a ranking of
+    the labels for each side are learned in turn, so that
+
+        min ||w||_1 + C sum_i log(1 + exp(-side_i w.x_i)) - C_rank sum_i nDCG(ranking of side_i, y_i)
+
+    falls (Jain et al. 2016, eq. 4, with the bias a weight like the others). Leaves hold the mean relevance of
+    each label over their points; a prediction averages those of the leaves that a point ends in (eq. 3).
+
+    Prediction time grows with the logarithm of the number of points and not with that of labels, and any
+    relevances >= 0 train. Where labels have few points, label trees (`Parabel`) are usually far better.
+
+    Parameters
+    ----------
+    n_trees : int
+        Trees; each starts from sides drawn by its own seed.
+    max_leaf : int
+        A node of at most so many points is a leaf.
+    labels_per_leaf : int
+        Labels a leaf keeps, those of greatest mean relevance.
+    C : float
+        Weight of the log loss. Greater: more features a node, deeper and larger trees. Where points are few
+        and their features rare, 2 to 4 may be far better than the published 1.
+    C_rank : float
+        Weight of the ranking loss. Of effect only with more rounds than one: before any hyperplane is known,
+        the sides depend on rankings alone.
+    rounds : int
+        How often sides and rankings, then the hyperplane, are learned.
+    balanced : bool
+        Let the two sides weigh the same in the log loss: a point's is divided by its side's share of the
+        points. Otherwise small nodes learn little more than a bias, and trees end early.
+    normaliser : {"constant", "ideal"}
+        What a point's DCG is divided by: that of L labels of gain 1 (Jain et al. 2016), or its own best
+        (Prabhu and Varma 2014).
+    relevance : {"graded", "inverse-propensity", "binary"}
+        Gain of a relevant label: its value in Y; ``1 / p_l``; or 1.
+    propensity : "default", "wikipedia", "amazon" or (a, b)
+        Curve of `metarank.propensity.inv_propensity`, of the training counts.
+    tolerance : float
+        A hyperplane is learned until the violation of its optimality conditions has fallen to this share.
+    random_state : int
+
+    Notes
+    -----
+    Rows of X are scaled to unit length. Labels without a training point are never proposed. As a stage of
+    `MetaRanker` its column is the log of the mean relevance, ``fastxml``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
+    >>> Y = [[0], [0], [1], [1], [2], [3]]
+    >>> found = FastXML(n_trees=5, max_leaf=2, C=10.0).fit(X, Y).shortlist(X[:1], k=1)
+    >>> found.labels
+    array([0], dtype=int32)
+    """
+
+    is_classifier = True
+    # Name of the score column.
+    column: ClassVar[str] = "fastxml"
+    _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10}
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 50,
+        max_leaf: int = 10,
+        labels_per_leaf: int = 100,
+        C: float = 1.0,
+        C_rank: float = 1.0,
+        rounds: int = 1,
+        balanced: bool = True,
+        normaliser: str = "constant",
+        relevance: str = "graded",
+        propensity: Any = "default",
+        tolerance: float = 0.1,
+        random_state: int = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.max_leaf = max_leaf
+        self.labels_per_leaf = labels_per_leaf
+        self.C = C
+        self.C_rank = C_rank
+        self.rounds = rounds
+        self.balanced = balanced
+        self.normaliser = normaliser
+        self.relevance = relevance
+        self.propensity = propensity
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def _check_params(self) -> None:
+        check_integer("n_trees", self.n_trees, 1, 10_000)
+        for name in ("max_leaf", "labels_per_leaf"):
+            check_integer(name, getattr(self, name), 1)
+        check_integer("rounds", self.rounds, 1, 1000)
+        check_integer("random_state", self.random_state, 0)
+        for name in ("C", "C_rank"):
+            rule = f"a number between {_LEAST:g} and {_MOST:g}"
+            check_real(name, getattr(self, name), _LEAST, _MOST, rule)
+        check_real("tolerance", self.tolerance, 1e-6, 1, "a number between 1e-06 and 1")
+        if not isinstance(self.balanced, (bool, np.bool_)):
+            raise TypeError(f"balanced must be True or False, got {self.balanced!r}")
+        if self.normaliser not in ("constant", "ideal"):
+            raise ValueError(f"normaliser must be 'constant' or 'ideal', got {self.normaliser!r}")
+        check_relevance(self.relevance, self.propensity)
+
+    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+        X = unit_rows(sp.csr_matrix(view.X))
+        Y = relevances(view, self.relevance, self.propensity)
+        # Float32 sums of gains neither overflow nor vanish, whatever the unit of the relevances.
+        self.scale_ = float(Y.data.max(initial=0.0)) or 1.0
+        seed = np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0]
+        self.forest_ = _core.train_instance_trees(
+            *csr_parts(X),
+            X.shape[1],
+            *csr_parts(Y)[:2],
+            (Y.data / np.float32(self.scale_)).astype(np.float32),
+            Y.shape[1],
+            np.ones(X.shape[0], np.float32) if sample_weight is None else sample_weight.astype(np.float32),
+            self.n_trees,
+            self.max_leaf,
+            self.labels_per_leaf,
+            _MAX_DEPTH,
+            float(self.C),
+            float(self.C_rank),
+            bool(self.balanced),
+            self.rounds,
+            self.normaliser == "ideal",
+            float(self.tolerance),
+            _STEPS,
+            _PASSES,
+            int(seed >> 1),
+            n_jobs,
+        )
+        self._open()
+
+    def _open(self) -> None:
+        self._trees = _core.InstanceTrees(self.n_features_in_, self.n_labels_, **self.forest_)
+
+    def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
+        """The k labels of each row of greatest mean relevance in the leaves it ends in.
+
+        Parameters
+        ----------
+        X : features (n, d)
+        k : int
+            At most this many labels a row; fewer where the leaves hold fewer.
+        n_jobs : int or None
+            Threads; None uses all cores.
+
+        Returns
+        -------
+        Candidates
+            Labels ascend within a row. The score is the mean over trees: an estimate of the label's
+            relevance, with binary relevance of its probability. Ties are cut in favour of the smaller label
+            id.
+        """
+        check_integer("k", k, 1)
+        rows = self._unit_parts(X)
+        indptr, labels, values = self._trees.top(
+            *rows, int(min(k, max(1, self.n_labels_))), resolve_n_jobs(n_jobs)
+        )
+        scores = {self.column: values * np.float32(self.scale_)}
+        return Candidates.of_core(indptr, labels, self.n_labels_, scores)
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+        """One float32 column (m,): log of a pair's mean relevance over the greatest of all, at least -80."""
+        rows = self._unit_parts(X)
+        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
+        pairs = (candidates.indptr, candidates.labels)
+        mean, _ = self._trees.pairs(*rows, *pairs, False, resolve_n_jobs(n_jobs))
+        return {self.column: np.log(np.maximum(mean, np.float32(np.exp(FLOOR)))).astype(np.float32)}
+
+    def tree_scores(self, X: Any, candidates: Candidates, *, n_jobs: int | None = 1) -> np.ndarray:
+        """Float32 (m, n_trees): each pair's relevance in the leaf of each tree; their mean is the score."""
+        rows = self._unit_parts(X)
+        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
+        pairs = (candidates.indptr, candidates.labels)
+        _, by_tree = self._trees.pairs(*rows, *pairs, True, resolve_n_jobs(n_jobs))
+        return np.asarray(by_tree * np.float32(self.scale_))
+
+    def leaves(self, X: Any, *, n_jobs: int | None = 1) -> np.ndarray:
+        """Int32 (n, n_trees): the number of the leaf that each row ends in; no two trees share one."""
+        return np.asarray(self._trees.leaves(*self._unit_parts(X), resolve_n_jobs(n_jobs)))
+
+    def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        indptr, indices, data = self._row_parts(X)
+        return indptr, indices, _core.unit_rows(indptr, data)
+
+    def get_state(self) -> dict[str, Any]:
+        return {
+            "params": self.get_params(),
+            "n_features": self.n_features_in_,
+            "n_labels": self.n_labels_,
+            "scale": self.scale_,
+            "forest": dict(self.forest_),
+        }
+
+    @classmethod
+    def from_state(cls: type[T], state: dict[str, Any]) -> T:
+        curve = state["params"]["propensity"]
+        out = cls(**{**state["params"], "propensity": tuple(curve) if isinstance(curve, list) else curve})
+        out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
+        out.scale_, out.forest_ = state["scale"], state["forest"]
+        out._open()
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_trees"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "forest_"):
+            self._open()
+
+
+class PfastXML(FastXML):
+    """`FastXML` trained for propensity-scored nDCG: a label weighs ``1 / p_l`` (Jain et al. 2016, eq. 4).
+
+    Rare labels, which annotators miss more often, count for more, in the splits and in the leaves. All
+    parameters are those of `FastXML`; `relevance` is "inverse-propensity" by default. Its column in a
+    `MetaRanker` is ``pfastxml``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
+    >>> Y = [[0], [0], [1], [1], [2], [3]]
+    >>> found = PfastXML(n_trees=5, max_leaf=2, C=10.0).fit(X, Y).shortlist(X[:1], k=1)
+    >>> found.labels, bool(found.scores["pfastxml"] > 1)
+    (array([0], dtype=int32), True)
+    """
+
+    column = "pfastxml"
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 50,
+        max_leaf: int = 10,
+        labels_per_leaf: int = 100,
+        C: float = 1.0,
+        C_rank: float = 1.0,
+        rounds: int = 1,
+        balanced: bool = True,
+        normaliser: str = "constant",
+        relevance: str = "inverse-propensity",
+        propensity: Any = "default",
+        tolerance: float = 0.1,
+        random_state: int = 0,
+    ) -> None:
+        super().__init__(
+            n_trees=n_trees,
+            max_leaf=max_leaf,
+            labels_per_leaf=labels_per_leaf,
+            C=C,
+            C_rank=C_rank,
+            rounds=rounds,
+            balanced=balanced,
+            normaliser=normaliser,
+            relevance=relevance,
+            propensity=propensity,
+            tolerance=tolerance,
+            random_state=random_state,
+        )

@@ -1,0 +1,94 @@
+"""What XReg-t and PfastreXML add to trees: re-ranking with tail classifiers (Jain et al. 2016, eq. 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._threads import resolve_n_jobs
+from metarank.candidates import Candidates
+from metarank.rerank import choose_alpha, rerank_with_tail
+from metarank.scorers.relevance import FLOOR, relevance_weights
+from metarank.scorers.shortlister import Shortlister, check_real
+from metarank.scorers.tail import COLUMN, TailClassifiers
+from metarank.view import View
+
+# Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
+RERANKED = 100
+# One row in so many is held out to choose the weight of the tail classifiers on.
+_HELD_OUT = 5
+
+
+def check_alpha(name: str, value: Any, rule: str) -> None:
+    """Refuses what is neither a weight in (0, 1] nor "auto"."""
+    if not (isinstance(value, str) and value == "auto"):
+        check_real(name, value, 1e-6, 1, rule)
+
+
+class TailReranking(Shortlister):
+    """A shortlister whose lists are re-ranked where ``alpha_ < 1``.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Weight of the trees' log-relevance beside the tail classifiers' log-probability.
+    tail_ : TailClassifiers or None
+    scale_ : float
+        The relevance that counts as probability 1.
+    """
+
+    relevance: str
+    propensity: Any
+    alpha_: float
+    tail_: TailClassifiers | None
+    scale_: float
+
+    def _learn_tail(
+        self, view: View, sample_weight: np.ndarray | None, alpha: Any, tail: TailClassifiers, n_jobs: int
+    ) -> None:
+        if isinstance(alpha, str):
+            alpha = self._choose_alpha(view, sample_weight, tail, n_jobs)
+        self.alpha_ = 1.0 if alpha is None else float(alpha)
+        self.tail_ = tail.fit(view, n_jobs=n_jobs) if self.alpha_ < 1 else None
+
+    def _choose_alpha(
+        self, view: View, sample_weight: np.ndarray | None, tail: TailClassifiers, n_jobs: int
+    ) -> float:
+        parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
+        if parts is None or parts[2].Y.nnz == 0:
+            return 1.0
+        cheaper, others, held_out = parts
+        found = cheaper.shortlist(held_out.X, RERANKED, n_jobs=n_jobs)
+        scores = tail.fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)
+        weights = relevance_weights(view, self.relevance, self.propensity)
+        return choose_alpha(
+            found,
+            scores[COLUMN],
+            held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32),
+            metric="WP@5" if weights is None else "PSP@5",
+            scale=cheaper.scale_,
+            inv_propensity=weights,
+            n_jobs=n_jobs,
+        )
+
+    @property
+    def _plain(self) -> bool:
+        return getattr(self, "tail_", None) is None
+
+    def _reranked(self, rows: sp.csr_matrix, found: Candidates, n_jobs: int | None) -> Candidates:
+        tail = self._tail_scores(rows, found, n_jobs)
+        return rerank_with_tail(found, tail, self.alpha_, scale=self.scale_)
+
+    def _combined(
+        self, own: np.ndarray, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None
+    ) -> np.ndarray:
+        """The trees' log-relevance of each pair, re-ranked; what no tree believes in stays so."""
+        tail = self._tail_scores(rows, candidates, n_jobs)
+        both = self.alpha_ * own.astype(np.float64) + (1 - self.alpha_) * tail
+        return np.where(own > FLOOR, np.maximum(both, FLOOR), FLOOR).astype(np.float32)
+
+    def _tail_scores(self, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None) -> np.ndarray:
+        assert self.tail_ is not None
+        return self.tail_.score(rows, candidates, n_jobs=resolve_n_jobs(n_jobs))[COLUMN]
