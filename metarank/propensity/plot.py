@@ -10,7 +10,7 @@ import numpy as np
 
 from metarank.propensity.curve import PRESETS, inv_propensity
 from metarank.propensity.points import PropensityFit, PropensityPoints
-from metarank.propensity.weights import label_weights
+from metarank.propensity.weights import WeightKind, label_weights
 from metarank.report.svg import Plot, count, marker, nice_top, percent, ticks
 
 # Colours of the page the picture stands on, if that defines them.
@@ -27,8 +27,15 @@ _STYLE = """<style>
 .propensities .c3{stroke:var(--s5,#4d5968);stroke-dasharray:9 3 2 3}
 .propensities .heuristic{stroke-width:1.8}
 </style>"""
-_LEGEND_WIDTH = 190
+_LEGEND_WIDTH = 220
+_LEGEND_ROWS = 3
 _LINE_HEIGHT = 17
+
+
+class _Panel(Plot):
+    """A plot with room for the legend above the axes."""
+
+    top = 20 + _LEGEND_ROWS * _LINE_HEIGHT
 
 
 def plot_propensities(
@@ -100,21 +107,24 @@ def plot_propensities(
         keys.append((f"{name}: a = {a:g}, b = {b:g}", f"c{i}"))
     _curve(propensity, x, 1 / fitted, "c0", fit_name)
     _estimates(propensity, bins.counts, bins.propensities, notes)
-    _legend(propensity, keys, propensity.height - propensity.bottom - _LINE_HEIGHT * (len(keys) + 1))
+    _legend(propensity, keys)
 
     weight = _panel("Weight over label frequency", "weight 1 / p", (0.0, nice_top(1.2 * fitted.max())), top)
     at = inv_propensity(np.array([agree_at]), fit.a, fit.b, n_points=n)
     keys = [(fit_name, "c0")]
-    heuristics = (("power", f"N_l^-{beta:g}, scaled"), ("log", "log(N / N_l), scaled"))
+    heuristics: tuple[tuple[WeightKind, str], ...] = (
+        ("power", f"N_l^-{beta:g}, scaled"),
+        ("log", "log(N / N_l), scaled"),
+    )
     for i, (kind, name) in enumerate(heuristics, start=1):
-        scale = at / label_weights([agree_at], kind, beta=beta, n_points=n)  # type: ignore[arg-type]
-        ys = scale * label_weights(x, kind, beta=beta, n_points=n)  # type: ignore[arg-type]
+        scale = at / label_weights([agree_at], kind, beta=beta, n_points=n)
+        ys = scale * label_weights(x, kind, beta=beta, n_points=n)
         _curve(weight, x, ys, f"c{i} heuristic", name)
         keys.append((name, f"c{i} heuristic"))
     _curve(weight, x, fitted, "c0", fit_name)
     inverse = np.divide(1.0, bins.propensities, out=np.full(len(notes), np.inf), where=bins.propensities > 0)
     _estimates(weight, bins.counts, inverse, notes)
-    _legend(weight, keys, weight.top)
+    _legend(weight, keys)
 
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="propensities" '
@@ -126,9 +136,12 @@ def plot_propensities(
 
 
 def _panel(title: str, y_label: str, y: tuple[float, float], top_count: float) -> Plot:
-    plot = Plot(title, "points N_l of the label (log scale)", y_label, (0.0, math.log10(top_count)), y)
+    x = (0.0, math.log10(top_count))
+    plot = _Panel(title, "points N_l of the label (log scale)", y_label, x, y, height=350)
     plot.y_axis(ticks(*y), lambda v: f"{v:g}")
-    plot.x_axis(range(math.floor(plot.x[1]) + 1), lambda v: count(10**v))
+    steps = (1, 2, 5) if x[1] < 2.5 else (1,)
+    marks = [step * 10**power for power in range(math.floor(x[1]) + 1) for step in steps]
+    plot.x_axis([math.log10(m) for m in marks if m <= top_count], lambda v: count(10**v))
     return plot
 
 
@@ -144,15 +157,16 @@ def _estimates(plot: Plot, counts: np.ndarray, ys: np.ndarray, notes: Sequence[s
         plot.add(marker(0, plot.px(at), plot.py(y), note))
 
 
-def _legend(plot: Plot, curves: Sequence[tuple[str, str]], top: float) -> None:
-    """The estimates and the curves by name, at the right of the plot from `top` on."""
-    left = plot.width - plot.right - _LEGEND_WIDTH
-    plot.add(marker(0, left + 13, top + 8))
-    plot.text(left + 34, top + 12, "estimated", anchor="start")
-    for i, (name, css) in enumerate(curves, start=1):
-        y = top + i * _LINE_HEIGHT
-        plot.segment(left, y + 8, left + 26, y + 8, f"curve {css}")
-        plot.text(left + 34, y + 12, name, anchor="start")
+def _legend(plot: Plot, curves: Sequence[tuple[str, str]]) -> None:
+    """The estimates and the curves by name, in columns above the axes."""
+    for i, (name, css) in enumerate([("estimated", ""), *curves]):
+        column, row = divmod(i, _LEGEND_ROWS)
+        left, middle = plot.left + column * _LEGEND_WIDTH, 10 + row * _LINE_HEIGHT
+        if css:
+            plot.segment(left, middle, left + 26, middle, f"curve {css}")
+        else:
+            plot.add(marker(0, left + 13, middle))
+        plot.text(left + 34, middle + 4, name, anchor="start")
 
 
 def _placed(plot: Plot, left: int) -> str:
