@@ -128,6 +128,22 @@ def test_bins_share_out_equal_counts():
     np.testing.assert_allclose(points.binned(2).propensities, [0.5, 0.75])
 
 
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"counts": [0, 2]}, r"counts must lie in \[1, 9\], got 0 at 0"),
+        ({"counts": [1, 10]}, "counts must lie"),
+        ({"possible": [0, 2]}, "possible must lie"),
+        ({"found": [1, -2]}, "found must lie"),
+        ({"found": [1]}, r"found must have shape \(2,\)"),
+    ],
+)
+def test_points_refuse(columns, message):
+    good = {"labels": [0, 1], "counts": [1, 2], "found": [1, 2], "possible": [3, 4], "n_points": 9}
+    with pytest.raises(ValueError, match=message):
+        PropensityPoints(**{**good, **columns})
+
+
 def test_no_points_no_bins():
     points = propensities_from_hierarchy(np.ones((4, 3)), np.empty((0, 2), int))
     assert len(points) == 0
@@ -205,33 +221,55 @@ def test_hierarchy_refuses(parents, message):
         propensities_from_hierarchy(np.ones((5, 4)), parents)
 
 
-def test_hierarchy_recovers_the_curve_that_masked_the_labels():
+A, B, N = 0.6, 2.6, 20_000
+N_PARENTS, N_CHILDREN = 400, 6
+
+
+def masked_hierarchy(mask_children):
+    """Labels of points, parents first, with what the curve of A and B leaves of them.
+
+    Returns Y, the pairs (child, parent), and of each parent the complete count and the propensity.
+    """
     rng = np.random.default_rng(0)
-    a, b, n, n_parents, n_children = 0.6, 2.6, 20_000, 400, 6
-    complete = np.geomspace(20, 4000, n_parents).astype(int)
-    share = observed_share(complete, a, b, n)
+    complete = np.geomspace(20, 4000, N_PARENTS).astype(int)
+    propensity = observed_share(complete, A, B, N)
     rows, labels, pairs = [], [], []
-    for parent in range(n_parents):
-        children = n_parents + parent * n_children + np.arange(n_children)
+    for parent in range(N_PARENTS):
+        children = N_PARENTS + parent * N_CHILDREN + np.arange(N_CHILDREN)
         pairs += [(child, parent) for child in children]
-        carriers = rng.choice(n, complete[parent], replace=False)
-        seen = carriers[rng.random(len(carriers)) < share[parent]]
-        # Every carrier has one child or more, of which the one certainly observed.
-        has = rng.random((len(carriers), n_children)) < 0.3
-        has[np.arange(len(carriers)), rng.integers(0, n_children, len(carriers))] = True
+        carriers = rng.choice(N, complete[parent], replace=False)
+        has = rng.random((len(carriers), N_CHILDREN)) < 0.3
+        has[np.arange(len(carriers)), rng.integers(0, N_CHILDREN, len(carriers))] = True  # one at least
+        if mask_children:
+            has &= rng.random(has.shape) < observed_share(has.sum(axis=0), A, B, N)
+        seen = carriers[rng.random(len(carriers)) < propensity[parent]]
         at, which = np.nonzero(has)
         rows += [seen, carriers[at]]
         labels += [np.full(len(seen), parent), children[which]]
     rows, labels = np.concatenate(rows), np.concatenate(labels)
-    Y = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, labels)), shape=(n, n_parents * 7))
+    Y = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, labels)), shape=(N, N_PARENTS * 7))
+    return Y, pairs, complete, propensity
+
+
+def test_hierarchy_recovers_the_curve_that_masked_the_labels():
+    Y, pairs, complete, propensity = masked_hierarchy(mask_children=False)
     points = propensities_from_hierarchy(Y, pairs)
     np.testing.assert_array_equal(points.possible, complete[points.labels])
-    assert np.abs(points.propensities - share[points.labels]).mean() < 0.03
+    assert np.abs(points.propensities - propensity[points.labels]).mean() < 0.03
     fit = points.fit()
     x = np.geomspace(5, 3000, 50)
-    difference = 1 / inv_propensity(x, fit.a, fit.b, n_points=n) - 1 / inv_propensity(x, a, b, n_points=n)
+    difference = 1 / inv_propensity(x, fit.a, fit.b, n_points=N) - 1 / inv_propensity(x, A, B, n_points=N)
     assert np.abs(difference).max() < 0.02
-    assert abs(fit.a - a) < 0.05
+    assert abs(fit.a - A) < 0.05
+
+
+def test_hierarchy_is_on_the_high_side_where_descendants_are_lost_too():
+    Y, pairs, complete, propensity = masked_hierarchy(mask_children=True)
+    points = propensities_from_hierarchy(Y, pairs)
+    assert np.all(points.possible <= complete[points.labels])
+    excess = points.propensities - propensity[points.labels]
+    assert excess[:100].mean() > 0.2  # rare labels with rare descendants, most of which are lost
+    assert 0 < excess[-100:].mean() < 0.03
 
 
 # --- substitutes ---

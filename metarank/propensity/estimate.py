@@ -28,7 +28,8 @@ def propensities_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 
         p_l = N_l / N*_l,  N*_l = N_l + #{points with a descendant of l, but without l}
 
     A point that lost the label and all its descendants is not seen: N*_l is a lower bound of the complete
-    count, and the propensity estimated on the high side, the more so the fewer descendants a point carries.
+    count, and the propensity estimated on the high side: much so for rare labels with rare descendants (by
+    0.2 and more, where all labels are masked by the curve of the paper), little for frequent ones.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class PropensityBins(NamedTuple):
     sizes: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PropensityPoints:
     """Propensities of those labels for which they could be estimated.
 
@@ -63,11 +63,17 @@ class PropensityPoints:
         Ids, ascending.
     counts : int64 (m,)
         N_l, the number of points that carry the label, at least 1.
-    propensities : float64 (m,), in [0, 1]
     found, possible : int64 (m,)
-        What each propensity is the share of: `found / possible`, at most 1.
+        The label was found `found` times where `possible` times it should have been.
+    propensities : float64 (m,)
+        `found / possible`, at most 1.
     n_points : int
         N.
+
+    Raises
+    ------
+    ValueError
+        If the lengths differ or a number is out of range.
 
     Examples
     --------
@@ -86,6 +92,18 @@ class PropensityPoints:
     found: np.ndarray
     possible: np.ndarray
     n_points: int
+
+    def __post_init__(self) -> None:
+        lowest = {"labels": 0, "counts": 1, "found": 0, "possible": 1}
+        for name, low in lowest.items():
+            values = np.asarray(getattr(self, name), np.int64)
+            if values.ndim != 1 or len(values) != len(self.labels):
+                raise ValueError(f"{name} must have shape ({len(self.labels)},), got {values.shape}")
+            high = self.n_points if name == "counts" else np.iinfo(np.int64).max
+            wrong = np.flatnonzero((values < low) | (values > high))
+            if len(wrong):
+                raise ValueError(f"{name} must lie in [{low}, {high}], got {values[wrong[0]]} at {wrong[0]}")
+            object.__setattr__(self, name, values)
 
     @property
     def propensities(self) -> np.ndarray:
