@@ -29,7 +29,7 @@ def propensities_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 
 
     A point that lost the label and all its descendants is not seen: N*_l is a lower bound of the complete
     count, and the propensity estimated on the high side: much so for rare labels with rare descendants (by
-    0.2 and more, where all labels are masked by the curve of the paper), little for frequent ones.
+    0.2 and more in a simulation that masks all labels by the curve of the paper), little for frequent ones.
 
     Parameters
     ----------
