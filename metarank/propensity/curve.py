@@ -1,4 +1,4 @@
-"""Propensities of labels: how likely is it that a relevant label was observed at all?"""
+"""The propensity curve: the rarer a label, the likelier it is that a relevant one was not observed."""
 
 from __future__ import annotations
 
@@ -56,18 +56,33 @@ def inv_propensity(
     for name, value in (("a", a), ("b", b)):
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be a positive number, got {value!r}")
-    counts, n = _label_counts(Y) if n_points is None else (np.asarray(Y), n_points)
-    if counts.ndim != 1 or (len(counts) and (counts.min() < 0 or counts.max() > n)):
-        raise ValueError(
-            f"Y must hold one count in [0, n_points = {n}] for each label when n_points is given"
-        )
+    counts, n = label_counts(Y, n_points)
     if n <= math.e:
         raise ValueError(f"propensities need log N > 1, that is at least 3 points, got N = {n}")
     c = (math.log(n) - 1.0) * (b + 1.0) ** a
     return 1.0 + c * (counts.astype(np.float64) + b) ** -a
 
 
-def _label_counts(Y: Any) -> tuple[np.ndarray, int]:
+def label_counts(Y: Any, n_points: int | None = None) -> tuple[np.ndarray, int]:
+    """(N_l, N): counted in the relevances `Y` (n, L); or `Y` itself and `n_points`, where `Y` holds counts.
+
+    Raises
+    ------
+    ValueError
+        If `Y` has the wrong number of dimensions; if a count is negative, NaN or above N.
+
+    Examples
+    --------
+    >>> label_counts([[1, 0], [2, 3]])
+    (array([2, 1]), 2)
+    """
+    if n_points is not None:
+        counts = np.asarray(Y)
+        if counts.ndim != 1 or not np.all((counts >= 0) & (counts <= n_points)):
+            raise ValueError(
+                f"Y must hold one count in [0, n_points = {n_points}] for each label when n_points is given"
+            )
+        return counts, n_points
     if not sp.issparse(Y):
         Y = np.asarray(Y)
     if Y.ndim != 2:

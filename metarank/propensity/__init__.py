@@ -1,0 +1,58 @@
+"""Propensities of labels: how likely is it that a relevant label was observed at all?
+
+- `curve`: the propensity model of Jain et al. (2016), eq. 1, and its presets.
+- `weights`: weights of labels by that model, or by the popular heuristics.
+- `estimate`: propensities of single labels, from a hierarchy, from substitutes, from symmetric relations.
+- `points`: what was estimated, and the curve fitted to it.
+- `plot`: both drawn, as SVG.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from metarank.propensity.curve import PRESETS, inv_propensity
+
+if TYPE_CHECKING:
+    from metarank.propensity.estimate import (
+        propensities_from_hierarchy,
+        propensities_from_substitutes,
+        propensities_from_symmetry,
+    )
+    from metarank.propensity.plot import plot_propensities
+    from metarank.propensity.points import PropensityBins, PropensityFit, PropensityPoints, fit_propensity
+    from metarank.propensity.weights import label_weights
+
+__all__ = [
+    "PRESETS",
+    "PropensityBins",
+    "PropensityFit",
+    "PropensityPoints",
+    "fit_propensity",
+    "inv_propensity",
+    "label_weights",
+    "plot_propensities",
+    "propensities_from_hierarchy",
+    "propensities_from_substitutes",
+    "propensities_from_symmetry",
+]
+
+# The curve is needed by every model; the rest is imported when first used.
+_HOME = {
+    "PropensityBins": "points",
+    "PropensityFit": "points",
+    "PropensityPoints": "points",
+    "fit_propensity": "points",
+    "label_weights": "weights",
+    "plot_propensities": "plot",
+    "propensities_from_hierarchy": "estimate",
+    "propensities_from_substitutes": "estimate",
+    "propensities_from_symmetry": "estimate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"metarank.propensity.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'metarank.propensity' has no attribute {name!r}")
