@@ -19,6 +19,9 @@ F1, F0.5  (1 + b^2) sum_l w_l y_l s_l / (b^2 n* + sum_l s_l)  Y_pred, n*
 Hamming   sum_l w_l (1 - 2 s_l) y_l + s_l                     Y_pred
 ========= =================================================== ==========
 
+P@k, nDCG@k and Hamming are unbiased for any distribution of y* (Theorems 4.1 and 4.4), the others, which
+divide by n*, for a fixed y* (Theorem 4.2).
+
 The values are not normalised by the best possible ones, as those of `metarank.metrics.psp_at_k` are: of
 few points they may exceed 1, and that of Hamming be negative. nDCG@k has a constant denominator, unlike
 `metarank.metrics.ndcg`: a perfect ranking of fewer than k relevant labels stays below 1. MRR-all averages
