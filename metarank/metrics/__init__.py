@@ -2,6 +2,7 @@
 
 from metarank.metrics.evaluation import evaluate, per_row
 from metarank.metrics.graded import tau_at_k, wn_at_k, wp_at_k, wp_regret_at_k, wp_rerank_at_k
+from metarank.metrics.missing_labels import concentration_bound, unbiased, unbiased_per_row
 from metarank.metrics.names import Metric, known_names
 from metarank.metrics.precision_recall import auprc, precision_recall_curve
 from metarank.metrics.propensity_scored import distinct_at_k, psndcg_at_k, psp_at_k
@@ -45,6 +46,7 @@ __all__ = [
     "auprc",
     "average_discounted_gain",
     "bootstrap",
+    "concentration_bound",
     "coverage",
     "distinct_at_k",
     "evaluate",
@@ -76,6 +78,8 @@ __all__ = [
     "significance_mark",
     "subset_accuracy",
     "tau_at_k",
+    "unbiased",
+    "unbiased_per_row",
     "wilcoxon_macro_f1",
     "wilcoxon_rows",
     "wn_at_k",
