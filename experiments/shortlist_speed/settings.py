@@ -147,6 +147,19 @@ OURS = (
         },
         sets=NOT_THE_LARGEST,
     ),
+    Setting(
+        "metarank",
+        "1 tree, leaves of 256, light path, visitors 5, beam 7",
+        {
+            "estimator": "Parabel",
+            "n_trees": 1,
+            "max_leaf": 256,
+            "path_weight": 0.2,
+            "visitors": 5,
+            "beam": 7,
+        },
+        sets=NOT_THE_LARGEST,
+    ),
     Setting("metarank", "beam 16", {"estimator": "Parabel", "beam": 16}, sets=NOT_THE_LARGEST),
     Setting(
         "metarank",
@@ -155,7 +168,7 @@ OURS = (
         sets=NOT_THE_LARGEST,
     ),
     # Many short texts: more passes, a stronger penalty, larger leaves instead of visitors.
-    Setting("metarank", "short texts, 1 tree", {**SHORT_TEXTS, "n_trees": 1, "beam": 12}),
+    Setting("metarank", "short texts, 1 tree", {**SHORT_TEXTS, "n_trees": 1, "beam": 10}),
     Setting("metarank", "short texts, 2 trees", {**SHORT_TEXTS, "n_trees": 2, "beam": 7}),
     Setting("metarank", "short texts, 3 trees", SHORT_TEXTS),
     Setting("metarank", "OneVsAll, C 0.5", {"estimator": "OneVsAll", "C": 0.5}, kind="flat", sets=NATURAL),
