@@ -64,8 +64,8 @@ class TailClassifiers(LabelScorer):
     far towards the next one (half the way, a quarter, ...) as the likelihood rises enough (Armijo's rule):
     it never falls, and unlike in stochastic gradient descent there is no learning rate to choose and no
     chance. The maximum is a local one. A label's likelihood counts all its points, and of the points without
-    it the 50 (or as many as have it) nearest to the mean, ties to the earlier row, among those that share
-    something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
+    it the 50 (or as many as have it) nearest to the mean (of equally near ones any, always the same)
+    among those that share something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
     to nothing unless gamma is small. So mu_l is as sparse as these points are together. Fitting takes one
     thread: a sparse product of the means with all points, 64 labels at a time, and a few passes over each
     label's points.

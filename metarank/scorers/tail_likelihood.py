@@ -11,15 +11,17 @@ from scipy.special import expit
 from metarank import _core
 from metarank.scorers.base import Features
 from metarank.scorers.label_means import LabelMeans
-from metarank.scorers.training_rows import as_canonical
+from metarank.scorers.training_rows import as_canonical, csr_arrays
 
 # Points without the label that join its likelihood: so many, or as many as have the label.
 NEGATIVES = 50
 STEPS = 200
 # A label is done when a step would move its mu by no more than that.
 TOLERANCE = 1e-5
-# Labels, and pairs of points and labels, that are worked on together.
-_LABELS, _PAIRS = 64, 20_000
+# Terms of a mu, which is about 1 long, that are not worth their memory.
+NEGLIGIBLE = 1e-6
+# Labels, pairs of points and labels, and terms of dense vectors that are worked on together.
+_LABELS, _PAIRS, _TERMS = 64, 20_000, 2**24
 _HALVINGS = 40
 
 
@@ -60,7 +62,10 @@ class Ascent:
         # All mu as one flat vector over the (label, feature) with a point, so that the rows of all labels
         # are one block-diagonal matrix: a product with it serves every label at once.
         key = np.repeat(label, np.diff(rows.indptr)).astype(np.int64) * self.n_features + rows.indices
-        self.support, column = np.unique(key, return_inverse=True)
+        present = np.zeros(self.n_labels * self.n_features, bool)
+        present[key] = True
+        self.support = np.flatnonzero(present)
+        column = np.cumsum(present, dtype=np.int32)[key] - 1
         self._owner = self.support // self.n_features
         shape = (len(label), len(self.support))
         self._rows = sp.csr_matrix((rows.data, column, rows.indptr), shape=shape)
@@ -119,10 +124,11 @@ class Ascent:
         return self._likelihood(self._rows @ self.mu, self._sums(self.mu**2))[0]
 
     def solution(self) -> sp.csr_matrix:
-        """The mu as float32 CSR (number of labels, d)."""
-        indptr = np.searchsorted(self._owner, np.arange(self.n_labels + 1))
+        """The mu as float32 CSR (number of labels, d), without the traces that far points leave."""
+        kept = np.abs(self.mu) > NEGLIGIBLE
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(self._owner[kept], minlength=self.n_labels))])
         shape = (self.n_labels, self.n_features)
-        data, features = self.mu.astype(np.float32), self.support % self.n_features
+        data, features = self.mu[kept].astype(np.float32), self.support[kept] % self.n_features
         return sp.csr_matrix((data, features, indptr), shape=shape)
 
     def _likelihood(self, dot: np.ndarray, sq_mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,10 +172,11 @@ def likelihood_means(
         The means of those rows, all terms: what is nearest to a label is nearest to its mean.
     """
     known = np.flatnonzero(np.diff(indptr))
-    allowed = sp.csr_matrix(X)[points].T.tocsr()
+    allowed = as_canonical(X)[points].T.tocsr()
     X = as_canonical(X).astype(np.float64)
     parts = [sp.csr_matrix((0, X.shape[1]), dtype=np.float32)]
-    for block in _blocks(known, np.diff(indptr)):
+    most = max(1, min(_LABELS, _TERMS // max(1, X.shape[1])))
+    for block in _blocks(known, np.diff(indptr), most):
         own = [rows[indptr[label] : indptr[label + 1]] for label in block]
         others = _nearest_others(sp.csr_matrix(start.means[block]) @ allowed, points, own)
         groups = [group for pair in zip(own, others) for group in pair]
@@ -190,12 +197,12 @@ def likelihood_means(
     )
 
 
-def _blocks(labels: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
+def _blocks(labels: np.ndarray, counts: np.ndarray, most: int) -> Iterator[np.ndarray]:
     """Labels in runs of limited work."""
     begin, pairs = 0, 0
     for end, label in enumerate(labels):
         pairs += counts[label] + max(NEGATIVES, counts[label])
-        if end > begin and (pairs > _PAIRS or end - begin == _LABELS):
+        if end > begin and (pairs > _PAIRS or end - begin == most):
             yield labels[begin:end]
             begin, pairs = end, counts[label] + max(NEGATIVES, counts[label])
     if begin < len(labels):
@@ -204,9 +211,11 @@ def _blocks(labels: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
 
 def _nearest_others(similar: sp.csr_matrix, points: np.ndarray, own: list[np.ndarray]) -> list[np.ndarray]:
     """For each label the points not its own that are most similar to its mean, by similarity > 0."""
-    scores = np.ascontiguousarray(similar.toarray(), np.float32)
-    for i, rows in enumerate(own):
-        scores[i, np.searchsorted(points, rows)] = 0
-    wanted = [min(len(points), max(NEGATIVES, len(rows))) for rows in own]
-    order, _ = _core.top_k_dense(scores, max(wanted), 1)
-    return [points[top[:k][s[top[:k]] > 0]] for top, k, s in zip(order, wanted, scores)]
+    wanted = [max(NEGATIVES, len(rows)) for rows in own]
+    most = max(k + len(rows) for k, rows in zip(wanted, own))
+    order, scores = _core.top_k_listed(*csr_arrays(similar), most, 1)
+    others = []
+    for best, score, rows, k in zip(order, scores, own, wanted):
+        found = points[best[score > 0]]
+        others.append(found[~np.isin(found, rows)][:k])
+    return others
