@@ -64,11 +64,11 @@ class TailClassifiers(LabelScorer):
     far towards the next one (half the way, a quarter, ...) as the likelihood rises enough (Armijo's rule):
     it never falls, and unlike in stochastic gradient descent there is no learning rate to choose and no
     chance. The maximum is a local one. A label's likelihood counts all its points, and of the points without
-    it the 50 (or as many as have it) nearest to the mean (of equally near ones any, always the same)
-    among those that share something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
-    to nothing unless gamma is small. So mu_l is as sparse as these points are together. Fitting takes one
-    thread: a sparse product of the means with all points, 64 labels at a time, and a few passes over each
-    label's points.
+    it the 50 (or as many as have it) nearest to the mean, of equally near ones any, among those that share
+    something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
+    to nothing unless gamma is small. So mu_l is as sparse as these points are together, terms below 1e-6
+    left out. Fitting takes one thread: a sparse product of the means with all points, 64 labels at a time,
+    and a few passes over each label's points.
 
     A label without a training point is as far away as one with a single point that shares nothing with x:
     ``|x - mu_l|^2 = 2``. A row of zeros is that far from every unit mean.
