@@ -1,15 +1,20 @@
 """Tail classifiers, and the sparse means they share with the centroids."""
 
+import json
+
 import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import optimize
 
 from metarank import MetaRanker, _core, load
 from metarank.candidates import Candidates
 from metarank.metrics import wp_at_k
+from metarank.propensity import inv_propensity
 from metarank.report.words import reasons
 from metarank.rerank import choose_alpha, rerank_with_tail
+from metarank.scorers import tail_likelihood
 from metarank.scorers.label_means import LabelMeans
 from metarank.scorers.tail import COLUMN, TailClassifiers, unit_rows
 from metarank.scorers.training_rows import csr_arrays
@@ -142,6 +147,145 @@ def test_few_terms_come_close():
     assert 0 < np.abs(short - whole).mean() < 0.1 * np.abs(whole).mean()
 
 
+def slow_likelihood(mu, X, y, p, gamma):
+    """Eq. 6 of one label: its logarithm, and the gradient in mu."""
+    v = np.exp(gamma / 2 * ((X - mu) ** 2).sum(axis=1))
+    u = v / (1 + v) - (1 - y) * v / (1 + v - p)
+    return np.log((1 - y) + p * (2 * y - 1) / (1 + v)).sum(), gamma * (u @ X - mu * u.sum())
+
+
+def climbed(kind, gamma, unit_means, monkeypatch, **options):
+    """Fitted to all points (none too far to count), with the rows and labels as the twin takes them."""
+    monkeypatch.setattr(tail_likelihood, "NEGATIVES", 1000)
+    data, _ = problem(kind, **options)
+    data.X[1, 0] = 1  # no row of zeros
+    tail = TailClassifiers(gamma=gamma, unit_means=unit_means, solution="likelihood").fit(data.view())
+    X, Y = to_dense(unit_rows(data.X)), to_dense(data.Y) > 0
+    return tail, X, Y, 1 / inv_propensity(Y)
+
+
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")
+@KINDS
+@pytest.mark.parametrize("gamma", [1.5, 8, 30])
+@pytest.mark.parametrize("unit_means", [True, False])
+def test_likelihood_has_no_better_solution_nearby(kind, gamma, unit_means, monkeypatch):
+    tail, X, Y, p = climbed(kind, gamma, unit_means, monkeypatch, L=5, d=12, n=40)
+    means = to_dense(tail.means_.means)
+    assert not means[4].any()  # no point
+    for label in range(4):
+        y, mu = Y[:, label].astype(float), means[label]
+        near = (y > 0) | (X @ X[y > 0].mean(axis=0) > 0)  # what shares nothing does not count
+
+        def value(m, y=y[near], label=label, near=near):
+            m = m / np.linalg.norm(m) if unit_means else m
+            return slow_likelihood(m, X[near], y, p[label], gamma)[0]
+
+        start = X[y > 0].mean(axis=0)
+        assert value(mu) >= value(start) - 1e-6
+        from_start = optimize.minimize(lambda m: -value(m), start, method="BFGS")
+        assert value(mu) >= -from_start.fun - 1e-5
+        by_differences = optimize.approx_fprime(mu, value, 1e-6)
+        np.testing.assert_allclose(by_differences, 0, atol=2e-3 * gamma)
+        if not unit_means:
+            gradient = slow_likelihood(mu, X[near], y[near], p[label], gamma)[1]
+            np.testing.assert_allclose(gradient, 0, atol=1e-4 * gamma * y.sum())
+
+
+@pytest.mark.parametrize("gamma", [1.5, 30])
+@pytest.mark.parametrize("unit", [True, False])
+def test_likelihood_never_falls(gamma, unit):
+    rng = np.random.default_rng(5)
+    rows = unit_rows(rng.gamma(0.3, size=(120, 10)).astype(np.float32))
+    label = np.repeat(np.arange(4), 30)
+    positive = rng.random(120) < np.array([0.1, 0.3, 0.9, 1])[label]
+    positive[::30] = True
+    p = np.array([0.2, 0.5, 1, 0.9])
+
+    def climb(steps):
+        rows64 = sp.csr_matrix(rows.astype(np.float64))
+        return tail_likelihood.Ascent(rows64, label, positive, p, gamma, unit).run(steps)
+
+    values = np.array([climb(steps).log_likelihood for steps in range(25)])
+    assert np.diff(values, axis=0).min() >= -1e-9
+    assert np.any(values[-1] > values[0] + (1e-6 if gamma == 30 else 0.1))
+    means = climb(200).solution().toarray()
+    for i in range(4):
+        x, y = rows[label == i].astype(np.float64), positive[label == i]
+        expected = slow_likelihood(means[i], x, y, p[i], gamma)[0] - y.sum() * np.log(p[i])
+        np.testing.assert_allclose(climb(200).log_likelihood[i], expected, rtol=1e-5)
+
+
+@KINDS
+@pytest.mark.parametrize("unit_means", [True, False])
+def test_laws_of_the_likelihood_solution(kind, unit_means, monkeypatch):
+    data, Q = problem(kind, n=200, L=90)
+    parameters = {"solution": "likelihood", "unit_means": unit_means, "gamma": 4, "propensity": (0.5, 0.4)}
+    pairs = Candidates.all_labels(Q.shape[0], 90)
+    tail = TailClassifiers(**parameters).fit(data.view())
+    whole = tail.score(Q, pairs)[COLUMN]
+    threaded = TailClassifiers(**parameters).fit(data.view(), n_jobs=4)
+    assert threaded.score(Q, pairs, n_jobs=4)[COLUMN].tobytes() == whole.tobytes()
+    assert np.abs(whole - TailClassifiers(gamma=4).fit(data.view()).score(Q, pairs)[COLUMN]).max() > 1e-3
+    # Other labels play no part.
+    labels = np.random.default_rng(6).permutation(90)
+    mixed = TrainingSet(data.X, data.Y[:, labels], data.fold)
+    a = TailClassifiers(**parameters).fit(mixed.view()).score(Q, pairs)[COLUMN].reshape(-1, 90)
+    assert a.tobytes() == whole.reshape(-1, 90)[:, labels].tobytes()
+    # Rows outside the View play none either.
+    kept = np.flatnonzero(data.fold != 1)
+    fewer = TrainingSet(data.X[kept], data.Y[kept], np.zeros(len(kept), np.int32))
+    b, c = (
+        TailClassifiers(**parameters).fit(view).score(Q, pairs)[COLUMN]
+        for view in (data.without_fold(1), fewer.view())
+    )
+    assert b.tobytes() == c.tobytes()
+    # The order of the rows decides which of equally near rows is among the nearest, and nothing else.
+    monkeypatch.setattr(tail_likelihood, "NEGATIVES", 200)
+    rows = np.random.default_rng(7).permutation(200)
+    mixed = TrainingSet(data.X[rows], data.Y[rows], data.fold[rows])
+    d, e = (TailClassifiers(**parameters).fit(some.view()).score(Q, pairs)[COLUMN] for some in (data, mixed))
+    np.testing.assert_allclose(d, e, rtol=1e-4)
+
+
+@KINDS
+def test_likelihood_solution_is_saved_and_old_states_load(kind):
+    data, Q = problem(kind)
+    pairs = Candidates.all_labels(Q.shape[0], 9)
+    for parameters in ({"solution": "likelihood", "max_terms": 3, "propensity": (0.5, 0.4)}, {}):
+        fitted = TailClassifiers(**parameters).fit(data.view())
+        state = fitted.get_state()
+        state["propensity"] = json.loads(json.dumps(state["propensity"]))
+        again = TailClassifiers.from_state(state)
+        assert again.get_params() == fitted.get_params()
+        assert again.score(Q, pairs)[COLUMN].tobytes() == fitted.score(Q, pairs)[COLUMN].tobytes()
+        if kind == "sparse" and parameters:
+            assert np.diff(fitted.means_.means.indptr).max() == 3
+    del state["solution"], state["propensity"]
+    old = TailClassifiers.from_state(state)
+    assert old.get_params() == fitted.get_params()
+    assert old.score(Q, pairs)[COLUMN].tobytes() == fitted.score(Q, pairs)[COLUMN].tobytes()
+
+
+@KINDS
+@pytest.mark.parametrize("unit_means", [True, False])
+def test_likelihood_of_labels_without_points_with_one_and_with_all(kind, unit_means):
+    x = np.array([[1, 0, 0], [0.6, 0.8, 0], [0, 0, 0], [0.8, 0, 0.6]], np.float32)
+    Y = np.array([[0, 1, 0, 1], [0, 0, 0, 1], [0, 0, 1, 1], [0, 0, 0, 1]], np.float32)
+    X = sp.csr_matrix(x) if kind == "sparse" else x
+    view = TrainingSet(X, sp.csr_matrix(Y), np.zeros(4, np.int32)).view()
+    tail = TailClassifiers(solution="likelihood", unit_means=unit_means, gamma=3).fit(view)
+    none, one, zeros, everywhere = to_dense(tail.means_.means)
+    np.testing.assert_array_equal(tail.means_.known, [0, 1, 1, 1])
+    assert not none.any()
+    assert not zeros.any()
+    assert one[0] > 0
+    assert np.all(one[1:] < 0)  # away from the points without it
+    assert np.all(everywhere > 0)
+    assert np.all(np.isfinite(tail.score(X, Candidates.all_labels(4, 4))[COLUMN]))
+    empty = TrainingSet(X[:1], sp.csr_matrix((1, 4), dtype=np.float32), np.zeros(1, np.int32)).view()
+    assert not TailClassifiers(solution="likelihood").fit(empty).means_.known.any()
+
+
 @pytest.mark.parametrize("cut", [{"label_rows": np.array([5], np.int32)}, {"max_terms": 0}])
 def test_the_core_refuses_bad_arrays(cut):
     arguments = {
@@ -168,6 +312,8 @@ def test_the_core_refuses_bad_arrays(cut):
         ({"unit_means": 1}, TypeError),
         ({"max_terms": 0}, ValueError),
         ({"max_terms": 2.5}, TypeError),
+        ({"solution": "sgd"}, ValueError),
+        ({"propensity": "none"}, ValueError),
     ],
 )
 def test_bad_parameters(parameters, error):

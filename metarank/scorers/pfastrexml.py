@@ -10,7 +10,7 @@ from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.scorers.instance_tree import PfastXML
 from metarank.scorers.shortlister import check_integer, check_real
-from metarank.scorers.tail import TailClassifiers
+from metarank.scorers.tail import SOLUTIONS, TailClassifiers
 from metarank.scorers.tail_reranking import TailReranking, check_alpha
 from metarank.view import View
 
@@ -36,6 +36,8 @@ class PfastreXML(TailReranking, PfastXML):
         How fast P_tail falls with the distance.
     unit_means : bool
         See `TailClassifiers`; False is eq. 7 as printed.
+    tail_solution : {"means", "likelihood"}
+        `solution` of `TailClassifiers`.
     reranked : int or None
         Re-rank this many of a row's best labels only. None, as published: all that a leaf names, which may
         be thousands where leaves are large, and takes most of the time of prediction.
@@ -61,6 +63,7 @@ class PfastreXML(TailReranking, PfastXML):
         alpha: Any = "auto",
         gamma: float = 30.0,
         unit_means: bool = True,
+        tail_solution: str = "means",
         reranked: int | None = None,
         n_trees: int = 50,
         max_leaf: int = 10,
@@ -92,6 +95,7 @@ class PfastreXML(TailReranking, PfastXML):
         self.alpha = alpha
         self.gamma = gamma
         self.unit_means = unit_means
+        self.tail_solution = tail_solution
         self.reranked = reranked
 
     def _check_params(self) -> None:
@@ -102,10 +106,17 @@ class PfastreXML(TailReranking, PfastXML):
             check_integer("reranked", self.reranked, 1)
         if not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
+        if self.tail_solution not in SOLUTIONS:
+            raise ValueError(f"tail_solution must be 'means' or 'likelihood', got {self.tail_solution!r}")
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         super()._learn(view, sample_weight, n_jobs)
-        tail = TailClassifiers(gamma=float(self.gamma), unit_means=bool(self.unit_means))
+        tail = TailClassifiers(
+            gamma=float(self.gamma),
+            unit_means=bool(self.unit_means),
+            solution=self.tail_solution,
+            propensity=self.propensity,
+        )
         self._learn_tail(view, sample_weight, self.alpha, tail, n_jobs)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:

@@ -12,10 +12,13 @@ from metarank import _core
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.label_means import LabelMeans
+from metarank.scorers.relevance import propensity_curve, relevance_weights
+from metarank.scorers.tail_likelihood import likelihood_means
 from metarank.scorers.training_rows import as_canonical, as_dense, csr_arrays
 from metarank.view import View
 
 COLUMN = "tail_log_probability"
+SOLUTIONS = ("means", "likelihood")
 _LONGEST = 1.0  # |y|^2 of the longest of rows of unit length
 
 
@@ -28,8 +31,14 @@ class TailClassifiers(LabelScorer):
         P_tail(l | x) = 1 / (1 + exp(gamma / 2 |x - mu_l|^2))
 
     One column, ``tail_log_probability``: log P_tail, at most -log 2. `metarank.rerank.rerank_with_tail`
-    combines it with predicted relevances. Fitting is one pass over the pairs of points and labels; grades
-    play no part.
+    combines it with predicted relevances. Grades play no part.
+
+    "means" is one pass over the pairs of points and labels, and what eq. 6, the maximum of the likelihood
+
+        sum_i log((1 - y_il) + p_l (2 y_il - 1) / (1 + v_il)),  v_il = exp(gamma / 2 |x_i - mu_l|^2)
+
+    with propensities p_l, comes to where all points are far from mu_l. "likelihood" climbs to that maximum,
+    starting from the mean.
 
     Parameters
     ----------
@@ -42,9 +51,25 @@ class TailClassifiers(LabelScorer):
     max_terms : int or None
         Store that many of the largest terms of a sparse mean; None stores all of them. Bounds the memory to
         ``8 L max_terms`` bytes; |mu_l| stays that of the whole mean.
+    solution : {"means", "likelihood"}
+        What mu_l is. With `unit_means` the maximum is sought among the mu_l of unit length, for which
+        "means" is the mean scaled to it.
+    propensity : str or (a, b)
+        The curve of p_l, see `metarank.propensity.PRESETS`; for "likelihood" only.
 
     Notes
     -----
+    Where the gradient of eq. 6 vanishes, mu_l = sum_i u_il x_i / sum_i u_il with
+    ``u_il = v / (1 + v) - (1 - y_il) v / (1 + v - p_l)``. "likelihood" iterates this mean, but goes only so
+    far towards the next one (half the way, a quarter, ...) as the likelihood rises enough (Armijo's rule):
+    it never falls, and unlike in stochastic gradient descent there is no learning rate to choose and no
+    chance. The maximum is a local one. A label's likelihood counts all its points, and of the points without
+    it the 50 (or as many as have it) nearest to the mean, of equally near ones any, among those that share
+    something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
+    to nothing unless gamma is small. So mu_l is as sparse as these points are together, terms below 1e-6
+    left out. Fitting takes one thread: a sparse product of the means with all points, 64 labels at a time,
+    and a few passes over each label's points.
+
     A label without a training point is as far away as one with a single point that shares nothing with x:
     ``|x - mu_l|^2 = 2``. A row of zeros is that far from every unit mean.
 
@@ -60,13 +85,23 @@ class TailClassifiers(LabelScorer):
     array([-0.6931, -2.1269], dtype=float32)
     """
 
-    def __init__(self, *, gamma: float = 30.0, unit_means: bool = True, max_terms: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        gamma: float = 30.0,
+        unit_means: bool = True,
+        max_terms: int | None = None,
+        solution: str = "means",
+        propensity: Any = "default",
+    ) -> None:
         self.gamma = gamma
         self.unit_means = unit_means
         self.max_terms = max_terms
+        self.solution = solution
+        self.propensity = propensity
 
     def fit(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
-        """Average the View's points of each label. Returns self.
+        """Find mu_l from the View's points. Returns self.
 
         Raises
         ------
@@ -75,9 +110,22 @@ class TailClassifiers(LabelScorer):
         """
         self._check()
         X = view.shared("unit-rows", unit_rows)
-        self.means_ = LabelMeans.of_rows(
-            X, *view.rows_by_label, _LONGEST, max_terms=self.max_terms, n_jobs=n_jobs
-        )
+        climb = self.solution == "likelihood"
+        max_terms = None if climb else self.max_terms
+        means = LabelMeans.of_rows(X, *view.rows_by_label, _LONGEST, max_terms=max_terms, n_jobs=n_jobs)
+        if climb:
+            weights = relevance_weights(view, "inverse-propensity", self.propensity)
+            means = likelihood_means(
+                X,
+                view.rows,
+                *view.rows_by_label,
+                np.ones(view.n_labels) if weights is None else 1 / weights,
+                means,
+                gamma=float(self.gamma),
+                unit=bool(self.unit_means),
+                max_terms=self.max_terms,
+            )
+        self.means_ = means
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -91,6 +139,8 @@ class TailClassifiers(LabelScorer):
             "gamma": float(self.gamma),
             "unit_means": bool(self.unit_means),
             "max_terms": self.max_terms,
+            "solution": self.solution,
+            "propensity": self.propensity if isinstance(self.propensity, str) else list(self.propensity),
             "means": self.means_.means,
             "known": self.means_.known,
             "sq_norm": self.means_.sq_norm,
@@ -98,7 +148,11 @@ class TailClassifiers(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TailClassifiers:
-        out = cls(**{name: state[name] for name in ("gamma", "unit_means", "max_terms")})
+        names = ("gamma", "unit_means", "max_terms", "solution", "propensity")
+        params = {name: state[name] for name in names if name in state}  # "means" was once all there was
+        if isinstance(params.get("propensity"), list):
+            params["propensity"] = tuple(params["propensity"])
+        out = cls(**params)
         out.means_ = LabelMeans(state["means"], state["known"], _LONGEST, state["sq_norm"])
         return out
 
@@ -109,6 +163,9 @@ class TailClassifiers(LabelScorer):
             raise ValueError(f"gamma must be finite and positive, got {self.gamma}")
         if not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
+        if self.solution not in SOLUTIONS:
+            raise ValueError(f"solution must be 'means' or 'likelihood', got {self.solution!r}")
+        propensity_curve(self.propensity)
         if self.max_terms is None:
             return
         if isinstance(self.max_terms, bool) or not isinstance(self.max_terms, Integral):
