@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 
+from metarank import _core
+
 
 @dataclass(frozen=True)
 class Candidates:
@@ -77,7 +79,7 @@ class Candidates:
     def of_core(
         cls, indptr: np.ndarray, labels: np.ndarray, n_labels: int, scores: dict[str, np.ndarray]
     ) -> Candidates:
-        """Arrays that compiled code has just made in this form: for one row a second look costs more."""
+        """Arrays that are known to have this form: for one row a second look costs more than the work."""
         out = object.__new__(cls)
         for name, value in (
             ("indptr", indptr),
@@ -249,18 +251,18 @@ class Candidates:
         return float(found.sum() / total)
 
     def top(self, k: int) -> Candidates:
-        """The k best of each row by the final score; ties go to the smaller label id."""
+        """The k best of each row by the final score; ties go to the smaller label id, NaN comes last."""
         if k < 1:
             raise ValueError(f"k must be positive, got {k}")
         if not self.scores:
             raise ValueError("these candidates carry no scores to choose the top by")
         score = next(iter(self.scores.values()))
-        row = self.row_of_pair
-        order = np.lexsort((self.labels, -score.astype(np.float64), row))
-        rank = np.empty(self.n_pairs, np.int64)
-        rank[order] = np.arange(self.n_pairs) - self.indptr[row[order]]
-        keep = rank < k
-        indptr = np.concatenate([[0], np.cumsum(np.bincount(row[keep], minlength=self.n_rows))])
-        return Candidates(
-            indptr, self.labels[keep], self.n_labels, {n: v[keep] for n, v in self.scores.items()}
-        )
+        if not np.isfinite(score).all():  # to the core -inf is no score: below all, and NaN below that
+            score = np.nan_to_num(score.astype(np.float64), nan=-2e300, neginf=-1e300, posinf=np.inf)
+        counts = np.diff(self.indptr)
+        place = (np.arange(self.n_pairs) - np.repeat(self.indptr[:-1], counts)).astype(np.int32)
+        best, _ = _core.top_k_listed(self.indptr, place, score, min(k, max(1, counts.max(initial=1))), 1)
+        kept = np.sort((best + self.indptr[:-1, None])[best >= 0])
+        indptr = np.concatenate([[0], np.cumsum(np.minimum(counts, k))])
+        scores = {n: v[kept] for n, v in self.scores.items()}
+        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)

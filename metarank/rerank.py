@@ -80,8 +80,8 @@ def rerank_with_tail(
     s = alpha * np.log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
     indptr = np.concatenate([[0], np.cumsum(listed)])[candidates.indptr]
     scores = {other: values[listed] for other, values in candidates.scores.items()}
-    scores[name] = scale * np.exp(s)
-    return Candidates(indptr, candidates.labels[listed], candidates.n_labels, scores)
+    scores[name] = (scale * np.exp(s)).astype(np.float32)
+    return Candidates.of_core(indptr, candidates.labels[listed], candidates.n_labels, scores)
 
 
 def choose_alpha(

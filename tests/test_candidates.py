@@ -30,6 +30,18 @@ def test_top_keeps_the_best_with_ties_to_the_smaller_id(seed, n, n_labels, k):
         assert all(after[lab] == before[lab] for lab in best)
 
 
+def test_top_of_empty_lists_and_of_scores_that_are_not_finite():
+    scores = np.array([np.nan, 1, -np.inf, np.inf, 2, 2], np.float32)
+    c = Candidates(np.array([0, 0, 4, 6, 6]), np.array([0, 1, 2, 3, 0, 1]), 4, {"score": scores})
+    two, one = c.top(2), c.top(1)
+    assert (two.indptr.tolist(), two.labels.tolist()) == ([0, 0, 2, 4, 4], [1, 3, 0, 1])
+    assert (one.indptr.tolist(), one.labels.tolist()) == ([0, 0, 1, 2, 2], [3, 0])
+    np.testing.assert_array_equal(c.top(3).labels, [1, 2, 3, 0, 1])
+    np.testing.assert_array_equal(c.top(10**9).scores["score"], scores)
+    none = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32), 4, {"score": np.zeros(0)})
+    assert none.top(3).n_rows == 0
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=60, deadline=None)
 def test_union_holds_every_pair_once_and_fills_missing_scores_with_the_row_minimum(seed):

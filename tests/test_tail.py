@@ -16,6 +16,7 @@ from metarank.report.words import reasons
 from metarank.rerank import choose_alpha, rerank_with_tail
 from metarank.scorers import tail_likelihood
 from metarank.scorers.label_means import LabelMeans
+from metarank.scorers.pfastrexml import PfastreXML
 from metarank.scorers.tail import COLUMN, TailClassifiers, unit_rows
 from metarank.scorers.training_rows import csr_arrays
 from metarank.view import TrainingSet, fold_of_rows
@@ -284,6 +285,26 @@ def test_likelihood_of_labels_without_points_with_one_and_with_all(kind, unit_me
     assert np.all(np.isfinite(tail.score(X, Candidates.all_labels(4, 4))[COLUMN]))
     empty = TrainingSet(X[:1], sp.csr_matrix((1, 4), dtype=np.float32), np.zeros(1, np.int32)).view()
     assert not TailClassifiers(solution="likelihood").fit(empty).means_.known.any()
+
+
+def test_pfastrexml_with_the_likelihood_solution(tmp_path):
+    data, _ = problem("sparse", n=100)
+    parameters = {"n_trees": 3, "alpha": 0.5, "gamma": 3.0, "propensity": (0.5, 0.4)}
+    model = PfastreXML(**parameters, tail_solution="likelihood").fit(data.X, data.Y)
+    expected = TailClassifiers(gamma=3.0, solution="likelihood", propensity=(0.5, 0.4)).fit(data.view())
+    assert model.tail_.means_.means.data.tobytes() == expected.means_.means.data.tobytes()
+    model.save(tmp_path / "M")
+    again = load(tmp_path / "M")
+    assert again.get_params() == model.get_params()
+    assert again.tail_.get_params() == model.tail_.get_params()
+    found, means = (
+        model.shortlist(data.X, 5),
+        PfastreXML(**parameters).fit(data.X, data.Y).shortlist(data.X, 5),
+    )
+    assert again.shortlist(data.X, 5).scores[model.column].tobytes() == found.scores[model.column].tobytes()
+    assert means.scores[model.column].tobytes() != found.scores[model.column].tobytes()
+    with pytest.raises(ValueError, match="tail_solution"):
+        PfastreXML(tail_solution="sgd").fit(data.X, data.Y)
 
 
 @pytest.mark.parametrize("cut", [{"label_rows": np.array([5], np.int32)}, {"max_terms": 0}])

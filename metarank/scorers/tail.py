@@ -130,8 +130,8 @@ class TailClassifiers(LabelScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """One float32 column (m,): ``tail_log_probability``."""
-        l2, cosine = self.means_.distances(unit_rows(X), candidates, n_jobs).astype(np.float64)
-        squared = 2 * cosine if self.unit_means else l2**2
+        l2, cosine = self.means_.distances(unit_rows(X), candidates, n_jobs)
+        squared = 2 * cosine.astype(np.float64) if self.unit_means else l2.astype(np.float64) ** 2
         return {COLUMN: -np.logaddexp(0.0, self.gamma / 2 * squared).astype(np.float32)}
 
     def get_state(self) -> dict[str, Any]:
@@ -182,7 +182,10 @@ def unit_rows(X: Features) -> Features:
         if np.all(factor == 1):
             return X
         data = (X.data * np.repeat(factor, np.diff(X.indptr))).astype(np.float32)
-        return sp.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
+        unit = sp.csr_matrix(X.shape, dtype=np.float32)  # filled like this SciPy does not check it again
+        unit.data, unit.indices, unit.indptr = data, X.indices, X.indptr
+        unit.has_sorted_indices = unit.has_canonical_format = True
+        return unit
     X = as_dense(X)
     factor = _to_unit(_core.row_norms(X)[0].astype(np.float64))
     return X if np.all(factor == 1) else (X * factor[:, None]).astype(np.float32)

@@ -257,7 +257,8 @@ def as_dense(X: Features) -> np.ndarray:
 
 def as_canonical(X: Features) -> sp.csr_matrix:
     """X as CSR with sorted, distinct columns."""
-    X = sp.csr_matrix(X)
+    if not isinstance(X, sp.csr_matrix):
+        X = sp.csr_matrix(X)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
