@@ -171,6 +171,7 @@ OURS = (
     Setting("metarank", "short texts, 1 tree", {**SHORT_TEXTS, "n_trees": 1, "beam": 10}),
     Setting("metarank", "short texts, 2 trees", {**SHORT_TEXTS, "n_trees": 2, "beam": 7}),
     Setting("metarank", "short texts, 3 trees", SHORT_TEXTS),
+    Setting("metarank", "OneVsAll, C 0.7", {"estimator": "OneVsAll", "C": 0.7}, kind="flat", sets=NATURAL),
     Setting("metarank", "OneVsAll, C 0.5", {"estimator": "OneVsAll", "C": 0.5}, kind="flat", sets=NATURAL),
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=NATURAL),
     Setting(
