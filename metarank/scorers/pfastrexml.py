@@ -68,7 +68,7 @@ class PfastreXML(TailReranking, PfastXML):
         n_trees: int = 50,
         max_leaf: int = 10,
         labels_per_leaf: int = 100,
-        C: float = 1.5,
+        C: float = 1.0,
         C_rank: float = 1.0,
         rounds: int = 1,
         balanced: bool = True,
