@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ sys.path.insert(0, str(FOLDER))
 import simulation  # noqa: E402
 from borrowed import Problem, SetSpec, Settings  # noqa: E402
 from chapters import AUTHORS, PAPER, introduction  # noqa: E402
+from chapters import simulation as simulation_section  # noqa: E402
 from contenders import METRICS, contenders, forest, judge, label_partitioning, popularity  # noqa: E402
+from drawings import simulation_figure  # noqa: E402
 from tail_gain import contributions, describe_bins, label_bins  # noqa: E402
 
 sys.path[:] = _PATH
@@ -73,6 +76,21 @@ def test_wrong_curves_are_compared_on_the_same_labels(problem, monkeypatch):
     assert all(len(values) == 1 for values in rows.values())
 
 
+def test_the_simulation_is_told_and_drawn(problem, monkeypatch):
+    monkeypatch.setattr(simulation, "TRAINING_MASKINGS", 1)
+    parts = {
+        "estimates": simulation.estimates(problem),
+        "training": simulation.training(problem),
+        "wrong curves": simulation.wrong_curves(problem),
+    }
+    told = simulation_section("toy", parts, {"simulation toy": Path("toy.svg")})
+    assert "- PfastXML above FastXML: **" in told
+    assert "![the four panels of Fig. 3](toy.svg)" in told
+    counts = np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
+    picture = ElementTree.fromstring(simulation_figure(counts, 200, *parts.values()))
+    assert len(picture.findall("{http://www.w3.org/2000/svg}svg")) == 4
+
+
 def test_no_propensities_are_those_of_fastxml(problem):
     weight = np.ones(problem.Y.shape[1])
     assert (simulation.weighted(problem.Y, weight) != problem.Y).nnz == 0
@@ -82,7 +100,7 @@ def test_contributions_add_up_to_psp(problem):
     outcome = forest(problem, {"estimator": "PfastXML", "n_trees": 5}, _SETTINGS)
     added = contributions(problem, outcome.found)
     assert added.sum() == pytest.approx(judge(problem, outcome.found)["PSP@5"])
-    tested = np.unique(problem.Y_test.indices)
+    tested = np.intersect1d(problem.Y_test.indices, problem.Y.indices)
     assert sum(b["labels"] for b in describe_bins(problem)) == len(tested)
     bins, counts = label_bins(problem), np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
     order = tested[np.argsort(counts[tested], kind="stable")]

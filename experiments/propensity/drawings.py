@@ -27,6 +27,9 @@ class _Panel(Plot):
 
     top = 28 + 2 * _LINE_HEIGHT
 
+    def __post_init__(self) -> None:
+        self.left = max(self.left, 72)  # room for "10.0 %" beside the name of the axis
+
     def head(self, heading: str, names: Sequence[str]) -> None:
         self.text(self.left, 14, heading, "label", "start")
         width = (self.width - self.left - self.right) / max(1, min(3, len(names)))
@@ -55,7 +58,7 @@ def contribution_figure(sets: Mapping[str, tuple[list[Figures], dict[str, np.nda
     for name, (bins, systems) in sets.items():
         highest = max(float(values.max()) for values in systems.values())
         plot = _Panel(
-            name, "training points of the label", "share of PSP@5", (0, len(bins)), (0, nice_top(highest))
+            name, "training points of the label", "part of PSP@5", (0, len(bins)), (0, nice_top(highest))
         )
         plot.head(name, list(systems))
         plot.y_axis(ticks(0, plot.y[1]), lambda v: percent(v, 1))

@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 from borrowed import SPEED_CACHE, Problem, Settings, Study, log  # noqa: E402
 from chapters import TREES, Results, write  # noqa: E402
 from collection import REFERENCE, SETS, load  # noqa: E402
-from contenders import contenders, judge  # noqa: E402
+from contenders import contenders, judge, other_seeds  # noqa: E402
 from drawings import contribution_figure, simulation_figure  # noqa: E402
 from simulation import estimates, training, wrong_curves  # noqa: E402
 from symmetry import estimate  # noqa: E402
@@ -89,6 +89,7 @@ def _tables(study: Study, results: Results, problem: Problem) -> None:
     systems = {system.name: system for system in contenders(problem.spec)}
     results.figures[problem.name] = {s: study.figures(problem, system) for s, system in systems.items()}
     if problem.name == REFERENCE:
+        results.seeds = study.rows(problem, "seeds", other_seeds)
         return
     outcomes = {name: study.predictions(problem, systems[name]) for name in TREES}
     added = {name: contributions(problem, made.found) for name, made in outcomes.items() if made is not None}

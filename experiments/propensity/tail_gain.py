@@ -14,24 +14,25 @@ _BINS = 5
 
 
 def label_bins(problem: Problem) -> np.ndarray:
-    """The bin of each label, -1 for those without a test point: fifths of the others by training points.
+    """The bin of each label with a training and a test point, fifths by training points; -1 for the others.
 
     Labels of equal counts stay together, so that bins differ in size and some may be empty.
     """
     counts = np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
-    tested = np.bincount(problem.Y_test.indices, minlength=len(counts)) > 0
-    edges = np.quantile(counts[tested], np.arange(1, _BINS) / _BINS, method="inverted_cdf")
-    return np.where(tested, np.searchsorted(np.unique(edges), counts), -1)
+    binned = (counts > 0) & (np.bincount(problem.Y_test.indices, minlength=len(counts)) > 0)
+    edges = np.quantile(counts[binned], np.arange(1, _BINS) / _BINS, method="inverted_cdf")
+    return np.where(binned, np.searchsorted(np.unique(edges), counts), -1)
 
 
 def contributions(problem: Problem, found: Candidates) -> np.ndarray:
     """What the labels of each bin add to PSP@5; the sum over bins is PSP@5."""
     weight = weights(problem)
     inputs = Inputs(problem.Y_test, allowed(problem, found), inv_propensity=weight)
-    labels = problem.Y_test.indices
-    gains = weight[labels] * (inputs.rank <= K)
+    # Labels without a training point are never proposed: their pairs gain nothing.
+    bins = label_bins(problem)[problem.Y_test.indices]
+    gains = weight[problem.Y_test.indices] * (inputs.rank <= K)
     best = np.concatenate([-np.sort(-weight[row.indices])[:K] for row in problem.Y_test])
-    return np.bincount(label_bins(problem)[labels], gains, minlength=_BINS) / best.sum()
+    return np.bincount(bins[bins >= 0], gains[bins >= 0], minlength=_BINS) / best.sum()
 
 
 def describe_bins(problem: Problem) -> list[Figures]:
