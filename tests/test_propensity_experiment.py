@@ -155,7 +155,7 @@ def test_the_command_writes_its_page_of_a_tiny_set(tmp_path, made):
     assert done.returncode == 0, done.stderr
     assert "bibtex is left out" in done.stderr
     page = out.read_text()
-    assert "LastFM-ArtistTags, PSP@1, 3, 5 in the order FastXML < PfastXML < PfastreXML: **" in page
+    assert "PSP@1, 3, 5 in the order FastXML < PfastXML < PfastreXML (alpha 0.8 as published): **" in page
     assert "its environment has not been made" in page
     assert "![contributions to PSP@5](contributions.svg)" in page
     assert (tmp_path / "contributions.svg").read_text().startswith("<svg ")

@@ -92,16 +92,15 @@ def claims(results: Results) -> str:
             continue
         value = _percent_of(done)
         kind = name if name in NATURAL else f"{name} (no natural long tail)"
-        broken = [
-            f"@{k} with {'chosen alpha' if last == TREES[2] else last.partition(', ')[2]}"
-            for last in (TREES[2], PUBLISHED)
-            for k in KS
-            if not value(TREES[0], f"PSP@{k}") < value(TREES[1], f"PSP@{k}") < value(last, f"PSP@{k}")
-        ]
-        lines.append(
-            f"{kind}, PSP@1, 3, 5 in the order FastXML < PfastXML < PfastreXML: {verdict(not broken)}"
-            + (f" (broken {', '.join(broken)})" if broken else "")
-        )
+        for last in (TREES[2], PUBLISHED):
+            alpha = f"alpha {done[last]['alpha']:g} {'as published' if last == PUBLISHED else 'chosen'}"
+            values = [[value(system, f"PSP@{k}") for system in (*TREES[:2], last)] for k in KS]
+            broken = [f"@{k}" for k, (a, b, c) in zip(KS, values) if not a < b < c]
+            lines.append(
+                f"{kind}, PSP@1, 3, 5 in the order FastXML < PfastXML < PfastreXML ({alpha}): "
+                + verdict(not broken)
+                + (f" (broken {', '.join(broken)})" if broken else "")
+            )
         fewer = [value("FastXML", f"C@{k}") < value("PfastreXML", f"C@{k}") for k in KS]
         lines.append(f"{kind}, C@1, 3, 5 of FastXML below PfastreXML's: {verdict(all(fewer))}")
         peers = [peer for peer in TREE_PEERS if peer in done]
