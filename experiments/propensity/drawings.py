@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -22,13 +23,13 @@ _STYLE = (
 _LINE_HEIGHT = 16
 
 
+@dataclass
 class _Panel(Plot):
     """A plot with its heading and the names of its series above the axes."""
 
-    top = 28 + 2 * _LINE_HEIGHT
+    left: int = 72  # room for "10.0 %" beside the name of the axis
 
-    def __post_init__(self) -> None:
-        self.left = max(self.left, 72)  # room for "10.0 %" beside the name of the axis
+    top = 28 + 2 * _LINE_HEIGHT
 
     def head(self, heading: str, names: Sequence[str]) -> None:
         self.text(self.left, 14, heading, "label", "start")
