@@ -296,7 +296,7 @@ def simulation(name: str, parts: dict[str, list[Figures]], pictures: dict[str, P
         bullets(
             [
                 f"right propensities above none: {verdict(float(rows[1][2]) > 0)}",
-                f"wrong ones above none: {len(better)} of {len(rows) - 2}",
+                f"others above none: {len(better)} of {len(rows) - 2}",
             ]
         ),
     ]
