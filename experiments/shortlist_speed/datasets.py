@@ -67,6 +67,8 @@ def _source(name: str | Extreme) -> tuple[data.Dataset, data.Dataset]:
         return made.take(slice(name.n_rows)), made.take(slice(name.n_rows, None))
     if name == REFERENCE:
         return _make_reference()
+    if name == "pydocs":
+        return _pydocs()
     folder = os.environ.get("METARANK_DATA") or _BESIDE / "data"
     train, test = (_load(name, part, folder) for part in ("train", "test"))
     return train, test
@@ -91,6 +93,12 @@ def _make_reference() -> tuple[data.Dataset, data.Dataset]:
         arguments = ["--tokens", str(REFERENCE_TOKENS), "--seed", str(SEED)]
         subprocess.run([sys.executable, tool, out, *arguments], check=True, stdout=subprocess.DEVNULL)
         return data.load(Path(out) / "train.txt"), data.load(Path(out) / "test.txt")
+
+
+def _pydocs() -> tuple[data.Dataset, data.Dataset]:
+    train, test = data.load_pydocs("train"), data.load_pydocs("test")
+    vectorizer = data.TextVectorizer().fit(train.texts)
+    return tuple(replace(part, X=vectorizer.transform(part.texts)) for part in (train, test))
 
 
 def _write(train: data.Dataset, test: data.Dataset, folder: Path) -> dict[str, float]:

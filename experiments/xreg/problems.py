@@ -21,7 +21,7 @@ from metarank.scorers.relevance import unit_rows
 SEED = 0
 _SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
-Relevance = Literal["inverse propensity", "users", "rating"]
+Relevance = Literal["inverse propensity", "users", "rating", "binary"]
 
 
 @dataclass(frozen=True)
@@ -103,31 +103,33 @@ class Problem:
         )
 
 
-def load_problem(name: str) -> Problem:
-    """A set of `SETS`.
+def load_problem(spec: SetSpec) -> Problem:
+    """A set with its relevances.
 
     Raises
     ------
     FileNotFoundError
         If the set is not in `$METARANK_DATA`.
     """
-    spec = SETS[name]
     if spec.source == "make_extreme":
         made = data.make_extreme(_EXTREME_ROWS + _EXTREME_TEST, _EXTREME_FEATURES, _EXTREME_LABELS, seed=SEED)
-        return _problem(spec, made.take(slice(_EXTREME_ROWS)), made.take(slice(_EXTREME_ROWS, None)))
+        return make_problem(spec, made.take(slice(_EXTREME_ROWS)), made.take(slice(_EXTREME_ROWS, None)))
     folder = os.environ.get("METARANK_DATA") or _SHARED
     if all(record.name != spec.source or not record.available for record in data.list_datasets(folder)):
         raise FileNotFoundError(f"it is not in {folder}")
     train = data.load_named(spec.source, "train", data_dir=folder)
-    return _problem(spec, train, data.load_named(spec.source, "test", data_dir=folder))
+    return make_problem(spec, train, data.load_named(spec.source, "test", data_dir=folder))
 
 
-def _problem(spec: SetSpec, train: Dataset, test: Dataset) -> Problem:
+def make_problem(spec: SetSpec, train: Dataset, test: Dataset) -> Problem:
+    """Both parts of one width, rows of unit length, relevances as the set has them."""
     X, X_test = (unit_rows(M) for M in _widened([sp.csr_matrix(train.X), sp.csr_matrix(test.X)]))
     Y, Y_test = _widened([train.Y, test.Y])
     if spec.relevance == "inverse propensity":
         weight = inv_propensity(Y, *PRESETS[spec.propensity])
         Y, Y_test = (_with_values(M, weight[M.indices]) for M in (Y, Y_test))
+    elif spec.relevance == "binary":
+        Y, Y_test = (_with_values(M, np.ones(M.nnz)) for M in (Y, Y_test))
     elif spec.relevance == "users":
         # How many users gave the tag spans two orders of magnitude: one more doubling, one more point.
         Y, Y_test = (_with_values(M, np.log2(1 + M.data)) for M in (Y, Y_test))

@@ -55,7 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
     results, panels = Results(), {}
     for name in names:
         try:
-            problem = load_problem(name)
+            problem = load_problem(SETS[name])
         except FileNotFoundError as error:
             log(f"{name} is left out: {error}")
             continue

@@ -108,13 +108,13 @@ def propensity_claim(results: Results) -> str:
         for system, values in ours.items():
             beaten_by = [s for s, other in peers.items() if any(o >= v for o, v in zip(other, values))]
             against = "" if not beaten_by else f": not above {', '.join(beaten_by)}"
-            above.append(f"{name}, {system} above every peer{without}: {_verdict(not beaten_by)}{against}")
+            above.append(f"{name}, {system} above every peer{without}: {verdict(not beaten_by)}{against}")
         if len(ours) == 2:
             gains = [100 * (t - x) for x, t in zip(ours["XReg"], ours["XReg-t"])]
             told = ", ".join(f"{gain:+.2f}" for gain in gains)
-            better.append(f"{name}, XReg-t above XReg: {_verdict(min(gains) > 0)} ({told})")
+            better.append(f"{name}, XReg-t above XReg: {verdict(min(gains) > 0)} ({told})")
     table_of = table(["set", "system", "PSP@1", "PSP@3", "PSP@5"], rows)
-    return "\n\n".join([*parts, table_of, _bullets(above + better)])
+    return "\n\n".join([*parts, table_of, bullets(above + better)])
 
 
 def labelwise_claim(results: Results) -> str:
@@ -149,11 +149,11 @@ def labelwise_claim(results: Results) -> str:
             sizes = results.problems[name]
             lines.append(
                 f"{name} ({sizes.Y.shape[1]:,} labels, {sizes.Y_test.shape[0]:,} test points), labelwise "
-                f"above pointwise in WP-l@5: {_verdict(min(margins) > 0)} ({told} points over lists of 100 "
+                f"above pointwise in WP-l@5: {verdict(min(margins) > 0)} ({told} points over lists of 100 "
                 "and of 10 labels)"
             )
     head = ["set", "prediction", *columns]
-    return "\n\n".join(["## Labelwise prediction (Table 5)", table(head, rows), _bullets(lines)])
+    return "\n\n".join(["## Labelwise prediction (Table 5)", table(head, rows), bullets(lines)])
 
 
 def _direction(system: str) -> str:
@@ -185,13 +185,13 @@ def graded_claim(results: Results) -> str:
                 "XRMSE@5 below": ours["XRMSE@5"] < theirs["XRMSE@5"],
                 "AUPRC above": ours["AUPRC"] > theirs["AUPRC"],
             }
-            lines += [f"{name}, XReg's {what} Parabel's: {_verdict(holds)}" for what, holds in held.items()]
+            lines += [f"{name}, XReg's {what} Parabel's: {verdict(holds)}" for what, holds in held.items()]
     text = (
         "Pointwise lists of both. *XReg, binary relevance*: XReg's own logistic trees, trained from relevant "
         "or not."
     )
     head = ["set", "system", *columns]
-    return "\n\n".join(["## Graded relevance", text, table(head, rows), _bullets(lines)])
+    return "\n\n".join(["## Graded relevance", text, table(head, rows), bullets(lines)])
 
 
 def set_table(results: Results, name: str) -> str:
@@ -248,7 +248,7 @@ def reranking_table(results: Results) -> str:
         "training points with all models fitted on the others."
     )
     parts = ["## Filtering and re-ranking (Table 3)", text, table(head, rows)]
-    return "\n\n".join([*parts, _bullets(_what_reranking_shows(results))])
+    return "\n\n".join([*parts, bullets(_what_reranking_shows(results))])
 
 
 def _what_reranking_shows(results: Results) -> list[str]:
@@ -263,8 +263,8 @@ def _what_reranking_shows(results: Results) -> list[str]:
         xreg, zero = row["XReg"], row["XReg-zero"]
         lines.append(
             f"{name}, sizes lost, XReg-zero filters worse than XReg (AUPRC): "
-            f"{_verdict(zero['AUPRC'] < xreg['AUPRC'])}; has greater errors (XMAD@5): "
-            f"{_verdict(zero['XMAD@5'] > xreg['XMAD@5'])}"
+            f"{verdict(zero['AUPRC'] < xreg['AUPRC'])}; has greater errors (XMAD@5): "
+            f"{verdict(zero['XMAD@5'] > xreg['XMAD@5'])}"
         )
     return lines
 
@@ -324,7 +324,7 @@ def provenance(results: Results) -> str:
     if older:
         lines.append(f"measured with another state of the sources: {', '.join(sorted(older))}")
     lines += [f"sha256 of {name}: {problem.checksum}" for name, problem in results.problems.items()]
-    return "## How it was made\n\n" + _bullets(lines)
+    return "## How it was made\n\n" + bullets(lines)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -338,11 +338,11 @@ def number(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _verdict(holds: bool) -> str:
+def verdict(holds: bool) -> str:
     return "**holds**" if holds else "**does not hold**"
 
 

@@ -22,14 +22,27 @@ Figures = dict[str, Any]
 _METRICS = ("WP@1", "WP@3", "WP@5", "Tau@5", "WP-regret@5", "XMAD@5", "XRMSE@5", "XMAD@10", "MAD")
 
 
+def judged(problem: Problem, found: Candidates) -> dict[str, float]:
+    """All metrics of predictions, fractions of one: by points and, for labelwise sets, by labels ("-l")."""
+    names = [*_METRICS, "nDCG@5", "AUPRC", "RMSE"]
+    if problem.spec.labelwise:
+        names += [labelwise(name) for name in _METRICS]
+    values: dict[str, float] = metrics.evaluate(problem.Y_test, found, names, scale=problem.scale)
+    return values
+
+
 @dataclass(frozen=True)
 class Study:
-    """Where runs are kept; `only`: systems that may be run, all if empty; `again`: those run even so."""
+    """Where runs are kept, and how predictions are judged; the log shows the first of its metrics.
+
+    `only`: systems that may be run, all if empty; `again`: those run even where they are kept.
+    """
 
     cache: Path
     settings: Settings
     only: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
+    judge: Callable[[Problem, Candidates], dict[str, float]] = judged
 
     def figures(self, problem: Problem, system: System) -> Figures:
         """The figures of a run, kept or made now; {"failed": why} where there is none."""
@@ -47,12 +60,13 @@ class Study:
         except NotHere as reason:
             log(f"{problem.name}: {system.name} is left out: {reason}")
             return {"failed": str(reason)}
-        values = judged(problem, outcome.found)
+        values = self.judge(problem, outcome.found)
         figures = {"key": key, "sources": digest_of_sources(), **outcome.figures, "metrics": values}
         place.parent.mkdir(parents=True, exist_ok=True)
         _save(place.with_suffix(".npz"), outcome.found)
         place.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
-        log(f"{problem.name:26} {system.name:26} {figures['train_s']:8.1f} s, WP@5 {values['WP@5']:.4f}")
+        first, value = next(iter(values.items()))
+        log(f"{problem.name:26} {system.name:26} {figures['train_s']:8.1f} s, {first} {value:.4f}")
         return figures
 
     def predictions(self, problem: Problem, system: System) -> Outcome | None:
@@ -79,15 +93,6 @@ class Study:
     def _place(self, problem: Problem, system: System) -> Path:
         name = "".join(c if c.isalnum() or c in "-" else "_" for c in system.name)
         return self.cache / problem.name / name
-
-
-def judged(problem: Problem, found: Candidates) -> dict[str, float]:
-    """All metrics of predictions, fractions of one: by points and, for labelwise sets, by labels ("-l")."""
-    names = [*_METRICS, "nDCG@5", "AUPRC", "RMSE"]
-    if problem.spec.labelwise:
-        names += [labelwise(name) for name in _METRICS]
-    values: dict[str, float] = metrics.evaluate(problem.Y_test, found, names, scale=problem.scale)
-    return values
 
 
 def labelwise(name: str) -> str:

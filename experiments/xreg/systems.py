@@ -112,10 +112,10 @@ def label_tree(problem: Problem, params: dict[str, Any], settings: Settings) -> 
     else:
         found = model.shortlist(problem.X_test, k=k)
     binary = kind is Parabel or params.get("relevance") == "binary"
-    cost = clock.cost(problem, _size_mib(model))
+    cost = clock.cost(problem, size_mib(model))
     if params.get("tail"):
         cost["alpha"] = model.alpha_
-    return Outcome(_rescored(found, (lambda s: s * problem.scale) if binary else None), cost)
+    return Outcome(rescored(found, (lambda s: s * problem.scale) if binary else None), cost)
 
 
 def one_vs_all(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcome:
@@ -128,10 +128,10 @@ def one_vs_all(problem: Problem, params: dict[str, Any], settings: Settings) -> 
     model.fit(problem.X, problem.Y)
     clock.trained()
     found = model.shortlist(problem.X_test, k=K)
-    cost = clock.cost(problem, _size_mib(model))
+    cost = clock.cost(problem, size_mib(model))
     if params["loss"] == "ridge":
-        return Outcome(_rescored(found, lambda s: np.maximum(s, 1e-6 * expit(s))), cost)
-    return Outcome(_rescored(found, lambda s: problem.scale * expit(4 * s)), cost)
+        return Outcome(rescored(found, lambda s: np.maximum(s, 1e-6 * expit(s))), cost)
+    return Outcome(rescored(found, lambda s: problem.scale * expit(4 * s)), cost)
 
 
 def one_vs_all_logistic(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcome:
@@ -145,7 +145,7 @@ def one_vs_all_logistic(problem: Problem, params: dict[str, Any], settings: Sett
     model.fit(problem.X, problem.Y)
     clock.trained()
     found = model.shortlist(problem.X_test, k=K)
-    return Outcome(_rescored(found), clock.cost(problem, _size_mib(model)))
+    return Outcome(rescored(found), clock.cost(problem, size_mib(model)))
 
 
 def low_rank(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcome:
@@ -157,7 +157,7 @@ def pairwise(problem: Problem, params: dict[str, Any], settings: Settings) -> Ou
     if 4 * problem.X.shape[1] * problem.Y.shape[1] > _LARGEST_DENSE:
         raise NotHere("its dense weights would not fit")
     outcome = _rival(problem, PairwiseRanker())
-    outcome.found = _rescored(outcome.found, lambda s: s * problem.scale)
+    outcome.found = rescored(outcome.found, lambda s: s * problem.scale)
     return outcome
 
 
@@ -166,7 +166,7 @@ def _rival(problem: Problem, model: LowRank | PairwiseRanker) -> Outcome:
     model.fit(problem.X, problem.Y)
     clock.trained()
     found = shortlist(model, problem.X_test, K)
-    return Outcome(_rescored(found), clock.cost(problem, model.size_mib))
+    return Outcome(rescored(found), clock.cost(problem, model.size_mib))
 
 
 def peer(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcome:
@@ -186,7 +186,7 @@ def peer(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcom
     if made is None:
         raise NotHere("the run is not kept")
     found, cost = made
-    return Outcome(_rescored(found, lambda s: s * problem.scale), cost)
+    return Outcome(rescored(found, lambda s: s * problem.scale), cost)
 
 
 class Clock:
@@ -207,7 +207,7 @@ class Clock:
         }
 
 
-def _rescored(found: Candidates, change: Callable[[np.ndarray], np.ndarray] | None = None) -> Candidates:
+def rescored(found: Candidates, change: Callable[[np.ndarray], np.ndarray] | None = None) -> Candidates:
     """The same pairs with their first score alone, changed, named "relevance"."""
     scores = next(iter(found.scores.values()))
     if change is not None:
@@ -215,7 +215,7 @@ def _rescored(found: Candidates, change: Callable[[np.ndarray], np.ndarray] | No
     return Candidates(found.indptr, found.labels, found.n_labels, {"relevance": scores})
 
 
-def _size_mib(model: Any) -> float:
+def size_mib(model: Any) -> float:
     """Of the saved model, in MiB."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model"
