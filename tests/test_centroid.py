@@ -122,3 +122,16 @@ def test_bad_input(kind):
         fitted.score(Q, Candidates.all_labels(2, 9))
     with pytest.raises(ValueError, match="candidates must be of 9 labels, got 10"):
         fitted.score(Q, Candidates.all_labels(Q.shape[0], 10))
+
+
+def test_whole_lists_have_the_bytes_of_single_pairs():
+    """An index over the centroids, made where most pairs are asked for, changes no bit."""
+    data, Q = problem("sparse")
+    scorer = Centroids().fit(data.view())
+    whole = Candidates.all_labels(Q.shape[0], 9)
+    columns = scorer.score(Q, whole)
+    for i in range(Q.shape[0]):
+        for label in range(9):
+            pair = Candidates(np.array([0, 1]), np.array([label], np.int32), 9)
+            for name, values in scorer.score(Q[i], pair).items():
+                assert values.tobytes() == columns[name][9 * i + label : 9 * i + label + 1].tobytes()

@@ -115,6 +115,46 @@ double sparse_dot(const SparseRow& x, const SparseRow& c, const std::vector<doub
   return sum;
 }
 
+// For each feature the centroids that have it: x.c of all centroids at once, where most of them are asked for.
+// The shared features of a pair are added in the order in which `sparse_dot` adds them, to the same bits.
+class CentroidIndex {
+ public:
+  CentroidIndex(std::int64_t n_features, std::int64_t n_labels, const std::int64_t* indptr,
+                const std::int32_t* indices, const float* data)
+      : start_(static_cast<std::size_t>(n_features) + 1), posting_(static_cast<std::size_t>(indptr[n_labels])) {
+    for (std::int64_t p = 0; p < indptr[n_labels]; ++p) ++start_[static_cast<std::size_t>(indices[p]) + 1];
+    for (std::size_t f = 1; f < start_.size(); ++f) start_[f] += start_[f - 1];
+    std::vector<std::int64_t> next(start_.begin(), start_.end() - 1);
+    for (std::int64_t l = 0; l < n_labels; ++l)
+      for (std::int64_t p = indptr[l]; p < indptr[l + 1]; ++p)
+        posting_[static_cast<std::size_t>(next[static_cast<std::size_t>(indices[p])]++)] = {static_cast<std::int32_t>(l), data[p]};
+  }
+
+  std::int64_t size(std::int32_t feature) const {
+    return start_[static_cast<std::size_t>(feature) + 1] - start_[static_cast<std::size_t>(feature)];
+  }
+
+  // Adds x.c to each centroid's sum.
+  void add(const SparseRow& x, double* sums) const {
+    for (std::int64_t j = 0; j < x.size; ++j) {
+      const auto f = static_cast<std::size_t>(x.index[j]);
+      const double value = x.value[j];
+      for (std::int64_t p = start_[f]; p < start_[f + 1]; ++p)
+        sums[posting_[static_cast<std::size_t>(p)].label] += value * posting_[static_cast<std::size_t>(p)].value;
+    }
+  }
+
+ private:
+  struct Posting {
+    std::int32_t label;
+    float value;
+  };
+  std::vector<std::int64_t> start_;
+  std::vector<Posting> posting_;
+};
+
+constexpr std::int64_t kPairsWorthAnIndex = 4;  // a centroid, on average
+
 Array2<float> centroid_distances_sparse(std::int64_t n_features, In1<std::int64_t> c_indptr,
                                         In1<std::int32_t> c_indices, In1<float> c_data, In1<double> c_sq_norm,
                                         In1<std::uint8_t> known, double max_sq_norm, In1<std::int64_t> indptr,
@@ -127,11 +167,18 @@ Array2<float> centroid_distances_sparse(std::int64_t n_features, In1<std::int64_
   const auto n_queries = static_cast<std::int64_t>(indptr.shape(0)) - 1;
   const auto c_nnz = static_cast<std::int64_t>(c_data.shape(0));
   check_csr(n_queries, n_features, indptr.data(), static_cast<std::int64_t>(data.shape(0)), indices.data());
-  check_pairs(pair_indptr, pair_labels, n_queries, static_cast<std::int64_t>(known.shape(0)));
+  const auto n_labels = static_cast<std::int64_t>(known.shape(0));
+  check_pairs(pair_indptr, pair_labels, n_queries, n_labels);
   const auto m = static_cast<std::int64_t>(pair_labels.shape(0));
   std::vector<float> out(2 * static_cast<std::size_t>(m));
   {
     nb::gil_scoped_release release;
+    std::unique_ptr<CentroidIndex> index;
+    if (m >= kPairsWorthAnIndex * n_labels && n_labels > 0) {
+      check_csr(n_labels, n_features, c_indptr.data(), c_nnz, c_indices.data());
+      index = std::make_unique<CentroidIndex>(n_features, n_labels, c_indptr.data(), c_indices.data(), c_data.data());
+    }
+    std::vector<std::vector<double>> sums(static_cast<std::size_t>(std::max(1, n_threads)));
     std::vector<std::vector<double>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
     parallel_for(n_queries, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int worker) {
       auto& spread = scratch[static_cast<std::size_t>(worker)];
@@ -140,6 +187,21 @@ Array2<float> centroid_distances_sparse(std::int64_t n_features, In1<std::int64_
         const SparseRow x{indices.data() + indptr.data()[q], data.data() + indptr.data()[q],
                           indptr.data()[q + 1] - indptr.data()[q]};
         const double sq_x = x.sq_norm();
+        // What running over all postings, and clearing all sums, costs beside running down the pairs' centroids.
+        std::int64_t of_postings = n_labels, of_pairs = 0;
+        if (index) {
+          for (std::int64_t j = 0; j < x.size; ++j) of_postings += index->size(x.index[j]);
+          for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1]; ++p) {
+            const std::int32_t label = pair_labels.data()[p];
+            of_pairs += c_indptr.data()[label + 1] - c_indptr.data()[label];
+          }
+        }
+        const bool at_once = of_postings < of_pairs;
+        std::vector<double>& sum = sums[static_cast<std::size_t>(worker)];
+        if (at_once) {
+          sum.assign(static_cast<std::size_t>(n_labels), 0.0);
+          index->add(x, sum.data());
+        }
         for (std::int64_t j = 0; j < x.size; ++j) spread[static_cast<std::size_t>(x.index[j])] = x.value[j];
         for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1]; ++p) {
           const std::int32_t label = pair_labels.data()[p];
@@ -148,7 +210,8 @@ Array2<float> centroid_distances_sparse(std::int64_t n_features, In1<std::int64_
             const std::int64_t first = c_indptr.data()[label], last = c_indptr.data()[label + 1];
             require(0 <= first && first <= last && last <= c_nnz, "centroid rows must lie within their data");
             const SparseRow c{c_indices.data() + first, c_data.data() + first, last - first};
-            const double product = sparse_dot(x, c, spread), sq_c = c_sq_norm.data()[label];
+            const double product = at_once ? sum[static_cast<std::size_t>(label)] : sparse_dot(x, c, spread);
+            const double sq_c = c_sq_norm.data()[label];
             key = std::max(0.0, sq_x + sq_c - 2.0 * product);
             cosine = cosine_distance(product, sq_x, sq_c);
           }
