@@ -10,6 +10,7 @@ import numpy as np
 
 from metarank.candidates import Candidates
 
+_BENT = -60.0
 ALPHAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
 
 
@@ -20,6 +21,7 @@ def rerank_with_tail(
 
     Jain et al. (2016), eq. 8: ``s = alpha log P + (1 - alpha) log P_tail``, over the labels with P > 0 only.
     The new final score is ``scale * exp(s)``: it orders as s does, and stays on the scale of relevances.
+    Below -60, where float32 would lose the order, s is bent to ``-60 - log(1 - 60 - s)``.
     Pairs are combined one by one: lists by label (`Candidates.transpose`) are re-ranked just the same.
 
     Parameters
@@ -80,8 +82,13 @@ def rerank_with_tail(
     s = alpha * np.log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
     indptr = np.concatenate([[0], np.cumsum(listed)])[candidates.indptr]
     scores = {other: values[listed] for other, values in candidates.scores.items()}
-    scores[name] = (scale * np.exp(s)).astype(np.float32)
+    scores[name] = (scale * np.exp(bent(s))).astype(np.float32)
     return Candidates.of_core(indptr, candidates.labels[listed], candidates.n_labels, scores)
+
+
+def bent(s: np.ndarray) -> np.ndarray:
+    """s where it is at least -60, and -60 - log(1 - 60 - s) below: in the same order, and exp(s) not 0."""
+    return np.where(s < _BENT, _BENT - np.log1p(np.maximum(_BENT - s, 0)), s)
 
 
 def choose_alpha(

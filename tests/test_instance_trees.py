@@ -420,3 +420,53 @@ def test_as_a_stage_of_metaranker() -> None:
     X, Y = problem()
     ranker = MetaRanker(shortlister=["fastxml", "pfastrexml"], n_folds=2, n_jobs=1, effort="low").fit(X, Y)
     assert ranker.rank(X, k=3).labels.shape == (120, 3)
+
+
+def test_only_ratios_of_weights_count() -> None:
+    X, Y = problem()
+    plain = small(FastXML).fit(X, Y)
+    for factor in (1e-300, 1 / 120, 1e37, 1e300):
+        weighted = small(FastXML).fit(X, Y, sample_weight=np.full(120, factor))
+        for name, values in plain.forest_.items():
+            np.testing.assert_array_equal(values, weighted.forest_[name], err_msg=f"{name}, {factor}")
+    far_apart = np.where(np.arange(120) % 2, 1e300, 1e-300)
+    assert len(small(FastXML).fit(X, Y, sample_weight=far_apart).forest_["bias"]) > 0
+
+
+def test_relevances_of_any_ratio() -> None:
+    X, Y = problem()
+    Y.data[:3] = [1e30, 1e-30, 1.0]
+    assert small(FastXML).fit(X, Y).shortlist(X, k=3).n_rows == 120
+
+
+def test_lists_take_the_memory_of_what_they_hold() -> None:
+    """Leaves name a few of a million labels: lists of all of them are short."""
+    X, _ = problem()
+    Y = sp.csr_matrix(
+        (np.ones(120, np.float32), (np.arange(120), np.arange(120) * 7000)), shape=(120, 1_000_000)
+    )
+    model = PfastreXML(n_trees=2, alpha=0.8, max_leaf=6, C=5.0).fit(X, Y)
+    found = model.shortlist(X[np.arange(12_000) % 120], k=5)  # 96 GB if rows had room for every label
+    assert found.n_rows == 12_000
+    assert np.diff(found.indptr).max() <= 5
+
+
+@pytest.mark.parametrize(("gamma", "alpha"), [(300.0, 0.2), (1e6, 0.5)])
+def test_no_order_is_lost_far_from_every_mean(gamma: float, alpha: float) -> None:
+    X, Y = problem()
+    model = small(PfastreXML, gamma=gamma, alpha=alpha).fit(X, Y)
+    found = model.shortlist(X, k=15)
+    assert np.all(found.scores["pfastrexml"] > 0)
+    logs = model.score(X, found)["pfastrexml"]
+    for i in range(120):
+        row = slice(*found.indptr[i : i + 2])
+        order = np.argsort(-found.scores["pfastrexml"][row], kind="stable")
+        assert np.all(np.diff(logs[row][order]) <= 1e-5)
+
+
+def test_steep_curves_are_refused_before_any_work() -> None:
+    for curve in ((1000, 1.5), (0.5, 1e-300), (0.5, np.inf)):
+        with pytest.raises(ValueError, match=r"propensity must be a pair \(a, b\) with 0 < a <= 6"):
+            small(PfastXML, propensity=curve).fit(*problem(n=20))
+    with pytest.raises(ValueError, match="not fitted"):
+        FastXML().leaves(problem(n=20)[0])

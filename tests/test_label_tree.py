@@ -631,7 +631,10 @@ def test_bad_parameters(cls, params, error, message):
         (XReg(relevance="high"), "relevance must be .*, got 'high'"),
         (XReg(cost="median"), "cost must be 'sum' or 'mean', got 'median'"),
         (XReg(propensity="books"), "propensity must be among .*, got 'books'"),
-        (XReg(propensity=(0.5, -1)), "propensity must be a pair of positive numbers"),
+        (
+            XReg(propensity=(0.5, -1)),
+            r"propensity must be a pair \(a, b\) with 0 < a <= 6 and 0.001 <= b <= 10000",
+        ),
         (XReg(tail=0), "tail must be a number in .0, 1., 'auto' or None, got 0"),
         (XReg(tail="best"), "tail must be .*, got 'best'"),
         (XReg(propensity=3), "propensity must be among .*, got 3"),

@@ -172,7 +172,7 @@ void InstanceSplit::weigh(const std::int32_t* rows, std::int64_t n) {
 // the sides, wherever w is: where that is at most 1, the weight of the minimum is 0.
 void InstanceSplit::fit_hyperplane(const std::int32_t* rows, std::int64_t n) {
   // No branch depends on which features a row has, which cannot be foreseen.
-  touched_.resize(feature_.size() + 1);
+  touched_.resize(feature_.size() + 1);  // once; later calls find it so
   std::size_t n_touched = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const float cost = cost_[static_cast<std::size_t>(i)];
@@ -186,7 +186,7 @@ void InstanceSplit::fit_hyperplane(const std::int32_t* rows, std::int64_t n) {
       f.pull[plus ^ (pull < 0)] += std::fabs(pull);
     }
   }
-  touched_.resize(n_touched);
+  const auto first = touched_.begin(), last = first + static_cast<std::ptrdiff_t>(n_touched);
   // Weights learned before go on from where they were.
   std::vector<double> before(w_);
   for (std::size_t j = 0; j + 1 < before.size(); ++j)
@@ -194,9 +194,9 @@ void InstanceSplit::fit_hyperplane(const std::int32_t* rows, std::int64_t n) {
   std::vector<std::int32_t> kept_before(std::move(kept_));
 
   kept_.clear();
-  for (const std::int32_t f : touched_) {
-    const Feature& feature = feature_[static_cast<std::size_t>(f)];
-    if (std::max(feature.pull[0], feature.pull[1]) > 1.0f) kept_.push_back(f);
+  for (auto f = first; f != last; ++f) {
+    const Feature& feature = feature_[static_cast<std::size_t>(*f)];
+    if (std::max(feature.pull[0], feature.pull[1]) > 1.0f) kept_.push_back(*f);
   }
   std::sort(kept_.begin(), kept_.end());
   problem_.start.assign(1, 0);
@@ -220,8 +220,8 @@ void InstanceSplit::fit_hyperplane(const std::int32_t* rows, std::int64_t n) {
   problem_.entry.resize(static_cast<std::size_t>(n_values + n));
   next_.assign(problem_.start.begin(), problem_.start.end());
   const auto others = static_cast<std::int32_t>(kept_.size());  // written over and over, then by the bias
-  for (const std::int32_t f : touched_) {
-    Feature& feature = feature_[static_cast<std::size_t>(f)];
+  for (auto f = first; f != last; ++f) {
+    Feature& feature = feature_[static_cast<std::size_t>(*f)];
     if (feature.column < 0) feature.column = others;
   }
   for (std::int64_t i = 0; i < n; ++i)
@@ -234,7 +234,7 @@ void InstanceSplit::fit_hyperplane(const std::int32_t* rows, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i)  // the bias: a column of ones
     problem_.entry[static_cast<std::size_t>(n_values + i)] = {static_cast<std::int32_t>(i), 1.0f};
   problem_.start.push_back(n_values + n);
-  for (const std::int32_t f : touched_) feature_[static_cast<std::size_t>(f)] = Feature();
+  for (auto f = first; f != last; ++f) feature_[static_cast<std::size_t>(*f)] = Feature();
   solver_.minimise(problem_, options_.logistic, w_, margin_);
 }
 

@@ -7,6 +7,7 @@
 #include "instance_tree_split.h"
 #include "label_sums.h"
 #include "scored_lists.h"
+#include "scratch_pool.h"
 
 namespace metarank {
 
@@ -47,7 +48,8 @@ InstanceTrees::InstanceTrees(std::int64_t n_features, std::int64_t n_labels, In1
       weight_(std::move(weight)),
       leaf_start_(std::move(leaf_start)),
       leaf_label_(std::move(leaf_label)),
-      leaf_value_(std::move(leaf_value)) {
+      leaf_value_(std::move(leaf_value)),
+      pool_(new_pool()) {
   const auto n_nodes = static_cast<std::int64_t>(bias_.shape(0));
   require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
   require(roots_.shape(0) >= 1, "there must be at least one tree");
@@ -73,11 +75,11 @@ InstanceTrees::InstanceTrees(std::int64_t n_features, std::int64_t n_labels, In1
     require(leaf_value_.data()[p] >= 0 && std::isfinite(leaf_value_.data()[p]), "leaf values must be finite, >= 0");
 }
 
-// One worker: where the rows of a block end.
-class InstanceTrees::Walker {
+// One worker: where the rows of a block end, and the sums over their leaves.
+class InstanceTrees::Worker {
  public:
-  explicit Walker(const InstanceTrees& trees)
-      : trees_(trees), dense_(static_cast<std::size_t>(trees.n_features()), 0.0f) {}
+  explicit Worker(const InstanceTrees& trees)
+      : trees_(trees), dense_(static_cast<std::size_t>(trees.n_features()), 0.0f), sums_(trees.n_labels()) {}
 
   // leaf[i * trees + t] of rows begin .. end.
   void walk(const QueryRows& X, std::int64_t begin, std::int64_t end, std::int32_t* leaf) {
@@ -92,6 +94,30 @@ class InstanceTrees::Walker {
         for (std::int64_t t = first; t < last; ++t) leaf[i * n_trees + t] = descend(trees_.roots_.data()[t]);
         for (std::int64_t p = 0; p < row.size; ++p) dense_[static_cast<std::size_t>(row.index[p])] = 0.0f;
       }
+    }
+  }
+
+  // The lists of rows begin .. end, behind those there are.
+  void list(const QueryRows& X, std::int64_t begin, std::int64_t end, std::int64_t k, ScoredLists& out) {
+    const std::int64_t n_trees = trees_.n_trees();
+    leaf_.resize(static_cast<std::size_t>((end - begin) * n_trees));
+    walk(X, begin, end, leaf_.data());
+    const std::int64_t* start = trees_.leaf_start_.data();
+    for (std::int64_t i = 0; i < end - begin; ++i) {
+      for (std::int64_t t = 0; t < n_trees; ++t) {
+        const std::int32_t leaf = leaf_[static_cast<std::size_t>(i * n_trees + t)];
+        for (std::int64_t p = start[leaf]; p < start[leaf + 1]; ++p)
+          sums_.add(trees_.leaf_label_.data()[p], trees_.leaf_value_.data()[p]);
+      }
+      sums_.divide(static_cast<float>(n_trees));
+      for (const std::int32_t label : sums_.best(k)) {
+        const float score = sums_.of(label);
+        if (!(score > 0.0f)) continue;
+        out.ids.push_back(label);
+        out.scores.push_back(score);
+      }
+      sums_.clear();
+      out.indptr.push_back(static_cast<std::int64_t>(out.ids.size()));
     }
   }
 
@@ -111,59 +137,53 @@ class InstanceTrees::Walker {
   const InstanceTrees& trees_;
   RowReader reader_;
   std::vector<float> dense_;
+  LabelSums sums_;
+  std::vector<std::int32_t> leaf_;
 };
+
+class InstanceTrees::WorkerPool : public ScratchPool<Worker> {};
+
+std::shared_ptr<InstanceTrees::WorkerPool> InstanceTrees::new_pool() { return std::make_shared<WorkerPool>(); }
 
 std::vector<std::int32_t> InstanceTrees::leaves(const QueryRows& X, int n_threads) const {
   std::vector<std::int32_t> out(static_cast<std::size_t>(X.n_rows * n_trees()));
-  std::vector<std::unique_ptr<Walker>> walkers(static_cast<std::size_t>(n_threads));
+  std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
   parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
-    auto& walker = walkers[static_cast<std::size_t>(w)];
-    if (!walker) walker = std::make_unique<Walker>(*this);
-    walker->walk(X, begin, end, out.data() + begin * n_trees());
+    auto& worker = workers[static_cast<std::size_t>(w)];
+    if (!worker) worker = pool_->take([&] { return std::make_unique<Worker>(*this); });
+    worker->walk(X, begin, end, out.data() + begin * n_trees());
   });
+  if (X.n_rows <= WorkerPool::kMostRows && workers[0]) pool_->give_back(std::move(workers[0]));
   return out;
 }
 
 nb::tuple InstanceTrees::top(const QueryRows& X, std::int64_t k, int n_threads) const {
   k = std::min(k, std::max<std::int64_t>(1, n_labels_));
   ScoredLists lists;
+  lists.indptr.assign(1, 0);
   {
     nb::gil_scoped_release release;
-    std::vector<std::int64_t> count(static_cast<std::size_t>(X.n_rows), 0);
-    lists.ids.resize(static_cast<std::size_t>(X.n_rows * k));
-    lists.scores.resize(lists.ids.size());
-    struct Worker {
-      Walker walker;
-      LabelSums sums;
-      std::vector<std::int32_t> leaf;
-    };
+    // A block's lists by themselves: how long they are is not known before.
+    std::vector<ScoredLists> blocks(static_cast<std::size_t>((X.n_rows + kBlock - 1) / kBlock));
     std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
     parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
       auto& worker = workers[static_cast<std::size_t>(w)];
-      if (!worker) worker = std::make_unique<Worker>(Worker{Walker(*this), LabelSums(n_labels_), {}});
-      worker->leaf.resize(static_cast<std::size_t>((end - begin) * n_trees()));
-      worker->walker.walk(X, begin, end, worker->leaf.data());
-      for (std::int64_t i = begin; i < end; ++i) {
-        for (std::int64_t t = 0; t < n_trees(); ++t) {
-          const std::int32_t leaf = worker->leaf[static_cast<std::size_t>((i - begin) * n_trees() + t)];
-          for (std::int64_t p = leaf_start_.data()[leaf]; p < leaf_start_.data()[leaf + 1]; ++p)
-            worker->sums.add(leaf_label_.data()[p], leaf_value_.data()[p]);
-        }
-        worker->sums.divide(static_cast<float>(n_trees()));
-        const std::vector<std::int32_t>& best = worker->sums.best(k);
-        std::int64_t n = 0;
-        for (const std::int32_t label : best) {
-          const float score = worker->sums.of(label);
-          if (!(score > 0.0f)) continue;
-          lists.ids[static_cast<std::size_t>(i * k + n)] = label;
-          lists.scores[static_cast<std::size_t>(i * k + n)] = score;
-          ++n;
-        }
-        count[static_cast<std::size_t>(i)] = n;
-        worker->sums.clear();
-      }
+      if (!worker) worker = pool_->take([&] { return std::make_unique<Worker>(*this); });
+      worker->list(X, begin, end, k, blocks[static_cast<std::size_t>(begin / kBlock)]);
     });
-    lists.close_gaps(count, k, 0);
+    if (X.n_rows <= WorkerPool::kMostRows && workers[0]) pool_->give_back(std::move(workers[0]));
+    std::size_t total = 0;
+    for (const ScoredLists& block : blocks) total += block.ids.size();
+    lists.indptr.reserve(static_cast<std::size_t>(X.n_rows) + 1);
+    lists.ids.reserve(total);
+    lists.scores.reserve(total);
+    for (ScoredLists& block : blocks) {
+      const auto before = static_cast<std::int64_t>(lists.ids.size());
+      for (const std::int64_t end : block.indptr) lists.indptr.push_back(before + end);
+      lists.ids.insert(lists.ids.end(), block.ids.begin(), block.ids.end());
+      lists.scores.insert(lists.scores.end(), block.scores.begin(), block.scores.end());
+      block = ScoredLists();
+    }
   }
   return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
                         to_numpy(std::move(lists.scores)));

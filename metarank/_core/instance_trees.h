@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "bindings.h"
@@ -32,7 +33,10 @@ class InstanceTrees {
                   int n_threads) const;
 
  private:
-  class Walker;
+  class Worker;
+  class WorkerPool;
+
+  static std::shared_ptr<WorkerPool> new_pool();
 
   std::int64_t n_features_, n_labels_;
   In1<std::int32_t> roots_, child_;
@@ -43,6 +47,7 @@ class InstanceTrees {
   In1<std::int64_t> leaf_start_;
   In1<std::int32_t> leaf_label_;
   In1<float> leaf_value_;
+  std::shared_ptr<WorkerPool> pool_;
 };
 
 }  // namespace metarank

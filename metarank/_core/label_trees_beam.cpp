@@ -1,10 +1,10 @@
 // Pointwise prediction: beam search, tree by tree, for a block of queries at a time.
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
 #include "label_sums.h"
 #include "label_trees.h"
+#include "scratch_pool.h"
 #include "top_lists.h"
 
 namespace metarank {
@@ -173,33 +173,7 @@ class LabelTrees::Beam {
   std::vector<std::int64_t> n_found_;
 };
 
-// Scratch of past calls with few rows: single queries come again and again, and would spend much of their
-// time on fresh memory.
-class LabelTrees::BeamPool {
- public:
-  static constexpr std::int64_t kMostRows = 16;
-
-  std::unique_ptr<Beam> take(const LabelTrees& trees) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!free_.empty()) {
-        auto worker = std::move(free_.back());
-        free_.pop_back();
-        return worker;
-      }
-    }
-    return std::make_unique<Beam>(trees);
-  }
-
-  void give_back(std::unique_ptr<Beam> worker) {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(std::move(worker));
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Beam>> free_;
-};
+class LabelTrees::BeamPool : public ScratchPool<Beam> {};
 
 std::shared_ptr<LabelTrees::BeamPool> LabelTrees::new_pool() { return std::make_shared<BeamPool>(); }
 
@@ -219,7 +193,7 @@ ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t
   out.scores.resize(out.ids.size());
   if (per_tree) out.per_tree.resize(out.ids.size() * static_cast<std::size_t>(n_trees()));
   if (X.n_rows <= BeamPool::kMostRows && block >= X.n_rows) {
-    auto worker = pool_->take(*this);
+    auto worker = pool_->take([&] { return std::make_unique<Beam>(*this); });
     worker->set(beam, k, tree_k);
     worker->search(X, 0, X.n_rows, out, count.data());
     pool_->give_back(std::move(worker));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -54,13 +55,19 @@ def inv_propensity(
     array([1.77, 3.55, 6.91])
     """
     for name, value in (("a", a), ("b", b)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{name} must be a number, got {value!r}")
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} must be a positive number, got {value!r}")
     counts, n = label_counts(Y, n_points)
     if n <= math.e:
         raise ValueError(f"propensities need log N > 1, that is at least 3 points, got N = {n}")
-    c = (math.log(n) - 1.0) * (b + 1.0) ** a
-    return 1.0 + c * (counts.astype(np.float64) + b) ** -a
+    with np.errstate(over="ignore", invalid="ignore"):
+        c = (math.log(n) - 1.0) * np.float64(b + 1.0) ** a
+        weights: np.ndarray = 1.0 + c * (counts.astype(np.float64) + b) ** -a
+    if not np.all(np.isfinite(weights)):
+        raise ValueError(f"a and b must give finite weights, got a = {a!r}, b = {b!r}")
+    return weights
 
 
 def label_counts(Y: Any, n_points: int | None = None) -> tuple[np.ndarray, int]:
@@ -77,7 +84,13 @@ def label_counts(Y: Any, n_points: int | None = None) -> tuple[np.ndarray, int]:
     (array([2, 1]), 2)
     """
     if n_points is not None:
+        if isinstance(n_points, bool) or not isinstance(n_points, Real):
+            raise TypeError(f"n_points must be a number, got {n_points!r}")
+        if not math.isfinite(n_points):
+            raise ValueError(f"n_points must be finite, got {n_points!r}")
         counts = np.asarray(Y)
+        if counts.dtype.kind not in "biuf":
+            raise TypeError(f"Y must hold counts when n_points is given, got dtype {counts.dtype}")
         if counts.ndim != 1 or not np.all((counts >= 0) & (counts <= n_points)):
             raise ValueError(
                 f"Y must hold one count in [0, n_points = {n_points}] for each label when n_points is given"
@@ -87,5 +100,8 @@ def label_counts(Y: Any, n_points: int | None = None) -> tuple[np.ndarray, int]:
         Y = np.asarray(Y)
     if Y.ndim != 2:
         raise ValueError(f"Y must be (n, L), or counts (L,) with n_points, got shape {Y.shape}")
+    values = Y.data if sp.issparse(Y) and hasattr(Y, "data") else Y
+    if np.asarray(values).dtype.kind == "f" and not np.all(np.isfinite(values)):
+        raise ValueError("Y must be finite")
     relevant = sp.csr_matrix(Y > 0)
     return np.bincount(relevant.indices, minlength=relevant.shape[1]), int(relevant.shape[0])

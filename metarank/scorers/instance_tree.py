@@ -19,6 +19,8 @@ from metarank.view import View
 
 T = TypeVar("T", bound="FastXML")
 
+# Gains and weights of rows, beside the greatest and the mean: no less, so that none vanishes in float32.
+_LEAST_GAIN = 1e-30
 # Bounds of what is multiplied into sums of losses.
 _LEAST, _MOST = 1e-6, 1e6
 # A path of more nodes ends in a leaf, however many points that holds.
@@ -74,8 +76,8 @@ class FastXML(Shortlister):
 
     Notes
     -----
-    Rows of X are scaled to unit length. Labels without a training point are never proposed. As a stage of
-    `MetaRanker` its column is the log of the mean relevance, ``fastxml``.
+    Rows of X are scaled to unit length, sample weights to mean 1. Labels without a training point are never
+    proposed. As a stage of `MetaRanker` its column is the log of the mean relevance, ``fastxml``.
 
     Examples
     --------
@@ -147,9 +149,9 @@ class FastXML(Shortlister):
             *csr_parts(X),
             X.shape[1],
             *csr_parts(Y)[:2],
-            (Y.data / np.float32(self.scale_)).astype(np.float32),
+            np.maximum(Y.data.astype(np.float64) / self.scale_, _LEAST_GAIN).astype(np.float32),
             Y.shape[1],
-            np.ones(X.shape[0], np.float32) if sample_weight is None else sample_weight.astype(np.float32),
+            _of_mean_1(sample_weight, X.shape[0]),
             self.n_trees,
             self.max_leaf,
             self.labels_per_leaf,
@@ -214,7 +216,8 @@ class FastXML(Shortlister):
 
     def leaves(self, X: Any, *, n_jobs: int | None = 1) -> np.ndarray:
         """Int32 (n, n_trees): the number of the leaf that each row ends in; no two trees share one."""
-        return np.asarray(self._trees.leaves(*self._unit_parts(X), resolve_n_jobs(n_jobs)))
+        rows = self._unit_parts(X)
+        return np.asarray(self._trees.leaves(*rows, resolve_n_jobs(n_jobs)))
 
     def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         indptr, indices, data = self._row_parts(X)
@@ -246,6 +249,14 @@ class FastXML(Shortlister):
         super().__setstate__(state)
         if hasattr(self, "forest_"):
             self._open()
+
+
+def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:
+    """Float32 weights of rows: only what they are beside each other matters."""
+    if weight is None:
+        return np.ones(n, np.float32)
+    beside = weight / weight.max()
+    return np.clip(beside / beside.mean(), _LEAST_GAIN, None).astype(np.float32)
 
 
 class PfastXML(FastXML):

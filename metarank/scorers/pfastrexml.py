@@ -44,6 +44,12 @@ class PfastreXML(TailReranking, PfastXML):
     n_trees, max_leaf, labels_per_leaf, C, C_rank, rounds, balanced, normaliser, relevance, propensity,
     tolerance, random_state : see `FastXML`; `relevance` is "inverse-propensity" by default
 
+    Attributes
+    ----------
+    alpha_ : float
+        The weight that is used; 1 where rows are fewer than 10 and it is to be chosen.
+    tail_ : TailClassifiers or None
+
     Examples
     --------
     >>> import numpy as np

@@ -14,6 +14,8 @@ from metarank.view import View
 RELEVANCES: Final = ("graded", "inverse-propensity", "binary")
 # Log-probability of a label that is in no tree, or in which no tree believes.
 FLOOR: Final = -80.0
+# Of curves (a, b): weights stay within float32.
+_STEEPEST, _LEAST_B, _MOST_B = 6.0, 1e-3, 1e4
 
 
 def check_relevance(relevance: Any, propensity: Any) -> None:
@@ -61,6 +63,9 @@ def propensity_curve(propensity: Any) -> tuple[float, float]:
         a, b = (float(v) for v in propensity)
     except (TypeError, ValueError):
         raise ValueError(rule) from None
-    if not (0 < a < np.inf and 0 < b < np.inf):
-        raise ValueError(f"propensity must be a pair of positive numbers, got {propensity!r}")
+    if not (0 < a <= _STEEPEST and _LEAST_B <= b <= _MOST_B):
+        raise ValueError(
+            f"propensity must be a pair (a, b) with 0 < a <= {_STEEPEST:g} and "
+            f"{_LEAST_B:g} <= b <= {_MOST_B:g}, got {propensity!r}"
+        )
     return a, b

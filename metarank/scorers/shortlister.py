@@ -103,6 +103,7 @@ class Shortlister(LabelScorer):
         others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
         weight = None if sample_weight is None else sample_weight[~inside]
         cheaper = clone(self).set_params(**self._cheaper)
+        cheaper.n_trees = min(cheaper.n_trees, self.n_trees)
         return cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
 
     def _rows(self, X: Any) -> sp.csr_matrix:

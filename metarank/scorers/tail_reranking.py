@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.rerank import choose_alpha, rerank_with_tail
+from metarank.rerank import bent, choose_alpha, rerank_with_tail
 from metarank.scorers.relevance import FLOOR, relevance_weights
 from metarank.scorers.shortlister import Shortlister, check_real
 from metarank.scorers.tail import COLUMN, TailClassifiers
@@ -87,7 +87,7 @@ class TailReranking(Shortlister):
         """The trees' log-relevance of each pair, re-ranked; what no tree believes in stays so."""
         tail = self._tail_scores(rows, candidates, n_jobs)
         both = self.alpha_ * own.astype(np.float64) + (1 - self.alpha_) * tail
-        return np.where(own > FLOOR, np.maximum(both, FLOOR), FLOOR).astype(np.float32)
+        return np.where(own > FLOOR, np.maximum(bent(both), FLOOR), FLOOR).astype(np.float32)
 
     def _tail_scores(self, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None) -> np.ndarray:
         assert self.tail_ is not None
