@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from metarank import MetaRanker, _core, load
 from metarank.candidates import Candidates
+from metarank.metrics import evaluate
 from metarank.propensity import inv_propensity
 from metarank.rerank import rerank_with_tail
 from metarank.scorers._arrays import csr_parts
@@ -251,7 +252,7 @@ def test_learns_what_the_features_say() -> None:
 
 def test_pfastrexml_is_equation_8() -> None:
     X, Y = problem()
-    model = small(PfastreXML, alpha=0.7, gamma=5.0).fit(X, Y)
+    model = small(PfastreXML, alpha=0.7, gamma=5.0, unit_means=True).fit(X, Y)
     trees = small(PfastXML).fit(X, Y)
     found = trees.shortlist(X, k=100)
     data = TrainingSet(X, Y, np.zeros(120, np.int32))
@@ -272,6 +273,27 @@ def test_pfastrexml_is_equation_8() -> None:
     short = small(PfastreXML, alpha=0.7, gamma=5.0, reranked=1).fit(X, Y).shortlist(X, k=2)
     np.testing.assert_array_equal(short.labels, trees.shortlist(X, k=2).labels)
     assert 0 < small(PfastreXML).fit(X, Y).alpha_ <= 1
+
+
+def test_means_are_chosen_by_what_they_bring() -> None:
+    X, Y = problem(n=300, seed=7)
+    data = TrainingSet(X, Y, np.zeros(300, np.int32))
+    chosen = small(PfastreXML, alpha=0.3, gamma=5.0).fit(X, Y)
+    either = [small(PfastreXML, alpha=0.3, gamma=5.0, unit_means=unit).fit(X, Y) for unit in (True, False)]
+    assert chosen.alpha_ == 0.3
+    cheaper, others, held_out = chosen._held_out(5, data.view(), None, 1)
+    found = cheaper.shortlist(held_out.X, 100)
+    weights = inv_propensity(Y)
+    values = []
+    for unit in (True, False):
+        tail = TailClassifiers(gamma=5.0, unit_means=unit).fit(others).score(held_out.X, found)[COLUMN]
+        reranked = rerank_with_tail(found, tail, 0.3, scale=cheaper.scale_)
+        values.append(evaluate((held_out.Y > 0) * 1.0, reranked, ["PSP@5"], inv_propensity=weights)["PSP@5"])
+    assert values[0] != values[1]
+    best = either[int(values[1] > values[0])]
+    assert chosen.tail_.unit_means == best.tail_.unit_means
+    a, b = chosen.shortlist(X, k=5), best.shortlist(X, k=5)
+    assert a.scores["pfastrexml"].tobytes() == b.scores["pfastrexml"].tobytes()
 
 
 # Laws
@@ -369,7 +391,7 @@ def test_parameters_are_checked(
         ({"alpha": "best"}, TypeError, r"alpha must be a number in \(0, 1\] or 'auto', got 'best'"),
         ({"gamma": -1.0}, ValueError, "gamma must be a positive number"),
         ({"reranked": 0}, ValueError, "reranked must be at least 1, got 0"),
-        ({"unit_means": 0}, TypeError, "unit_means must be True or False, got 0"),
+        ({"unit_means": 0}, TypeError, "unit_means must be True, False or 'auto', got 0"),
     ],
 )
 def test_parameters_of_the_tail_are_checked(

@@ -290,7 +290,7 @@ def test_likelihood_of_labels_without_points_with_one_and_with_all(kind, unit_me
 def test_pfastrexml_with_the_likelihood_solution(tmp_path):
     data, _ = problem("sparse", n=100)
     parameters = {"n_trees": 3, "alpha": 0.5, "gamma": 3.0, "propensity": (0.5, 0.4)}
-    model = PfastreXML(**parameters, tail_solution="likelihood").fit(data.X, data.Y)
+    model = PfastreXML(**parameters, unit_means=True, tail_solution="likelihood").fit(data.X, data.Y)
     expected = TailClassifiers(gamma=3.0, solution="likelihood", propensity=(0.5, 0.4)).fit(data.view())
     assert model.tail_.means_.means.data.tobytes() == expected.means_.means.data.tobytes()
     model.save(tmp_path / "M")

@@ -34,8 +34,9 @@ class PfastreXML(TailReranking, PfastXML):
         trees grown without them.
     gamma : float > 0
         How fast P_tail falls with the distance.
-    unit_means : bool
-        See `TailClassifiers`; False is eq. 7 as printed.
+    unit_means : bool or "auto"
+        See `TailClassifiers`; False is eq. 7 as printed. "auto": whichever is better on the rows that alpha
+        is chosen on.
     tail_solution : {"means", "likelihood"}
         `solution` of `TailClassifiers`.
     reranked : int or None
@@ -68,7 +69,7 @@ class PfastreXML(TailReranking, PfastXML):
         *,
         alpha: Any = "auto",
         gamma: float = 30.0,
-        unit_means: bool = True,
+        unit_means: Any = "auto",
         tail_solution: str = "means",
         reranked: int | None = None,
         n_trees: int = 50,
@@ -110,20 +111,26 @@ class PfastreXML(TailReranking, PfastXML):
         check_real("gamma", self.gamma, 1e-6, 1e6, "a positive number, at most 1e6")
         if self.reranked is not None:
             check_integer("reranked", self.reranked, 1)
-        if not isinstance(self.unit_means, (bool, np.bool_)):
-            raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
+        auto = isinstance(self.unit_means, str) and self.unit_means == "auto"
+        if not auto and not isinstance(self.unit_means, (bool, np.bool_)):
+            raise TypeError(f"unit_means must be True, False or 'auto', got {self.unit_means!r}")
         if self.tail_solution not in SOLUTIONS:
             raise ValueError(f"tail_solution must be 'means' or 'likelihood', got {self.tail_solution!r}")
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         super()._learn(view, sample_weight, n_jobs)
-        tail = TailClassifiers(
-            gamma=float(self.gamma),
-            unit_means=bool(self.unit_means),
-            solution=self.tail_solution,
-            propensity=self.propensity,
-        )
-        self._learn_tail(view, sample_weight, self.alpha, tail, n_jobs)
+        tails = [
+            TailClassifiers(
+                gamma=float(self.gamma),
+                unit_means=unit,
+                solution=self.tail_solution,
+                propensity=self.propensity,
+            )
+            for unit in ((True, False) if isinstance(self.unit_means, str) else (bool(self.unit_means),))
+        ]
+        # Of nothing to re-rank, nothing is to be chosen.
+        fixed = not isinstance(self.alpha, str) and self.alpha >= 1
+        self._learn_tail(view, sample_weight, self.alpha, tails[:1] if fixed else tails, n_jobs)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """As `FastXML.shortlist`, the labels that the leaves name re-ranked first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import scipy.sparse as sp
 
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.rerank import bent, choose_alpha, rerank_with_tail
+from metarank.metrics import evaluate
+from metarank.rerank import ALPHAS, bent, choose_alpha, rerank_with_tail
 from metarank.scorers.relevance import FLOOR, relevance_weights
 from metarank.scorers.shortlister import Shortlister, check_real
 from metarank.scorers.tail import COLUMN, TailClassifiers
@@ -46,32 +48,48 @@ class TailReranking(Shortlister):
     scale_: float
 
     def _learn_tail(
-        self, view: View, sample_weight: np.ndarray | None, alpha: Any, tail: TailClassifiers, n_jobs: int
+        self,
+        view: View,
+        sample_weight: np.ndarray | None,
+        alpha: Any,
+        tails: Sequence[TailClassifiers],
+        n_jobs: int,
     ) -> None:
-        if isinstance(alpha, str):
-            alpha = self._choose_alpha(view, sample_weight, tail, n_jobs)
+        """With `alpha`, or where it is "auto" that of the best metric; with the best of the classifiers."""
+        tail = tails[0]
+        if isinstance(alpha, str) or len(tails) > 1:
+            grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
+            alpha, tail = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
         self.alpha_ = 1.0 if alpha is None else float(alpha)
         self.tail_ = tail.fit(view, n_jobs=n_jobs) if self.alpha_ < 1 else None
 
-    def _choose_alpha(
-        self, view: View, sample_weight: np.ndarray | None, tail: TailClassifiers, n_jobs: int
-    ) -> float:
+    def _choose_tail(
+        self,
+        view: View,
+        sample_weight: np.ndarray | None,
+        grid: Sequence[float],
+        tails: Sequence[TailClassifiers],
+        n_jobs: int,
+    ) -> tuple[float, TailClassifiers]:
         parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
         if parts is None or parts[2].Y.nnz == 0:
-            return 1.0
+            return grid[-1], tails[0]
         cheaper, others, held_out = parts
         found = cheaper.shortlist(held_out.X, RERANKED, n_jobs=n_jobs)
-        scores = tail.fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)
+        Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
         weights = relevance_weights(view, self.relevance, self.propensity)
-        return choose_alpha(
-            found,
-            scores[COLUMN],
-            held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32),
-            metric="WP@5" if weights is None else "PSP@5",
-            scale=cheaper.scale_,
-            inv_propensity=weights,
-            n_jobs=n_jobs,
-        )
+        metric = "WP@5" if weights is None else "PSP@5"
+        options: dict[str, Any] = {"inv_propensity": weights, "scale": cheaper.scale_, "n_jobs": n_jobs}
+        best: tuple[float, float, TailClassifiers] | None = None
+        for tail in tails:
+            scores = tail.fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)[COLUMN]
+            alpha = choose_alpha(found, scores, Y, metric=metric, grid=grid, **options)
+            reranked = rerank_with_tail(found, scores, alpha, scale=cheaper.scale_)
+            value = evaluate(Y, reranked, [metric], **options)[metric]
+            if best is None or value > best[0]:
+                best = value, alpha, tail
+        assert best is not None
+        return best[1], best[2]
 
     @property
     def _plain(self) -> bool:

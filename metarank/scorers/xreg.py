@@ -118,7 +118,7 @@ class XReg(TailReranking, LabelTree):
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         super()._learn(view, sample_weight, n_jobs)
-        self._learn_tail(view, sample_weight, self.tail, TailClassifiers(), n_jobs)
+        self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
 
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
