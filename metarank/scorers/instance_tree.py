@@ -53,7 +53,7 @@ class FastXML(Shortlister):
         Labels a leaf keeps, those of greatest mean relevance.
     C : float
         Weight of the log loss; 1 is the published value. Greater: more features a node, deeper and larger
-        trees. On held-out rows of three sets 1.5 had a better P@5 (and on two of them a P@1 0.3 points lower);
+        trees. On held-out rows of three sets 1.5 had a better P@5 (on two of them a P@1 0.3 points lower);
         where points are few, 2 to 4 were far better.
     C_rank : float
         Weight of the ranking loss. Of effect only with more rounds than one: before any hyperplane is known,
