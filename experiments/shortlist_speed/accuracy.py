@@ -25,10 +25,15 @@ def measure(predictions: Path, dataset: Prepared) -> dict[str, float]:
         ranking = Ranking(file["labels"], file["scores"], int(dataset.sizes["L"]))
     Y, Y_test = dataset.matrix("Y"), dataset.matrix("Y_test")
     values = metrics.evaluate(Y_test, ranking, NAMES, inv_propensity=inv_propensity(Y))
+    values[TAIL] = tail_recall(Y, Y_test, ranking)
+    return {name: 100 * value for name, value in values.items()}
+
+
+def tail_recall(Y: sp.csr_matrix, Y_test: sp.csr_matrix, ranking: Ranking) -> float:
+    """Share of all test labels with 1 to 5 training points that are among the first five."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
     is_tail = (counts > 0) & (counts <= TAIL_POINTS)
     tail = sp.csr_matrix(Y_test @ sp.diags(is_tail.astype(np.float32)))
     tail.eliminate_zeros()
     found = metrics.precision_at_k(tail, ranking, 5) * 5 * tail.shape[0]
-    values[TAIL] = found / tail.nnz if tail.nnz else float("nan")
-    return {name: 100 * value for name, value in values.items()}
+    return found / tail.nnz if tail.nnz else float("nan")

@@ -23,7 +23,7 @@ class Environment:
 
     distribution: str
     version: str
-    beside: tuple[str, ...]
+    beside: tuple[str, ...] = ()
     alone: bool = False
 
 
@@ -32,18 +32,20 @@ ENVIRONMENTS = {
     "napkinxc": Environment("napkinxc", "0.7.2", ("numpy", "scipy")),
     # Its XR-Linear is all that is measured: that needs neither torch nor transformers, which take 6 GB.
     "pecos": Environment("libpecos", "1.2.8", ("numpy<2", "scipy<1.14", "scikit-learn"), alone=True),
+    # Its linear part, which needs no torch.
+    "libmultilabel": Environment("libmultilabel", "0.10.0"),
 }
 
 
 def python_of(system: str, folder: Path) -> Path:
-    """The interpreter that runs `system`: this one for metarank, else that of its environment.
+    """The interpreter that runs `system`: that of the peer's environment, this one for what is ours.
 
     Raises
     ------
     FileNotFoundError
         If the environment has not been made.
     """
-    if system == "metarank":
+    if system not in ENVIRONMENTS:
         return Path(sys.executable)
     python = folder / system / "bin" / "python"
     if not python.is_file():
@@ -73,7 +75,8 @@ def make(name: str, folder: Path) -> None:
     if installed_version(python, wanted.distribution) == wanted.version:
         return
     pip = [python, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, *wanted.beside], check=True)
+    if wanted.beside:
+        subprocess.run([*pip, *wanted.beside], check=True)
     peer = f"{wanted.distribution}=={wanted.version}"
     subprocess.run([*pip, *(["--no-deps"] if wanted.alone else []), peer], check=True)
 

@@ -2,7 +2,8 @@
 
 measure.py JOB.json, written by run.py, in the environment of the system. Only NumPy and SciPy are needed
 beside the system itself. The job names `system`, `params`, `threads`, `data` (folder), `k`, `singles` and
-`out` (a file stem); figures go to OUT.json, the best k labels of every test row to OUT.npz.
+`out` (a file stem); figures go to OUT.json, the best k labels of every test row to OUT.npz, with the label
+sets that the system has cut by itself, if it does.
 """
 
 from __future__ import annotations
@@ -50,11 +51,18 @@ def main(job_file: str) -> None:
         figures["batch_ms"] = 1000 * seconds / X_test.shape[0]
         figures["batch_caller_ms"] = 1000 * caller / X_test.shape[0]
         labels, scores = system.top(predicted[0], k)
+        cuts = system.cuts(rows) if hasattr(system, "cuts") else {}
     figures["predictions_sha256"] = hashlib.sha256(labels.tobytes() + scores.tobytes()).hexdigest()
     if hasattr(system, "read_text"):
         figures["read_text_cpu_s"], _ = clocked(lambda: system.read_text(folder))
-    np.savez_compressed(out.with_suffix(".npz"), labels=labels, scores=scores)
+    np.savez_compressed(out.with_suffix(".npz"), labels=labels, scores=scores, **_flat(cuts))
     out.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
+
+
+def _flat(cuts: dict[str, sp.csr_matrix]) -> dict[str, np.ndarray]:
+    """Label sets as arrays of names of their own: "METRIC indptr" and "METRIC labels"."""
+    parts = {"indptr": "indptr", "labels": "indices"}
+    return {f"{name} {key}": getattr(cut, part) for name, cut in cuts.items() for key, part in parts.items()}
 
 
 def cpu_seconds() -> float:

@@ -120,9 +120,13 @@ class Laboratory:
             (Path(scratch) / "run.npz").replace(place.with_suffix(".npz"))
         figures["accuracy"] = accuracy.measure(place.with_suffix(".npz"), run.dataset)
         figures["wall_s"] = time.time() - started
-        if run.setting.system == "metarank":
+        if run.setting.system not in ENVIRONMENTS:
             figures["sources"] = digest_of_sources()
         return self._keep(run, figures)
+
+    def predictions(self, run: Run) -> Path:
+        """The file of the lists of a kept run."""
+        return self._place(run).with_suffix(".npz")
 
     def _job(self, run: Run, scratch: Path) -> dict[str, Any]:
         return {
@@ -151,7 +155,7 @@ class Laboratory:
 
 
 def version_of(system: str) -> str:
-    return metarank.__version__ if system == "metarank" else ENVIRONMENTS[system].version
+    return ENVIRONMENTS[system].version if system in ENVIRONMENTS else metarank.__version__
 
 
 def digest_of_sources() -> str:

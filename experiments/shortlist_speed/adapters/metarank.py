@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
+import inspect
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
+import metarank
 from adapters.forms import top_of_rows
 from metarank import Candidates, data, persist, shortlist
+from metarank.view import TrainingSet
 
 
 class System:
     def __init__(self, params: dict, threads: int) -> None:
-        self.version = version("metarank-ltr")
+        self.version = metarank.__version__
         arguments = dict(params)
         self.model = getattr(shortlist, arguments.pop("estimator"))(**arguments)
         self.threads = threads
@@ -27,7 +29,13 @@ class System:
         data.load(folder / "train.txt", n_jobs=self.threads)
 
     def train(self) -> None:
-        self.model.fit(self.X, self.Y, n_jobs=self.threads)
+        self.model.fit(*self._training_set(), n_jobs=self.threads)
+
+    def _training_set(self) -> tuple:
+        """X and Y, or a view of them for what knows nothing else."""
+        if "Y" in inspect.signature(self.model.fit).parameters:
+            return self.X, self.Y
+        return (TrainingSet(self.X, self.Y, np.zeros(self.X.shape[0], np.int32)).view(),)
 
     def save(self, folder: Path) -> None:
         del self.X, self.Y
