@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
+import json
 import sys
 from pathlib import Path
 
@@ -14,15 +13,18 @@ import scipy.sparse as sp
 FOLDER = Path(__file__).parents[1] / "experiments" / "extreme"
 _PATH, _MODULES = list(sys.path), dict(sys.modules)
 # Another study may have a module of the same name.
-_OWN = ("contenders", "cuts", "judging", "report", "sets", "verdicts")
+_OWN = ("contenders", "cuts", "judging", "report", "run", "sets", "verdicts")
 for _name in _OWN:
     sys.modules.pop(_name, None)
-sys.path.insert(0, str(FOLDER))
+sys.path[:0] = [str(FOLDER), str(FOLDER.with_name("shortlist_speed"))]
 
+import adapters.metaranker  # noqa: E402, F401
 import contenders  # noqa: E402
 import judging  # noqa: E402
+import measure  # noqa: E402
+import run  # noqa: E402
 import sets  # noqa: E402
-from borrowed_runs import TAIL, Prepared, Setting  # noqa: E402
+from borrowed_runs import TAIL, Prepared, Setting, prepare  # noqa: E402
 from cuts import F1, best_f1  # noqa: E402
 from verdicts import verdicts  # noqa: E402
 
@@ -32,6 +34,10 @@ for _name in _OWN:
 sys.modules.update({name: module for name, module in _MODULES.items() if name in _OWN})
 
 from metarank import Ranking, data, metrics  # noqa: E402
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc"
+)
 
 
 def prepared(folder: Path, **matrices: list[list[int]]) -> Prepared:
@@ -157,24 +163,42 @@ def test_curves_are_those_of_the_paper():
     assert [sets.curve_of(name) for name in names] == ["wikipedia", "amazon", "default", "default"]
 
 
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is read from /proc")
-def test_the_command_writes_its_page_of_a_tiny_set(tmp_path):
+@pytest.fixture
+def repository(tmp_path) -> Path:
+    """A folder as of the Extreme Classification repository."""
     made, folder = data.make_extreme(260, 60, 30, labels_per_row=2, nnz_per_row=8, seed=3), tmp_path / "toy"
     folder.mkdir()
     for part, rows in (("train", slice(200)), ("test", slice(200, None))):
         data.write_xc(folder / f"{part}.txt", made.take(rows))
-    out = tmp_path / "results.md"
-    command = [sys.executable, FOLDER / "run.py", "--sets", f"{folder},Amazon-670K", "--out", out]
-    command += ["--cache", tmp_path / "cache", "--environments", tmp_path / "none"]
-    env = {**os.environ, "METARANK_DATA": str(tmp_path / "data")}
-    command += ["--only", "metarank Parabel,metarank Neighbor"]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "Amazon-670K is left out" in done.stderr
+    return folder
+
+
+@needs_proc
+def test_a_run_of_the_pipeline_keeps_the_label_sets_it_has_cut(tmp_path, repository):
+    dataset = prepare(repository, tmp_path)
+    params = {"label_text": None, "effort": "low", "ranker": "logistic"}
+    job = {"system": "metaranker", "params": params, "threads": 1, "data": str(dataset.folder)}
+    job |= {"k": 10, "singles": 5, "out": str(tmp_path / "run")}
+    (tmp_path / "job.json").write_text(json.dumps(job))
+    measure.main(str(tmp_path / "job.json"))
+    figures = json.loads((tmp_path / "run.json").read_text())
+    assert {"train_cpu_s", "peak_mib", "imports_mib", "model_mib", "single_ms", "batch_ms"} <= set(figures)
+    with np.load(tmp_path / "run.npz") as file:
+        assert {f"{name.lower()} indptr" for name in F1} <= set(file)
+    values = judging.Judge(dataset).values(tmp_path / "run.npz")
+    assert values["nDCG@5"] > 0.5
+    assert values["micro-F1"] > 0.3
+
+
+@needs_proc
+def test_the_command_writes_its_page_of_a_tiny_set(tmp_path, repository, monkeypatch, capsys):
+    monkeypatch.setenv("METARANK_DATA", str(tmp_path / "data"))
+    out, cache = tmp_path / "results.md", tmp_path / "cache"
+    command = ["--sets", f"{repository},Amazon-670K", "--out", str(out), "--cache", str(cache)]
+    assert run.main([*command, "--only", "metarank Neighbor"]) == 0
+    assert "Amazon-670K is left out" in capsys.readouterr().err
     page = out.read_text()
-    assert "| metarank Parabel |" in page
     assert "| metarank NeighborShortlister |" in page
     assert str(tmp_path) not in page
-    again = subprocess.run([*command, "--kept"], env=env, capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
+    assert run.main([*command, "--kept"]) == 0
     assert out.read_text() == page
