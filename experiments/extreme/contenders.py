@@ -21,6 +21,7 @@ TREE_PEERS = (
     _peer("napkinxc parabel3", *_NOT_LARGEST),
     _peer("pecos default3", "*"),
     _peer("pecos parabel3", *_NOT_LARGEST),
+    _peer("pecos 1 tree, 16-way", LARGEST),
     Setting("libmultilabel", "tree", {"K": 100, "dmax": 10}, sets=_NOT_LARGEST),
 )
 FLAT_PEERS = (_peer("pecos one-vs-all", *_NOT_LARGEST),)
