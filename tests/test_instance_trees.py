@@ -288,7 +288,9 @@ def test_means_are_chosen_by_what_they_bring() -> None:
     for unit in (True, False):
         tail = TailClassifiers(gamma=5.0, unit_means=unit).fit(others).score(held_out.X, found)[COLUMN]
         reranked = rerank_with_tail(found, tail, 0.3, scale=cheaper.scale_)
-        values.append(evaluate((held_out.Y > 0) * 1.0, reranked, ["PSP@5"], inv_propensity=weights)["PSP@5"])
+        names = ["PSP@1", "PSP@3", "PSP@5"]
+        judged = evaluate((held_out.Y > 0) * 1.0, reranked, names, inv_propensity=weights)
+        values.append(np.mean(list(judged.values())))
     assert values[0] != values[1]
     best = either[int(values[1] > values[0])]
     assert chosen.tail_.unit_means == best.tail_.unit_means

@@ -356,6 +356,22 @@ def test_choose_alpha():
     assert choose_alpha(c, oracle, sp.csr_matrix(Y.shape), metric="WP@3") == 1.0  # nothing to choose by
 
 
+def test_choose_alpha_takes_the_best_of_a_mean():
+    Y, _ = problem(40, unlisted=0)
+    rng = np.random.default_rng(2)
+    c = Candidates.from_csr(sp.csr_matrix(Y / Y.max() + rng.random(Y.shape)))
+    tail = np.where(Y.ravel() > 0, -1.0, -2.0) * rng.gamma(1.0, size=c.n_pairs)
+    names, grid = ["WP@1", "WP@3", "WP@5"], np.linspace(0, 1, 21)
+    means = [
+        np.mean(list(metrics.evaluate(Y, rerank_with_tail(c, tail, alpha), names).values())) for alpha in grid
+    ]
+    best = grid[np.flatnonzero(np.array(means) >= max(means) - 1e-9)[-1]]
+    assert choose_alpha(c, tail, Y, metric=names, grid=grid, standard_errors=0) == best
+    cautious = [choose_alpha(c, tail, Y, metric=names, grid=grid, standard_errors=s) for s in (0, 1, 100)]
+    assert cautious == sorted(cautious)
+    assert cautious[-1] == 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -396,6 +412,9 @@ def test_reranking_of_other_types(arguments, message):
         ({"grid": []}, "grid must hold at least one alpha"),
         ({"grid": [0.5, 2.0]}, r"grid must lie in \[0, 1\], got 2.0"),
         ({"metric": "micro-F1"}, "'micro-F1' judges label sets"),
+        ({"metric": ["WP@1", "XMAD@1"]}, "metric must be one, or several"),
+        ({"metric": []}, "metric must be one, or several"),
+        ({"standard_errors": -1}, "standard_errors must be finite and >= 0, got -1"),
         ({"metric": "AUPRC"}, "'AUPRC' is not a mean over rows"),
         ({"metric": "RMSE"}, "'RMSE' is not a mean over rows"),
         ({"metric": "PSP@5"}, "inv_propensity must be given"),

@@ -29,11 +29,12 @@ class PfastreXML(TailReranking, PfastXML):
     Parameters
     ----------
     alpha : float in (0, 1] or "auto"
-        1 leaves the lists of PfastXML as they are; the paper's is 0.8. "auto": chosen by
-        `metarank.rerank.choose_alpha` for PSP@5 (WP@5 for other relevances) on a fifth of the rows, with ten
-        trees grown without them.
+        1 leaves the lists of PfastXML as they are; the paper's is 0.8. "auto": whichever has the greatest mean
+        of PSP@1, 3 and 5 (WP for other relevances) on a fifth of the rows, with ten trees grown without them
+        (`metarank.rerank.choose_alpha` without its margin of an error).
     gamma : float > 0
-        How fast P_tail falls with the distance.
+        How fast P_tail falls with the distance. Far from all means log P_tail is -gamma / 2 |x - mu_l|^2, so
+        that only gamma (1 - alpha) / alpha matters: there is no need to choose both.
     unit_means : bool or "auto"
         See `TailClassifiers`; False is eq. 7 as printed. "auto": whichever is better on the rows that alpha
         is chosen on.

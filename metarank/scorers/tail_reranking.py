@@ -19,8 +19,10 @@ from metarank.view import View
 
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
 RERANKED = 100
-# One row in so many is held out to choose the weight of the tail classifiers on.
+# One row in so many is held out to choose the weight of the tail classifiers on, by the mean of a metric at
+# these lengths: the weight best for long lists alone may spoil the first label.
 _HELD_OUT = 5
+_KS = (1, 3, 5)
 
 
 def check_alpha(name: str, value: Any, rule: str) -> None:
@@ -55,7 +57,7 @@ class TailReranking(Shortlister):
         tails: Sequence[TailClassifiers],
         n_jobs: int,
     ) -> None:
-        """With `alpha`, or where it is "auto" that of the best metric; with the best of the classifiers."""
+        """With `alpha`, or where it is "auto" the best, and with the best of the classifiers."""
         tail = tails[0]
         if isinstance(alpha, str) or len(tails) > 1:
             grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
@@ -78,14 +80,15 @@ class TailReranking(Shortlister):
         found = cheaper.shortlist(held_out.X, RERANKED, n_jobs=n_jobs)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
         weights = relevance_weights(view, self.relevance, self.propensity)
-        metric = "WP@5" if weights is None else "PSP@5"
+        metrics = [f"{'WP' if weights is None else 'PSP'}@{k}" for k in _KS]
         options: dict[str, Any] = {"inv_propensity": weights, "scale": cheaper.scale_, "n_jobs": n_jobs}
         best: tuple[float, float, TailClassifiers] | None = None
         for tail in tails:
             scores = tail.fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)[COLUMN]
-            alpha = choose_alpha(found, scores, Y, metric=metric, grid=grid, **options)
+            # The best itself: weaker re-ranking would do less for the rare labels.
+            alpha = choose_alpha(found, scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
             reranked = rerank_with_tail(found, scores, alpha, scale=cheaper.scale_)
-            value = evaluate(Y, reranked, [metric], **options)[metric]
+            value = sum(evaluate(Y, reranked, metrics, **options).values())
             if best is None or value > best[0]:
                 best = value, alpha, tail
         assert best is not None

@@ -41,7 +41,7 @@ class XReg(TailReranking, LabelTree):
     tail : float in (0, 1], "auto" or None
         XReg-t: alpha of `metarank.rerank.rerank_with_tail`, by which the 100 best labels of a point (or
         points of a label) are re-ranked with `metarank.scorers.tail.TailClassifiers`, good for labels of few
-        training points. "auto": chosen by `metarank.rerank.choose_alpha` for WP@5 (PSP@5 for inverse
+        training points. "auto": whichever has the greatest mean of WP@1, 3 and 5 (PSP for inverse
         propensities) on a fifth of the rows, with a single tree fitted without them; 1 where rows are fewer
         than 10. Scores then order labels, but no longer are the relevance expected. None: plain XReg.
     loss : {"auto", "logistic", "squared_hinge"}
