@@ -28,6 +28,13 @@ void require_ascending(const In1<std::int64_t>& start, const In1<std::int32_t>& 
   }
 }
 
+// exp(s) in the order of s, also where s is so small that float32 would lose it: below -60, s is bent to
+// -60 - log(1 - 60 - s).
+float bent_exp(double s) {
+  constexpr double kBent = -60.0;
+  return static_cast<float>(std::exp(s < kBent ? kBent - std::log1p(kBent - s) : s));
+}
+
 void require_finite(const In1<float>& values, const char* message) {
   for (std::size_t p = 0; p < values.shape(0); ++p) require(std::isfinite(values.data()[p]), message);
 }
@@ -98,7 +105,8 @@ class InstanceTrees::Worker {
   }
 
   // The lists of rows begin .. end, behind those there are.
-  void list(const QueryRows& X, std::int64_t begin, std::int64_t end, std::int64_t k, ScoredLists& out) {
+  void list(const QueryRows& X, std::int64_t begin, std::int64_t end, std::int64_t k, const Reranking* reranking,
+            LabelMeanIndex::Products<float>* products, ScoredLists& out) {
     const std::int64_t n_trees = trees_.n_trees();
     leaf_.resize(static_cast<std::size_t>((end - begin) * n_trees));
     walk(X, begin, end, leaf_.data());
@@ -106,15 +114,19 @@ class InstanceTrees::Worker {
     for (std::int64_t i = 0; i < end - begin; ++i) {
       for (std::int64_t t = 0; t < n_trees; ++t) {
         const std::int32_t leaf = leaf_[static_cast<std::size_t>(i * n_trees + t)];
-        for (std::int64_t p = start[leaf]; p < start[leaf + 1]; ++p)
-          sums_.add(trees_.leaf_label_.data()[p], trees_.leaf_value_.data()[p]);
+        sums_.add(trees_.leaf_label_.data() + start[leaf], trees_.leaf_value_.data() + start[leaf],
+                  start[leaf + 1] - start[leaf]);
       }
       sums_.divide(static_cast<float>(n_trees));
-      for (const std::int32_t label : sums_.best(k)) {
-        const float score = sums_.of(label);
-        if (!(score > 0.0f)) continue;
-        out.ids.push_back(label);
-        out.scores.push_back(score);
+      if (reranking != nullptr) {
+        rerank(X, begin + i, k, *reranking, *products, out);
+      } else {
+        for (const std::int32_t label : sums_.best(k)) {
+          const float score = sums_.of(label);
+          if (!(score > 0.0f)) continue;
+          out.ids.push_back(label);
+          out.scores.push_back(score);
+        }
       }
       sums_.clear();
       out.indptr.push_back(static_cast<std::int64_t>(out.ids.size()));
@@ -123,6 +135,38 @@ class InstanceTrees::Worker {
 
  private:
   static constexpr std::int64_t kTrees = 4;
+
+  struct Scored {
+    double score;
+    std::int32_t label;
+    bool operator<(const Scored& other) const {  // the better one first
+      return score > other.score || (score == other.score && label < other.label);
+    }
+  };
+
+  // The list of row i from what its leaves sum up to.
+  void rerank(const QueryRows& X, std::int64_t i, std::int64_t k, const Reranking& by, LabelMeanIndex::Products<float>& x,
+              ScoredLists& out) {
+    const std::vector<std::int32_t>& labels =
+        by.n_labels < static_cast<std::int64_t>(sums_.labels().size()) ? sums_.best(by.n_labels) : sums_.labels();
+    x.open({X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i]}, labels.data(),
+           static_cast<std::int64_t>(labels.size()));
+    scored_.clear();
+    for (const std::int32_t label : labels) {
+      const double p = sums_.of(label);
+      if (p > 0) scored_.push_back({by.alpha * std::log(p) + (1 - by.alpha) * by.tail.log_of(x, label), label});
+    }
+    x.close();
+    const auto n = std::min(static_cast<std::ptrdiff_t>(k), static_cast<std::ptrdiff_t>(scored_.size()));
+    if (n < static_cast<std::ptrdiff_t>(scored_.size()))
+      std::nth_element(scored_.begin(), scored_.begin() + n, scored_.end());
+    std::sort(scored_.begin(), scored_.begin() + n,
+              [](const Scored& a, const Scored& b) { return a.label < b.label; });
+    for (std::ptrdiff_t j = 0; j < n; ++j) {
+      out.ids.push_back(scored_[static_cast<std::size_t>(j)].label);
+      out.scores.push_back(bent_exp(scored_[static_cast<std::size_t>(j)].score));
+    }
+  }
 
   std::int32_t descend(std::int32_t node) const {
     const std::int64_t* start = trees_.weight_start_.data();
@@ -139,6 +183,7 @@ class InstanceTrees::Worker {
   std::vector<float> dense_;
   LabelSums sums_;
   std::vector<std::int32_t> leaf_;
+  std::vector<Scored> scored_;
 };
 
 class InstanceTrees::WorkerPool : public ScratchPool<Worker> {};
@@ -157,7 +202,7 @@ std::vector<std::int32_t> InstanceTrees::leaves(const QueryRows& X, int n_thread
   return out;
 }
 
-nb::tuple InstanceTrees::top(const QueryRows& X, std::int64_t k, int n_threads) const {
+nb::tuple InstanceTrees::top(const QueryRows& X, std::int64_t k, const Reranking* reranking, int n_threads) const {
   k = std::min(k, std::max<std::int64_t>(1, n_labels_));
   ScoredLists lists;
   lists.indptr.assign(1, 0);
@@ -166,12 +211,17 @@ nb::tuple InstanceTrees::top(const QueryRows& X, std::int64_t k, int n_threads) 
     // A block's lists by themselves: how long they are is not known before.
     std::vector<ScoredLists> blocks(static_cast<std::size_t>((X.n_rows + kBlock - 1) / kBlock));
     std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
+    std::vector<std::unique_ptr<LabelMeanIndex::Products<float>>> products(static_cast<std::size_t>(n_threads));
+    if (reranking != nullptr) reranking->means.announce(X.n_rows * std::min(n_labels_, reranking->n_labels));
     parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
       auto& worker = workers[static_cast<std::size_t>(w)];
       if (!worker) worker = pool_->take([&] { return std::make_unique<Worker>(*this); });
-      worker->list(X, begin, end, k, blocks[static_cast<std::size_t>(begin / kBlock)]);
+      auto& of_means = products[static_cast<std::size_t>(w)];
+      if (reranking != nullptr && !of_means) of_means = reranking->means.take<float>();
+      worker->list(X, begin, end, k, reranking, of_means.get(), blocks[static_cast<std::size_t>(begin / kBlock)]);
     });
     if (X.n_rows <= WorkerPool::kMostRows && workers[0]) pool_->give_back(std::move(workers[0]));
+    if (reranking != nullptr) reranking->means.give_back(std::move(products[0]), X.n_rows);
     std::size_t total = 0;
     for (const ScoredLists& block : blocks) total += block.ids.size();
     lists.indptr.reserve(static_cast<std::size_t>(X.n_rows) + 1);
@@ -253,10 +303,26 @@ void bind_instance_trees(nb::module_& m) {
           "top",
           [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t k, int n_threads) {
             require(k >= 1 && n_threads >= 1, "k and n_threads must be positive");
-            return t.top(require_rows(indptr, indices, data, t.n_features()), k, n_threads);
+            return t.top(require_rows(indptr, indices, data, t.n_features()), k, nullptr, n_threads);
           },
           nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
           nb::arg("k"), nb::arg("n_threads"), "(indptr, labels, mean values) of each row's k best labels.")
+      .def(
+          "top_reranked",
+          [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t k,
+             const LabelMeanIndex& means, double gamma, bool unit_means, double alpha, std::int64_t reranked,
+             int n_threads) {
+            require(k >= 1 && reranked >= 1 && n_threads >= 1, "k, reranked and n_threads must be positive");
+            require(means.n_labels() == t.n_labels() && means.n_features() == t.n_features(),
+                    "means must be of the forest's labels and features");
+            require(alpha >= 0 && alpha <= 1 && gamma > 0, "alpha must lie in [0, 1], gamma must be positive");
+            const Reranking reranking{means, {gamma, unit_means}, alpha, reranked};
+            return t.top(require_rows(indptr, indices, data, t.n_features()), k, &reranking, n_threads);
+          },
+          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
+          nb::arg("k"), nb::arg("means"), nb::arg("gamma"), nb::arg("unit_means"), nb::arg("alpha"),
+          nb::arg("reranked"), nb::arg("n_threads"),
+          "As top, of each row's `reranked` best labels those that tail classifiers rank first, with exp(s) (eq. 8).")
       .def(
           "pairs",
           [](const InstanceTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, Indptr indptr, Ids labels,

@@ -7,9 +7,18 @@
 #include <vector>
 
 #include "bindings.h"
+#include "label_mean_index.h"
 #include "query_rows.h"
 
 namespace metarank {
+
+// Labels re-ranked by s = alpha log P + (1 - alpha) log P_tail (Jain et al. 2016, eq. 8), P their mean value.
+struct Reranking {
+  const LabelMeanIndex& means;
+  TailProbability tail;
+  double alpha;
+  std::int64_t n_labels;  // a row's best by P; the others are left out
+};
 
 class InstanceTrees {
  public:
@@ -25,8 +34,9 @@ class InstanceTrees {
   // (rows, trees): the leaf each row ends in.
   std::vector<std::int32_t> leaves(const QueryRows& X, int n_threads) const;
 
-  // The k labels of greatest mean value of each row, ascending; only labels of a value > 0.
-  nb::tuple top(const QueryRows& X, std::int64_t k, int n_threads) const;
+  // The k labels of greatest mean value of each row, ascending; only labels of a value > 0. Re-ranked: those of
+  // greatest s, and exp(s) in place of the value.
+  nb::tuple top(const QueryRows& X, std::int64_t k, const Reranking* reranking, int n_threads) const;
 
   // The mean value of each pair (row, label) of a CSR pattern, and where asked for its value in each tree.
   nb::tuple pairs(const QueryRows& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, bool by_tree,

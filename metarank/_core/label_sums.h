@@ -22,6 +22,27 @@ class LabelSums {
     sums_[static_cast<std::size_t>(place)] += value;
   }
 
+  // Values of n distinct labels.
+  void add(const std::int32_t* labels, const float* values, std::int64_t n) {
+    const std::size_t before = labels_.size();
+    labels_.resize(before + static_cast<std::size_t>(n));
+    sums_.resize(before + static_cast<std::size_t>(n));
+    std::int32_t *const place = place_.data(), *const known = labels_.data();
+    float* const sums = sums_.data();
+    auto size = static_cast<std::int32_t>(before);
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::int32_t& at = place[labels[i]];
+      if (at < 0) {
+        known[size] = labels[i];
+        sums[size] = 0.0f;
+        at = size++;
+      }
+      sums[at] += values[i];
+    }
+    labels_.resize(static_cast<std::size_t>(size));
+    sums_.resize(static_cast<std::size_t>(size));
+  }
+
   void divide(float by) {
     for (float& sum : sums_) sum /= by;
   }
@@ -31,6 +52,9 @@ class LabelSums {
     const std::int32_t place = place_[static_cast<std::size_t>(label)];
     return place < 0 ? 0.0f : sums_[static_cast<std::size_t>(place)];
   }
+
+  // In the order in which they were first added.
+  const std::vector<std::int32_t>& labels() const { return labels_; }
 
   // The k labels of greatest sum (all are >= 0), ascending; ties: smaller labels.
   const std::vector<std::int32_t>& best(std::int64_t k) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,19 @@ class LabelMeans:
         self.known = known
         self.max_sq_norm = max_sq_norm
         self.sq_norm = sq_norm
-        self._csr: tuple[Any, ...] | None = None
-        if sp.issparse(means):
-            self._csr = csr_arrays(means)
-            if sq_norm is None:
-                self.sq_norm = _core.csr_sq_norms(means.shape[1], *self._csr)
+        if sp.issparse(means) and sq_norm is None:
+            self.sq_norm = _core.csr_sq_norms(means.shape[1], *csr_arrays(means))
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return LabelMeans, (self.means, self.known, self.max_sq_norm, self.sq_norm)
+
+    @cached_property
+    def index(self) -> _core.LabelMeanIndex:
+        """The means, dense ones as sparse, ready for products in the compiled core."""
+        n_features = self.means.shape[1]
+        csr = csr_arrays(as_canonical(self.means))
+        sq_norm = _core.csr_sq_norms(n_features, *csr) if self.sq_norm is None else self.sq_norm
+        return _core.LabelMeanIndex(n_features, *csr, sq_norm, self.known, float(self.max_sq_norm))
 
     @classmethod
     def of_rows(
@@ -75,15 +84,27 @@ class LabelMeans:
 
     def distances(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """float32 (2, m): L2 and cosine distance of each pair's row to its label's mean."""
+        self._check(X, candidates)
+        pairs = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
+        if sp.issparse(self.means):
+            return self.index.distances(*csr_arrays(as_canonical(X)), *pairs)
+        known = (self.known, self.max_sq_norm)
+        return _core.centroid_distances_dense(self.means, *known, as_dense(X), *pairs)
+
+    def tail_log_probability(
+        self, X: Features, candidates: Candidates, gamma: float, unit_means: bool, n_jobs: int
+    ) -> np.ndarray:
+        """float32 (m,): ``-log(1 + exp(gamma / 2 |x - mean|^2))``, the means scaled to unit length or not."""
+        if not sp.issparse(self.means):
+            l2, cosine = self.distances(X, candidates, n_jobs).astype(np.float64)
+            squared = 2 * cosine if unit_means else l2**2
+            return -np.logaddexp(0.0, gamma / 2 * squared).astype(np.float32)
+        self._check(X, candidates)
+        pairs = (candidates.indptr, candidates.labels)
+        rows = csr_arrays(as_canonical(X))
+        return self.index.tail_log_probability(*rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
+
+    def _check(self, X: Features, candidates: Candidates) -> None:
         n_labels, n_features = self.means.shape
         check_width(X, n_features)
         check_candidates(X, candidates, n_labels)
-        known = (self.known, self.max_sq_norm)
-        pairs = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
-        arguments: tuple[Any, ...]
-        if self._csr is None:
-            arguments = (self.means, *known, as_dense(X), *pairs)
-            return _core.centroid_distances_dense(*arguments)
-        queries = csr_arrays(as_canonical(X))
-        arguments = (n_features, *self._csr, self.sq_norm, *known, *queries, *pairs)
-        return _core.centroid_distances_sparse(*arguments)

@@ -130,9 +130,8 @@ class TailClassifiers(LabelScorer):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """One float32 column (m,): ``tail_log_probability``."""
-        l2, cosine = self.means_.distances(unit_rows(X), candidates, n_jobs)
-        squared = 2 * cosine.astype(np.float64) if self.unit_means else l2.astype(np.float64) ** 2
-        return {COLUMN: -np.logaddexp(0.0, self.gamma / 2 * squared).astype(np.float32)}
+        how = (float(self.gamma), bool(self.unit_means), n_jobs)
+        return {COLUMN: self.means_.tail_log_probability(unit_rows(X), candidates, *how)}
 
     def get_state(self) -> dict[str, Any]:
         return {

@@ -1,0 +1,276 @@
+#include "label_mean_index.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "pairs.h"
+#include "query_rows.h"
+#include "simd.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr std::int64_t kPairsWorthPostings = 4;  // a label, on average
+constexpr std::int64_t kFullFrom = 8;            // a feature that one label in so many has is stored for all
+constexpr std::int64_t kBlock = 16;
+
+METARANK_DISPATCH void add_scaled(double by, const float* values, std::int64_t n, double* sums) {
+  for (std::int64_t i = 0; i < n; ++i) sums[i] += by * values[i];
+}
+METARANK_DISPATCH void add_scaled(float by, const float* values, std::int64_t n, float* sums) {
+  for (std::int64_t i = 0; i < n; ++i) sums[i] += by * values[i];
+}
+
+}  // namespace
+
+struct LabelMeanIndex::Pools {
+  ScratchPool<Products<float>> of_float;
+  ScratchPool<Products<double>> of_double;
+
+  template <typename Sum>
+  auto& of() {
+    if constexpr (std::is_same_v<Sum, float>)
+      return of_float;
+    else
+      return of_double;
+  }
+};
+
+std::shared_ptr<LabelMeanIndex::Pools> LabelMeanIndex::new_pools() { return std::make_shared<Pools>(); }
+
+LabelMeanIndex::LabelMeanIndex(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                               In1<float> data, In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm)
+    : n_features_(n_features),
+      indptr_(std::move(indptr)),
+      indices_(std::move(indices)),
+      data_(std::move(data)),
+      sq_norm_(std::move(sq_norm)),
+      known_(std::move(known)),
+      max_sq_norm_(max_sq_norm),
+      one_over_length_(sq_norm_.shape(0)),
+      pools_(new_pools()) {
+  require(n_features >= 0, "n_features must not be negative");
+  require(indptr_.shape(0) == known_.shape(0) + 1 && sq_norm_.shape(0) == known_.shape(0),
+          "means must have one row a label");
+  require(indices_.shape(0) == data_.shape(0), "indices and data must have the same length");
+  check_csr(n_labels(), n_features, indptr_.data(), static_cast<std::int64_t>(data_.shape(0)), indices_.data());
+  for (std::size_t l = 0; l < one_over_length_.size(); ++l)
+    one_over_length_[l] = sq_norm_.data()[l] > 0 ? 1.0 / std::sqrt(sq_norm_.data()[l]) : 0.0;
+}
+
+// Postings take as much memory as the means, and some time: not for a few pairs only.
+void LabelMeanIndex::announce(std::int64_t n_pairs) const {
+  if (postings_.load(std::memory_order_acquire) != nullptr) return;
+  const std::lock_guard lock(mutex_);
+  announced_ += n_pairs;
+  if (owned_ || announced_ < kPairsWorthPostings * n_labels()) return;
+  auto made = std::make_unique<Postings>();
+  const auto d = static_cast<std::size_t>(n_features_);
+  std::vector<std::int64_t> next(d + 1, 0);  // how many labels have a feature, then where the next one goes
+  for (std::size_t p = 0; p < indices_.shape(0); ++p) ++next[static_cast<std::size_t>(indices_.data()[p])];
+  made->start.assign(d + 1, 0);
+  made->full_row.assign(d, -1);
+  std::int32_t n_full = 0;
+  for (std::size_t f = 0; f < d; ++f) {
+    const bool full = next[f] * kFullFrom >= n_labels() && next[f] > 0;
+    if (full) made->full_row[f] = n_full++;
+    made->start[f + 1] = made->start[f] + (full ? 0 : next[f]);
+    next[f] = made->start[f];
+  }
+  made->posting.resize(static_cast<std::size_t>(made->start[d]));
+  made->full.assign(static_cast<std::size_t>(n_full * n_labels()), 0.0f);
+  for (std::int64_t l = 0; l < n_labels(); ++l)
+    for (std::int64_t p = indptr_.data()[l]; p < indptr_.data()[l + 1]; ++p) {
+      const auto f = static_cast<std::size_t>(indices_.data()[p]);
+      if (made->full_row[f] >= 0)
+        made->full[static_cast<std::size_t>(made->full_row[f] * n_labels() + l)] = data_.data()[p];
+      else
+        made->posting[static_cast<std::size_t>(next[f]++)] = {static_cast<std::int32_t>(l), data_.data()[p]};
+    }
+  owned_ = std::move(made);
+  postings_.store(owned_.get(), std::memory_order_release);
+}
+
+template <typename Sum>
+std::unique_ptr<LabelMeanIndex::Products<Sum>> LabelMeanIndex::take() const {
+  return pools_->of<Sum>().take([&] { return std::make_unique<Products<Sum>>(*this); });
+}
+
+template <typename Sum>
+void LabelMeanIndex::give_back(std::unique_ptr<Products<Sum>> scratch, std::int64_t n_rows) const {
+  if (scratch && n_rows <= ScratchPool<Products<Sum>>::kMostRows) pools_->of<Sum>().give_back(std::move(scratch));
+}
+
+template <typename Sum>
+LabelMeanIndex::Products<Sum>::Products(const LabelMeanIndex& index)
+    : index_(index), spread_(static_cast<std::size_t>(index.n_features_), Sum(0)) {}
+
+template <typename Sum>
+void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t* labels, std::int64_t n_labels) {
+  x_ = x;
+  sq_x_ = x.sq_norm();
+  one_over_length_ = sq_x_ > 0 ? 1.0 / std::sqrt(sq_x_) : 0.0;
+  at_once_ = false;
+  postings_ = index_.postings_.load(std::memory_order_acquire);
+  if (postings_ != nullptr) {
+    // What running over all postings, and clearing all sums, costs beside running down the means of the labels.
+    std::int64_t of_postings = index_.n_labels(), of_labels = 0;
+    for (std::int64_t j = 0; j < x.size; ++j) {
+      const auto f = static_cast<std::size_t>(x.index[j]);
+      of_postings += postings_->full_row[f] >= 0 ? index_.n_labels() / kFullFrom
+                                                 : postings_->start[f + 1] - postings_->start[f];
+    }
+    const std::int64_t* start = index_.indptr_.data();
+    for (std::int64_t i = 0; i < n_labels; ++i) of_labels += start[labels[i] + 1] - start[labels[i]];
+    at_once_ = of_postings < of_labels;
+  }
+  if (at_once_)
+    add_postings();
+  else
+    for (std::int64_t j = 0; j < x.size; ++j) spread_[static_cast<std::size_t>(x.index[j])] = x.value[j];
+}
+
+template <typename Sum>
+void LabelMeanIndex::Products<Sum>::add_postings() {
+  const std::int64_t n = index_.n_labels();
+  sums_.assign(static_cast<std::size_t>(n), Sum(0));
+  Sum* const sums = sums_.data();
+  for (std::int64_t j = 0; j < x_.size; ++j) {
+    const auto f = static_cast<std::size_t>(x_.index[j]);
+    const Sum value = x_.value[j];
+    if (postings_->full_row[f] >= 0) {
+      add_scaled(value, postings_->full.data() + postings_->full_row[f] * n, n, sums);
+      continue;
+    }
+    const Posting* const end = postings_->posting.data() + postings_->start[f + 1];
+    for (const Posting* p = postings_->posting.data() + postings_->start[f]; p < end; ++p)
+      sums[p->label] += value * p->value;
+  }
+}
+
+template <typename Sum>
+void LabelMeanIndex::Products<Sum>::close() {
+  if (at_once_) return;
+  for (std::int64_t j = 0; j < x_.size; ++j) spread_[static_cast<std::size_t>(x_.index[j])] = Sum(0);
+}
+
+// By whichever way is shorter: looking up each feature of x in the mean, or running down the mean.
+template <typename Sum>
+Sum LabelMeanIndex::Products<Sum>::one_by_one(std::int32_t label) const {
+  const std::int64_t first = index_.indptr_.data()[label], last = index_.indptr_.data()[label + 1];
+  const std::int32_t* const indices = index_.indices_.data();
+  const float* const data = index_.data_.data();
+  Sum sum = 0;
+  std::int64_t steps = 1;
+  for (std::int64_t size = last - first; size > 1; size /= 2) ++steps;
+  if (x_.size * steps < last - first) {
+    const std::int32_t* at = indices + first;
+    for (std::int64_t j = 0; j < x_.size; ++j) {
+      at = std::lower_bound(at, indices + last, x_.index[j]);
+      if (at == indices + last) break;
+      if (*at == x_.index[j]) sum += static_cast<Sum>(x_.value[j]) * data[at - indices];
+    }
+  } else {
+    for (std::int64_t p = first; p < last; ++p)  // products of zero do not change the sum
+      sum += spread_[static_cast<std::size_t>(indices[p])] * data[p];
+  }
+  return sum;
+}
+
+// For instance_trees.cpp.
+template class LabelMeanIndex::Products<float>;
+template std::unique_ptr<LabelMeanIndex::Products<float>> LabelMeanIndex::take() const;
+template void LabelMeanIndex::give_back(std::unique_ptr<Products<float>>, std::int64_t) const;
+
+namespace {
+
+// row(products, i, first, last): what is wanted of the pairs first .. last, those of row i.
+template <typename Sum, typename Row>
+void for_each_row(const LabelMeanIndex& index, const QueryRows& X, const In1<std::int64_t>& pair_indptr,
+                  const In1<std::int32_t>& pair_labels, int n_threads, const Row& row) {
+  index.announce(static_cast<std::int64_t>(pair_labels.shape(0)));
+  std::vector<std::unique_ptr<LabelMeanIndex::Products<Sum>>> workers(static_cast<std::size_t>(n_threads));
+  parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
+    auto& worker = workers[static_cast<std::size_t>(w)];
+    if (!worker) worker = index.take<Sum>();
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = pair_indptr.data()[i], last = pair_indptr.data()[i + 1];
+      worker->open({X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i]},
+                   pair_labels.data() + first, last - first);
+      row(*worker, first, last);
+      worker->close();
+    }
+  });
+  index.give_back(std::move(workers[0]), X.n_rows);
+}
+
+// Two columns: L2, cosine.
+Array2<float> distances(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                        In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels, int n_threads) {
+  require(n_threads >= 1, "n_threads must be positive");
+  const QueryRows X = require_rows(indptr, indices, data, index.n_features());
+  require_pairs(pair_indptr, pair_labels, X.n_rows, index.n_labels());
+  const std::size_t m = pair_labels.shape(0);
+  std::vector<float> out(2 * m);
+  {
+    nb::gil_scoped_release release;
+    for_each_row<double>(index, X, pair_indptr, pair_labels, n_threads,
+                 [&](const LabelMeanIndex::Products<double>& x, std::int64_t first, std::int64_t last) {
+                   for (auto p = static_cast<std::size_t>(first); p < static_cast<std::size_t>(last); ++p) {
+                     const std::int32_t label = pair_labels.data()[p];
+                     const double product = x.product(label);
+                     out[p] = distance_of(kL2, x.squared_l2(label, product));
+                     out[m + p] = distance_of(kCosine, x.cosine(label, product));
+                   }
+                 });
+  }
+  return to_numpy(std::move(out), 2, m);
+}
+
+Array1<float> tail_log_probability(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                   In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels,
+                                   double gamma, bool unit_means, int n_threads) {
+  require(n_threads >= 1, "n_threads must be positive");
+  const QueryRows X = require_rows(indptr, indices, data, index.n_features());
+  require_pairs(pair_indptr, pair_labels, X.n_rows, index.n_labels());
+  const TailProbability tail{gamma, unit_means};
+  std::vector<float> out(pair_labels.shape(0));
+  {
+    nb::gil_scoped_release release;
+    for_each_row<float>(index, X, pair_indptr, pair_labels, n_threads,
+                 [&](const LabelMeanIndex::Products<float>& x, std::int64_t first, std::int64_t last) {
+                   for (auto p = static_cast<std::size_t>(first); p < static_cast<std::size_t>(last); ++p)
+                     out[p] = static_cast<float>(tail.log_of(x, pair_labels.data()[p]));
+                 });
+  }
+  return to_numpy(std::move(out));
+}
+
+}  // namespace
+
+void bind_label_mean_index(nb::module_& m) {
+  using Indptr = In1<std::int64_t>;
+  using Ids = In1<std::int32_t>;
+  using Values = In1<float>;
+  nb::class_<LabelMeanIndex>(m, "LabelMeanIndex", "Sparse means of labels, ready for products with rows (CSR arrays).")
+      .def(
+          "__init__",
+          [](LabelMeanIndex* self, std::int64_t n_features, Indptr indptr, Ids indices, Values data,
+             In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm) {
+            new (self) LabelMeanIndex(n_features, std::move(indptr), std::move(indices), std::move(data),
+                                      std::move(sq_norm), std::move(known), max_sq_norm);
+          },
+          nb::arg("n_features"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("data").noconvert(), nb::arg("sq_norm").noconvert(), nb::arg("known").noconvert(),
+          nb::arg("max_sq_norm"))
+      .def("distances", &distances, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
+           nb::arg("x_data").noconvert(), nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(),
+           nb::arg("n_threads"), "L2 and cosine distance (2, pairs) of each pair's row to its label's mean.")
+      .def("tail_log_probability", &tail_log_probability, nb::arg("x_indptr").noconvert(),
+           nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(), nb::arg("pair_indptr").noconvert(),
+           nb::arg("pair_labels").noconvert(), nb::arg("gamma"), nb::arg("unit_means"), nb::arg("n_threads"),
+           "log P_tail of each pair.");
+}
+
+}  // namespace metarank

@@ -1,0 +1,129 @@
+// Sparse means of the labels' points, kept ready for products with row after row.
+#pragma once
+
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "bindings.h"
+#include "distances.h"
+#include "inverted_index.h"
+#include "scratch_pool.h"
+
+namespace metarank {
+
+class LabelMeanIndex {
+ public:
+  template <typename Sum>
+  class Products;
+
+  // Means as canonical CSR (labels, features), their squared lengths, and which labels have a point at all: one
+  // without is as far away as a point of max_sq_norm that shares nothing with x.
+  LabelMeanIndex(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data,
+                 In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm);
+
+  std::int64_t n_features() const { return n_features_; }
+  std::int64_t n_labels() const { return static_cast<std::int64_t>(known_.shape(0)); }
+
+  // Says that the products of so many pairs are about to be asked for.
+  void announce(std::int64_t n_pairs) const;
+  template <typename Sum>
+  std::unique_ptr<Products<Sum>> take() const;
+  // For the next caller, where it came with few rows.
+  template <typename Sum>
+  void give_back(std::unique_ptr<Products<Sum>> scratch, std::int64_t n_rows) const;
+
+ private:
+  struct Pools;
+  struct Posting {
+    std::int32_t label;
+    float value;
+  };
+  // By feature, the labels whose means have it, ascending; of a feature that many means have, the values of all
+  // labels, which are added several at a time.
+  struct Postings {
+    std::vector<std::int64_t> start;
+    std::vector<Posting> posting;
+    std::vector<std::int32_t> full_row;  // of a feature, or -1
+    std::vector<float> full;             // (rows, labels)
+  };
+
+  static std::shared_ptr<Pools> new_pools();
+
+  std::int64_t n_features_;
+  In1<std::int64_t> indptr_;
+  In1<std::int32_t> indices_;
+  In1<float> data_;
+  In1<double> sq_norm_;
+  In1<std::uint8_t> known_;
+  double max_sq_norm_;
+  std::vector<double> one_over_length_;  // of the means; 0 where that is 0
+  std::shared_ptr<Pools> pools_;
+  mutable std::mutex mutex_;
+  mutable std::int64_t announced_ = 0;
+  mutable std::unique_ptr<const Postings> owned_;
+  mutable std::atomic<const Postings*> postings_{nullptr};
+};
+
+// Scratch of one worker: one row at a time, and what it shares with the means of some labels.
+//
+// Shared features are added ascending whichever way is taken: the same bits. Products of rows and means of at
+// most unit length may be summed in float, which takes half the time.
+template <typename Sum>
+class LabelMeanIndex::Products {
+ public:
+  explicit Products(const LabelMeanIndex& index);
+
+  // The row whose products with these labels are asked for next; `close` before another.
+  void open(const SparseRow& x, const std::int32_t* labels, std::int64_t n_labels);
+  void close();
+
+  Sum product(std::int32_t label) const {
+    return at_once_ ? sums_[static_cast<std::size_t>(label)] : one_by_one(label);
+  }
+  double squared_l2(std::int32_t label) const { return squared_l2(label, product(label)); }
+  double squared_l2(std::int32_t label, double product) const {
+    if (!index_.known_.data()[label]) return far_key(kL2, sq_x_, 0.0, index_.max_sq_norm_, 0.0);
+    return std::max(0.0, sq_x_ + index_.sq_norm_.data()[label] - 2.0 * product);
+  }
+  double cosine(std::int32_t label, double product) const {
+    return index_.known_.data()[label] ? cosine_distance(product, sq_x_, index_.sq_norm_.data()[label]) : 1.0;
+  }
+  // The cosine distance but for rounding, without a root and a division.
+  double quick_cosine(std::int32_t label) const {
+    const double cosine = product(label) * (one_over_length_ * index_.one_over_length_[static_cast<std::size_t>(label)]);
+    return std::max(0.0, 1.0 - cosine);
+  }
+
+ private:
+  void add_postings();
+  Sum one_by_one(std::int32_t label) const;
+
+  const LabelMeanIndex& index_;
+  const Postings* postings_ = nullptr;
+  SparseRow x_{nullptr, nullptr, 0};
+  double sq_x_ = 0.0, one_over_length_ = 0.0;
+  bool at_once_ = false;
+  std::vector<Sum> spread_;  // x over all features
+  std::vector<Sum> sums_;    // products with all labels
+};
+
+// log P_tail of eq. 5 and 7 (Jain et al. 2016): -log(1 + exp(gamma / 2 |x - mean|^2)), for means scaled to unit
+// length |x - mean|^2 being twice the cosine distance.
+struct TailProbability {
+  double gamma;
+  bool unit_means;
+
+  double log_of(const LabelMeanIndex::Products<float>& x, std::int32_t label) const {
+    const double z = gamma / 2 * (unit_means ? 2.0 * x.quick_cosine(label) : x.squared_l2(label));
+    return z > kLong ? -z : -(z + std::log1p(std::exp(-z)));
+  }
+
+ private:
+  static constexpr double kLong = 20.0;  // from here on the sum is z, to ten digits
+};
+
+}  // namespace metarank
