@@ -631,27 +631,6 @@ def centroid_distances_dense(
     ],
     n_threads: int,
 ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-def centroid_distances_sparse(
-    n_features: int,
-    c_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    c_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    c_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    c_sq_norm: Annotated[
-        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    known: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    max_sq_norm: float,
-    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    pair_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    pair_labels: Annotated[
-        NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    n_threads: int,
-) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
 def csr_sq_norms(
     n_features: int,
     indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -670,6 +649,70 @@ def label_means_sparse(
     max_terms: int,
     n_threads: int,
 ) -> tuple: ...
+
+class LabelMeanIndex:
+    """Sparse means of labels, ready for products with rows (CSR arrays)."""
+
+    def __init__(
+        self,
+        n_features: int,
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sq_norm: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        known: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        max_sq_norm: float,
+    ) -> None: ...
+    def distances(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        pair_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        pair_labels: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]:
+        """
+        L2 and cosine distance (2, pairs) of each pair's row to its label's mean.
+        """
+
+    def tail_log_probability(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        pair_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        pair_labels: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        gamma: float,
+        unit_means: bool,
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
+        """log P_tail of each pair."""
+
 def standardize_within_lists(
     values: Annotated[
         NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
@@ -1134,6 +1177,29 @@ class InstanceTrees:
         n_threads: int,
     ) -> tuple:
         """(indptr, labels, mean values) of each row's k best labels."""
+
+    def top_reranked(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        k: int,
+        means: LabelMeanIndex,
+        gamma: float,
+        unit_means: bool,
+        alpha: float,
+        reranked: int,
+        n_threads: int,
+    ) -> tuple:
+        """
+        As top, the `reranked` best labels of each row re-ranked by tail classifiers (eq. 8).
+        """
 
     def pairs(
         self,

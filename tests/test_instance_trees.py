@@ -298,6 +298,22 @@ def test_means_are_chosen_by_what_they_bring() -> None:
     assert a.scores["pfastrexml"].tobytes() == b.scores["pfastrexml"].tobytes()
 
 
+def test_re_ranked_lists_do_not_depend_on_the_batch_and_older_models_load() -> None:
+    X, Y = problem(n=300, seed=7)
+    model = small(PfastreXML, alpha=0.4, gamma=5.0, max_terms=4).fit(X, Y)
+    whole = model.shortlist(X, k=5)
+    for other in (model.shortlist(X, k=5, n_jobs=4), model.shortlist(np.asarray(X.todense()), k=5)):
+        assert other.scores["pfastrexml"].tobytes() == whole.scores["pfastrexml"].tobytes()
+    state = model.get_state()
+    state["params"] = {name: value for name, value in state["params"].items() if name != "max_terms"}
+    again = PfastreXML.from_state(state)  # saved before there was `max_terms`
+    for i in range(30):
+        first, last = whole.indptr[i], whole.indptr[i + 1]
+        found = again.shortlist(X[i], k=5)
+        assert found.labels.tobytes() == whole.labels[first:last].tobytes()
+        assert found.scores["pfastrexml"].tobytes() == whole.scores["pfastrexml"][first:last].tobytes()
+
+
 # Laws
 
 

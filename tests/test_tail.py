@@ -1,6 +1,7 @@
 """Tail classifiers, and the sparse means they share with the centroids."""
 
 import json
+import pickle
 
 import makers
 import numpy as np
@@ -93,6 +94,28 @@ def test_laws(kind):
     assert mixed.tobytes() == whole.reshape(-1, 9)[order].tobytes()
     one = fitted.score(Q[3:4], Candidates.all_labels(1, 9))[COLUMN]
     assert one.tobytes() == whole[27:36].tobytes()
+
+
+@pytest.mark.parametrize("unit_means", [True, False])
+def test_products_are_the_same_bits_by_postings_and_pair_by_pair(unit_means):
+    """Features that many means have, and rare ones: a mean is run down, or all are added up at once."""
+    rng = np.random.default_rng(8)
+    X = sp.random(400, 60, 0.05, "csr", dtype=np.float32, random_state=rng).tolil()
+    X[:, :10] = rng.random((400, 10)) + 0.1  # in every mean
+    data = TrainingSet(X.tocsr(), sp.random(400, 150, 0.02, "csr", random_state=rng), np.zeros(400, np.int32))
+    tail = TailClassifiers(unit_means=unit_means, gamma=3).fit(data.view())
+    whole = Candidates.all_labels(40, 150)
+    Q = data.X[:40]
+    at_once = tail.score(Q, whole)[COLUMN]
+    expected = slow(data.X, data.Y, Q, whole, 3, unit_means)
+    np.testing.assert_allclose(at_once, expected, rtol=1e-5, atol=1e-5)
+    fresh = TailClassifiers.from_state(tail.get_state())  # nothing was asked of it yet: no postings
+    few = Candidates(np.array([0, 3]), np.array([2, 70, 149], np.int32), 150)
+    for i in range(40):
+        singly = fresh.score(Q[i], few)[COLUMN]
+        assert singly.tobytes() == at_once.reshape(40, 150)[i, few.labels].tobytes()
+    copied = pickle.loads(pickle.dumps(tail))
+    assert copied.score(Q, whole, n_jobs=3)[COLUMN].tobytes() == at_once.tobytes()
 
 
 @KINDS

@@ -322,7 +322,7 @@ void bind_instance_trees(nb::module_& m) {
           nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
           nb::arg("k"), nb::arg("means"), nb::arg("gamma"), nb::arg("unit_means"), nb::arg("alpha"),
           nb::arg("reranked"), nb::arg("n_threads"),
-          "As top, of each row's `reranked` best labels those that tail classifiers rank first, with exp(s) (eq. 8).")
+          "As top, the `reranked` best labels of each row re-ranked by tail classifiers (eq. 8).")
       .def(
           "pairs",
           [](const InstanceTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, Indptr indptr, Ids labels,

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kPairsWorthPostings = 4;  // a label, on average
 constexpr std::int64_t kFullFrom = 8;            // a feature that one label in so many has is stored for all
+constexpr std::int64_t kAtATime = 16;            // labels added in the time of one posting, where all are stored
 constexpr std::int64_t kBlock = 16;
 
 METARANK_DISPATCH void add_scaled(double by, const float* values, std::int64_t n, double* sums) {
@@ -118,7 +119,7 @@ void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t*
     std::int64_t of_postings = index_.n_labels(), of_labels = 0;
     for (std::int64_t j = 0; j < x.size; ++j) {
       const auto f = static_cast<std::size_t>(x.index[j]);
-      of_postings += postings_->full_row[f] >= 0 ? index_.n_labels() / kFullFrom
+      of_postings += postings_->full_row[f] >= 0 ? index_.n_labels() / kAtATime
                                                  : postings_->start[f + 1] - postings_->start[f];
     }
     const std::int64_t* start = index_.indptr_.data();

@@ -85,11 +85,12 @@ class LabelMeans:
     def distances(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """float32 (2, m): L2 and cosine distance of each pair's row to its label's mean."""
         self._check(X, candidates)
-        pairs = (candidates.indptr, candidates.labels, resolve_n_jobs(n_jobs))
+        pairs = (candidates.indptr, candidates.labels)
+        n_threads = resolve_n_jobs(n_jobs)
         if sp.issparse(self.means):
-            return self.index.distances(*csr_arrays(as_canonical(X)), *pairs)
-        known = (self.known, self.max_sq_norm)
-        return _core.centroid_distances_dense(self.means, *known, as_dense(X), *pairs)
+            return self.index.distances(*csr_arrays(as_canonical(X)), *pairs, n_threads)
+        means = (self.means, self.known, self.max_sq_norm)
+        return _core.centroid_distances_dense(*means, as_dense(X), *pairs, n_threads)
 
     def tail_log_probability(
         self, X: Features, candidates: Candidates, gamma: float, unit_means: bool, n_jobs: int
