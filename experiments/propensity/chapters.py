@@ -73,7 +73,7 @@ def introduction() -> str:
     return (
         "metarank's estimators have their default parameters but for what a row is about. FastXML sees "
         "relevant or not, PfastXML and PfastreXML weigh labels by the curve that judges them; PfastreXML "
-        "chooses alpha on a part of the training points, *alpha 0.8* is as published. "
+        "chooses alpha on a part of the training points, *alpha 0.8* is the published weight. "
         "1-vs-All is `OneVsAll` (squared hinge), Parabel metarank's. Rows marked \\* are our own, "
         "simplified re-implementations, not their authors' programs. The test parts only judge. All in per "
         "cent: P_k is PSP@k and N_k PSnDCG@k, over the best attainable, with one `inv_propensity` of the "
