@@ -126,3 +126,36 @@ def test_damaged_arrays_and_wrong_width_are_refused() -> None:
             BoosterArrays.from_state(state | {name: broken})
     with pytest.raises(ValueError, match="must be a node or a leaf"):
         BoosterArrays.from_state(state | {"root": state["root"] + 10**6})
+
+
+@pytest.mark.parametrize("num_leaves", [2, 31, 32, 33, 60])
+def test_masks_of_leaves_agree_with_the_walk(num_leaves: int) -> None:
+    """Float32 rows without NaN take the masks where trees have at most 32 leaves, float64 rows never do."""
+    booster = train(7, num_leaves=num_leaves, min_data_in_leaf=1)
+    arrays = BoosterArrays.from_lightgbm(booster)
+    rng = np.random.default_rng(7)
+    # Values at the thresholds, one float to either side, and beyond all of them.
+    near = arrays.threshold.astype(np.float32)
+    near = np.concatenate(
+        [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
+    )
+    X = rng.choice(np.append(near, np.float32([0, -np.inf, np.inf])), size=(400, 6))
+    np.testing.assert_array_equal(arrays.predict(X), arrays.predict(X.astype(np.float64)))
+    np.testing.assert_array_equal(arrays.predict(X), booster.predict(X, raw_score=True))
+
+
+def test_thresholds_beyond_the_range_of_float32() -> None:
+    arrays = BoosterArrays(
+        feature=np.array([0, 0, 0], np.int32),
+        threshold=np.array([-1e300, 0.1, 1e300]),
+        children=np.array([[~0, 1], [~1, 2], [~2, ~3]], np.int32),
+        missing=np.zeros(3, np.uint8),
+        root=np.array([0], np.int32),
+        leaf_value=np.arange(4.0),
+        output=np.array([0], np.int32),
+        n_features=1,
+        n_outputs=1,
+    )
+    largest = np.finfo(np.float32).max
+    X = np.array([[-np.inf], [-largest], [0.1], [largest], [np.inf]], np.float32)
+    np.testing.assert_array_equal(arrays.predict(X), [0, 1, 2, 2, 3])

@@ -1,6 +1,10 @@
 // Raw scores of boosted trees: the sum of one leaf a tree, in tree order, in double.
 #include "gbdt_predict.h"
 
+#include <type_traits>
+
+#include "leaf_masks.h"
+
 namespace metarank {
 
 namespace {
@@ -21,6 +25,7 @@ class BoostedTrees {
     require(output_.size() == root_.size(), "output must name one output a tree");
     for (const std::int32_t k : output_) require(k >= 0 && k < n_outputs, "output must lie in [0, n_outputs)");
     for (const TreeNode& node : nodes_) zero_is_missing_ |= (node.missing & kMissingMask) == kMissingZero;
+    masks_ = std::make_unique<LeafMasks>(nodes_, root_, leaf_value_, output_, n_features, n_outputs);
   }
 
   template <typename T>
@@ -32,13 +37,14 @@ class BoostedTrees {
     {
       nb::gil_scoped_release release;
       // Trees outermost over a block of rows: they are read once a block and stay in cache.
-      parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+      std::vector<LeafMasks::Scratch> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
+      parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int worker) {
         const T* x = X.data() + begin * n_features_;
         double* y = out.data() + begin * n_outputs_;
-        if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_))
-          add_trees<true>(x, end - begin, y);
-        else
-          add_trees<false>(x, end - begin, y);
+        if (zero_is_missing_ || has_nan(x, (end - begin) * n_features_)) return add_trees<true>(x, end - begin, y);
+        if constexpr (std::is_same_v<T, float>)
+          if (masks_->usable()) return masks_->score(x, end - begin, y, scratch[static_cast<std::size_t>(worker)]);
+        add_trees<false>(x, end - begin, y);
       });
     }
     return to_numpy(std::move(out), static_cast<std::size_t>(n), static_cast<std::size_t>(n_outputs_));
@@ -71,6 +77,7 @@ class BoostedTrees {
   std::vector<std::int32_t> output_;
   std::int64_t n_features_, n_outputs_;
   bool zero_is_missing_ = false;
+  std::unique_ptr<LeafMasks> masks_;
 };
 
 }  // namespace
