@@ -22,6 +22,10 @@ ALL_LABELS_LIMIT = 1000
 # Kernel machines hold a matrix of n x n and factor it.
 KERNEL_ROWS = 10_000
 SVM_ROWS = 3_000
+# A ridge over all labels factors a matrix of n x n, and is worth its time where rows are few.
+RIDGE_ROWS = 10_000
+# Neighbours that vote where labels are shortlisted.
+VOTERS = (10, 30, 100)
 # Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
 TREE_CELLS = 2_000_000
 EFFORTS = ("low", "medium", "high")
@@ -93,7 +97,8 @@ def choose_features(
     k: int | None = None,
     shortlisters: Sequence[LabelScorer] = (),
 ) -> list[LabelScorer]:
-    """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`.
+    """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
+    all of them where labels are too many to be ranked without.
 
     Raises
     ------
@@ -108,6 +113,15 @@ def choose_features(
             known["neighbors"](k=k or 10, columns="raw"),
             known["centroids"](),
         ]
+    if features == "auto" and n_labels > ALL_LABELS_LIMIT:
+        # Who proposes a label also says how sure it is; beside it, what no proposer knows.
+        near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
+        kinds = {type(s) for s in shortlisters}
+        near += [known[name]() for name in ["votes"] if known[name] not in kinds]
+        near += [known["names"]()] if label_text is not None and known["names"] not in kinds else []
+        scorers = [*shortlisters, *near]
+        logger.info("features: %s", ", ".join(type(s).__name__ for s in scorers))
+        return scorers
     if features == "auto":
         names = _auto_features(X, n_labels, effort=effort)
         if label_text is not None:
@@ -137,7 +151,7 @@ def _auto_features(X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str)
     linear models are both the fastest and the best.
     """
     names = ["neighbors", "votes", "centroids", "prior"]
-    if effort == "low" or n_labels > ALL_LABELS_LIMIT:
+    if effort == "low":
         return names
     if sp.issparse(X):
         names += ["linear-svm"] + (["linear-ridge"] if X.shape[0] <= KERNEL_ROWS else [])
@@ -151,9 +165,17 @@ def _auto_features(X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str)
 
 
 def choose_shortlister(
-    shortlister: Any, n_labels: int, *, label_text: sp.csr_matrix | None
+    shortlister: Any,
+    n_labels: int,
+    *,
+    label_text: sp.csr_matrix | None,
+    n_rows: int = 0,
+    effort: str = "medium",
 ) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
+
+    "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 10,000
+    rows a ridge over all labels, trained on inverse propensities, beside a single tree; names, where known.
 
     Raises
     ------
@@ -167,14 +189,22 @@ def choose_shortlister(
         if n_labels <= ALL_LABELS_LIMIT:
             logger.info("shortlister: none, all %d labels are ranked", n_labels)
             return []
-        chosen: list[LabelScorer] = [proposers["neighbors"]()]
+        chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS)]
+        ridge = n_rows <= RIDGE_ROWS and effort != "low"
+        if ridge:
+            chosen.append(proposers["one-vs-all"](loss="ridge"))
+        if effort != "low":
+            chosen.append(proposers["parabel"](n_trees=1 if ridge else 3))
         if label_text is not None:
             chosen.append(proposers["names"]())
         logger.info(
-            "shortlister: %s, since %d labels are more than %d",
+            "shortlister: %s, since %d labels are more than %d and %d rows %s than %d",
             " and ".join(type(s).__name__ for s in chosen),
             n_labels,
             ALL_LABELS_LIMIT,
+            n_rows,
+            "no more" if n_rows <= RIDGE_ROWS else "more",
+            RIDGE_ROWS,
         )
         return chosen
     items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]

@@ -70,11 +70,14 @@ class TrainingSet:
         self.label_text = label_text
         self.feature_scale = feature_scale
         self._shared: dict[str, Any] = {}
-        self._lock = threading.RLock()
+        self._locks: dict[str, threading.RLock] = {}
+        self._lock = threading.Lock()
 
     def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
         """State built once from the features of all rows, under a name. `build` is given X, never Y."""
         with self._lock:
+            own = self._locks.setdefault(key, threading.RLock())
+        with own:  # folds that need different things do not wait for each other
             if key not in self._shared:
                 self._shared[key] = build(self.X)
             return self._shared[key]  # type: ignore[no-any-return]

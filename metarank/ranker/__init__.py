@@ -14,6 +14,7 @@ from metarank.ranker.ensemble import EnsembleRanker
 from metarank.ranker.listnet import ListNet
 from metarank.ranker.lists import RankingData, cross_fit_scores
 from metarank.ranker.logistic import LogisticRanker
+from metarank.ranker.pointwise import PointwiseRanker
 from metarank.ranker.ranksvm import RankSVM
 from metarank.ranker.svmmap import SVMMAP
 
@@ -23,6 +24,7 @@ RANKERS = {
     "lambdarank": partial(BoostedRanker, objective="lambdarank"),
     "xendcg": partial(BoostedRanker, objective="rank_xendcg"),
     "binary": partial(BoostedRanker, objective="binary"),
+    "pointwise": PointwiseRanker,
     "logistic": LogisticRanker,
     "listnet": ListNet,
     "ranksvm": RankSVM,
@@ -32,7 +34,7 @@ RANKERS = {
 
 
 def make_ranker(name: str, **params: Any) -> Ranker:
-    """The ranker of a name: "auto", "lambdarank", "xendcg", "binary", "logistic", "listnet", "ranksvm", ...
+    """The ranker of a name: "auto", "lambdarank", "xendcg", "binary", "pointwise", "logistic", "listnet", ...
 
     Examples
     --------
@@ -60,6 +62,7 @@ __all__ = [
     "LabelCorrections",
     "ListNet",
     "LogisticRanker",
+    "PointwiseRanker",
     "RankSVM",
     "Ranker",
     "RankingData",

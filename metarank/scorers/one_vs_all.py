@@ -144,7 +144,10 @@ class OneVsAll(Shortlister):
         penalty = 1 / (2 * C)
         with single_threaded_blas():
             if SharedRidge.size(extended) <= self.max_size:
-                W = SharedRidge(extended, penalty).weights(targets, density, view.seed, n_jobs)
+                # Of all rows it is what the held-out scores were made from.
+                whole = view.mask.all()
+                ridge = self._shared_ridge(view, penalty) if whole else SharedRidge(extended, penalty)
+                W = ridge.weights(targets, density, view.seed, n_jobs)
             else:
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
         return W[:-1], W[-1].toarray()[0] * np.float32(self.intercept_scaling)
@@ -255,19 +258,28 @@ class OneVsAll(Shortlister):
         extended = self._extended(data.X)
         if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
             return None
-        ridge = SharedRidge(extended, 1 / (2 * self._settled_C(view)))
+        penalty = 1 / (2 * self._settled_C(view))
+        ridge = self._shared_ridge(view, penalty)
 
         def of_fold(fold: int, rows: np.ndarray) -> tuple[WeightIndex, np.ndarray]:
             others = data.without_fold(fold)
-            # Always of the whole fold, so that a row's scores do not depend on the rows asked for.
-            H = ridge.held_out(np.flatnonzero(data.fold == fold), others.rows)
+            # Always of the whole fold, so that a row's scores do not depend on the rows asked for; proposing
+            # and describing both ask.
+            inside = np.flatnonzero(data.fold == fold)
+            key = f"ridge {penalty} {self.intercept_scaling} fold {fold}"
+            H = data.shared(key, lambda X: ridge.held_out(inside, others.rows))
             weight = self._label_weight(others.label_counts, others.n_rows)
             seen = np.flatnonzero(others.label_counts)
             zero = np.zeros(view.n_labels)
-            at = np.searchsorted(np.flatnonzero(data.fold == fold), rows)
+            at = np.searchsorted(inside, rows)
             return WeightIndex.exact(self._targets(others.Y), weight, zero, seen), H[at]
 
         return of_fold
+
+    def _shared_ridge(self, view: View, penalty: float) -> SharedRidge:
+        """The ridge of all rows, one for all Views of a fit: it knows no labels."""
+        key = f"ridge {penalty} {self.intercept_scaling}"
+        return view.shared(key, lambda X: SharedRidge(self._extended(X), penalty))
 
     def _check_params(self) -> None:
         for name, value, allowed in (("loss", self.loss, LOSSES), ("relevance", self.relevance, RELEVANCES)):

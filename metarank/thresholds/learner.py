@@ -184,6 +184,13 @@ class ThresholdLearner:
     def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         return self.calibrator_.logits(candidates, _checked_scores(candidates, scores))
 
+    @property
+    def scores_per_logit(self) -> float:
+        """How much of a score is one unit of log-odds, by the first step of the calibration; 0 if scores
+        say nothing, or rank the wrong way round."""
+        slope = self.calibrator_.platt_.slope
+        return 1 / slope if slope > 1e-9 else 0.0
+
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
         return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())

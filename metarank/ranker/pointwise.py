@@ -1,0 +1,185 @@
+"""`PointwiseRanker`: pairs judged one by one, by boosted trees that differ in the pairs they saw."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+
+from metarank.features.table import FeatureTable
+from metarank.gbdt import BoosterArrays
+from metarank.ranker.base import Ranker
+from metarank.ranker.lists import RankingData, cross_fit_scores, hash_numbers
+
+# Keeps the draws of pairs apart from those of folds and rows.
+_SEED_SHIFT = 7_000_003
+
+
+class PointwiseRanker(Ranker):
+    """Mean log-odds of relevance of several boosted models (logistic loss; LightGBM).
+
+    Where candidates are many, nearly all are irrelevant. Each model sees the lists outside one fold, of them
+    all relevant pairs and its own draw of the irrelevant ones, weighted to stand for all. Together the models
+    see most pairs, and those of each fold are scored by one that did not see them: out-of-fold scores cost no
+    further fit. The score is on the scale of log-odds, comparable between lists, which is what a propensity
+    weight and a threshold need.
+
+    Parameters
+    ----------
+    n_models : int
+        Models that are averaged, or one for each fold of the lists where folds are fewer.
+    irrelevant : float in (0, 1]
+        Share of the irrelevant pairs that each model draws, by hash of (seed, model, pair).
+    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, feature_fraction, max_bin :
+        As in LightGBM.
+
+    Notes
+    -----
+    Grades are divided by their maximum and learned as probabilities (cross-entropy).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metarank.candidates import Candidates
+    >>> from metarank.features.table import FeatureTable
+    >>> pairs = Candidates.all_labels(200, 3)
+    >>> table = FeatureTable(np.tile(np.float32([[1], [3], [2]]), (200, 1)), ["nearness"], pairs)
+    >>> ranker = PointwiseRanker(n_rounds=10).fit(table, np.tile([0, 1, 0], 200))
+    >>> int(ranker.score(table)[:3].argmax())
+    1
+    """
+
+    name = "pointwise"
+
+    arrays_: BoosterArrays
+    model_texts_: list[str]
+
+    def __init__(
+        self,
+        *,
+        n_models: int = 5,
+        irrelevant: float = 0.2,
+        n_rounds: int = 120,
+        num_leaves: int = 15,
+        learning_rate: float = 0.1,
+        min_data_in_leaf: int = 20,
+        lambda_l2: float = 5.0,
+        feature_fraction: float = 0.5,
+        max_bin: int = 63,
+    ) -> None:
+        self.n_models = n_models
+        self.irrelevant = irrelevant
+        self.n_rounds = n_rounds
+        self.num_leaves = num_leaves
+        self.learning_rate = learning_rate
+        self.min_data_in_leaf = min_data_in_leaf
+        self.lambda_l2 = lambda_l2
+        self.feature_fraction = feature_fraction
+        self.max_bin = max_bin
+
+    def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
+        """Fit, and return each training pair's score from the model that did not see its list."""
+        self.fit_lists(data, n_jobs)
+        left_out = self._left_out(data)
+        scores = np.zeros(len(data.gains))
+        if left_out.max(initial=0) == 0:  # a single model, which has seen every list
+            return cross_fit_scores(self, data, n_jobs)
+        for number, text in enumerate(self.model_texts_):
+            pairs = data.pairs_of(np.flatnonzero(left_out == number))
+            scores[pairs] = BoosterArrays.from_text(text).predict(data.table.values[pairs], n_jobs=n_jobs)
+        return scores
+
+    def _left_out(self, data: RankingData) -> np.ndarray:
+        """int (n,): the model that does not see the list; all 0 where one model sees all."""
+        folds = np.unique(data.fold)
+        n_models = min(self.n_models, len(folds))
+        return np.searchsorted(folds, data.fold) % n_models
+
+    def _fit(self, data: RankingData, n_jobs: int) -> None:
+        self._check_params()
+        if not self.can_learn(data):
+            raise ValueError("gains must differ, got the same gain for every pair of positive weight")
+        left_out = self._left_out(data)
+        target = data.gains / data.gains.max()
+        params = self._lightgbm_params(target, n_jobs)
+        whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
+        whole.construct()
+        self.model_texts_ = []
+        for number in range(int(left_out.max()) + 1):
+            seen = (left_out != number) | (left_out.max() == 0)
+            if not self.can_learn(data.lists(seen)):
+                seen[:] = True
+            kept, weight = self._drawn(number, data, seen)
+            # A subset keeps the bins of the whole.
+            part = whole.subset(kept.tolist()).set_weight(weight)
+            booster = lgb.train(params | {"seed": (data.seed + number) % 2**31}, part, self.n_rounds)
+            # The number of threads is no part of the model.
+            text = booster.model_to_string().replace(f"[num_threads: {n_jobs}]", "[num_threads: 1]")
+            self.model_texts_.append(text)
+        self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
+
+    def can_learn(self, data: RankingData) -> bool:
+        """Whether gains differ among the pairs of positive weight."""
+        told = data.gains[np.repeat(data.weight > 0, data.sizes)]
+        return len(told) > 0 and bool(told.min() < told.max())
+
+    def _drawn(self, number: int, data: RankingData, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Ascending positions of the pairs of one model, among the lists it sees, and their weights."""
+        weight = np.repeat(np.where(seen, data.weight, 0.0), data.sizes)
+        relevant = (data.gains > 0) & (weight > 0)
+        irrelevant = np.flatnonzero((data.gains == 0) & (weight > 0))
+        if len(irrelevant) == 0:
+            kept = np.flatnonzero(relevant)
+            return kept, weight[kept]
+        wanted = max(1, round(self.irrelevant * len(irrelevant)))
+        order = hash_numbers(len(irrelevant), data.seed + _SEED_SHIFT * (number + 1))
+        drawn = irrelevant[np.sort(np.argsort(order, kind="stable")[:wanted])]
+        weight[drawn] *= weight[irrelevant].sum() / weight[drawn].sum()
+        kept = np.sort(np.concatenate([np.flatnonzero(relevant), drawn]))
+        return kept, weight[kept]
+
+    def _check_params(self) -> None:
+        for name in ("n_models", "n_rounds"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+        if isinstance(self.irrelevant, bool) or not isinstance(self.irrelevant, Real):
+            raise TypeError(f"irrelevant must be a number in (0, 1], got {self.irrelevant!r}")
+        if not 0 < self.irrelevant <= 1:
+            raise ValueError(f"irrelevant must be a number in (0, 1], got {self.irrelevant!r}")
+
+    def _lightgbm_params(self, target: np.ndarray, n_jobs: int) -> dict[str, Any]:
+        graded = bool(((target > 0) & (target < 1)).any())
+        return {
+            "objective": "cross_entropy" if graded else "binary",
+            "num_leaves": self.num_leaves,
+            "learning_rate": self.learning_rate,
+            "min_data_in_leaf": self.min_data_in_leaf,
+            "lambda_l2": self.lambda_l2,
+            "feature_fraction": self.feature_fraction,
+            "max_bin": self.max_bin,
+            "num_threads": n_jobs,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+        }
+
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        raw: np.ndarray = self.arrays_.predict(table.values, n_jobs=n_jobs)
+        return raw if raw.ndim == 1 else raw.sum(axis=1) / raw.shape[1]
+
+    def _contributions(self, table: FeatureTable) -> np.ndarray:
+        parts = [
+            np.asarray(lgb.Booster(model_str=text).predict(table.values, pred_contrib=True, num_threads=1))
+            for text in self.model_texts_
+        ]
+        return np.mean(parts, axis=0)
+
+    def _get_fitted(self) -> dict[str, Any]:
+        return {"model_texts": self.model_texts_, "arrays": self.arrays_.get_state()}
+
+    def _set_fitted(self, fitted: dict[str, Any]) -> None:
+        self.model_texts_ = list(fitted["model_texts"])
+        self.arrays_ = BoosterArrays.from_state(fitted["arrays"])
