@@ -24,6 +24,8 @@ KERNEL_ROWS = 10_000
 SVM_ROWS = 3_000
 # A ridge over all labels factors a matrix of n x n, and is worth its time where rows are few.
 RIDGE_ROWS = 10_000
+# Beside the ridge, a second and third label tree are worth their time where rows hold no more terms in all.
+TERMS_FOR_TREES = 1_000_000
 # Neighbours that vote where labels are shortlisted.
 VOTERS = (10, 30, 100)
 # Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
@@ -119,7 +121,7 @@ def choose_features(
         kinds = {type(s) for s in shortlisters}
         near += [known[name]() for name in ["votes"] if known[name] not in kinds]
         near += [known["names"]()] if label_text is not None and known["names"] not in kinds else []
-        scorers = [*shortlisters, *near]
+        scorers = [*near, *shortlisters]
         logger.info("features: %s", ", ".join(type(s).__name__ for s in scorers))
         return scorers
     if features == "auto":
@@ -170,12 +172,14 @@ def choose_shortlister(
     *,
     label_text: sp.csr_matrix | None,
     n_rows: int = 0,
+    n_terms: int = 0,
     effort: str = "medium",
 ) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
     "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 10,000
-    rows a ridge over all labels, trained on inverse propensities, beside a single tree; names, where known.
+    rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
+    more than a million terms; names, where known.
 
     Raises
     ------
@@ -194,7 +198,7 @@ def choose_shortlister(
         if ridge:
             chosen.append(proposers["one-vs-all"](loss="ridge"))
         if effort != "low":
-            chosen.append(proposers["parabel"](n_trees=1 if ridge else 3))
+            chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
         if label_text is not None:
             chosen.append(proposers["names"]())
         logger.info(

@@ -99,7 +99,8 @@ class MetaRanker(BaseEstimator):
         How far the ranking leans towards rare labels: `a` in log-odds + a log(1/p_l), p_l by Jain et al.
         (2016), eq. 1. 0 ranks by relevance alone, 1 by the expected gain of propensity-scored metrics.
         "auto": where labels are shortlisted the one of greatest PSP@5, on out-of-fold scores, that costs at
-        most a hundredth of nDCG@5; else 0. `rank` takes another one without a refit; label sets do not depend on it.
+        most a two-hundredth of nDCG@5; else 0. `rank` takes another one without a refit. Label sets do not
+        depend on it.
 
     Attributes
     ----------
@@ -276,7 +277,12 @@ class MetaRanker(BaseEstimator):
         )
         shortlisters = _settled(
             choose_shortlister(
-                self.shortlister, n_labels, label_text=label_text, n_rows=n, effort=self.effort
+                self.shortlister,
+                n_labels,
+                label_text=label_text,
+                n_rows=n,
+                n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
+                effort=self.effort,
             ),
             data,
             n_jobs,

@@ -18,7 +18,7 @@ from metarank.view import TrainingSet
 
 WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # What may be given of nDCG@5, for the PSP@5 it buys.
-_GIVEN = 0.01
+_GIVEN = 0.005
 
 
 def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Candidates) -> np.ndarray:
@@ -50,7 +50,7 @@ def choose_propensity_weight(
     grid: Sequence[float] = WEIGHTS,
     n_jobs: int = 1,
 ) -> float:
-    """The weight of greatest PSP@5 among those that cost at most a hundredth of the best nDCG@5.
+    """The weight of greatest PSP@5 among those that cost at most a two-hundredth of the best nDCG@5.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def test_loaded_shortlisters_answer_as_the_fitted_ones(name, tmp_path):
     """By themselves, and as stages of a model, where proposals and columns share their files."""
     ds = makers.many_labels()
     model = MetaRanker(shortlister=[name, "neighbors"], **makers.QUICK).fit(ds)
-    assert model.scorers_[-1] is model.shortlisters_[0]
+    assert all(any(s is t for t in model.scorers_) for s in model.shortlisters_)
     model.save(tmp_path / "M")
     assert answers(load(tmp_path / "M"), ds) == answers(model, ds)
     hashes = list(digests(tmp_path / "M").values())

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, pipeline
 from metarank.choices import named_scorers
+from metarank.scorers.neighbors import LabelNeighbors
 from metarank.shortlist import Parabel
 from metarank.thresholds.objectives import METRICS
 
@@ -301,7 +302,7 @@ def test_a_shortlister_is_fitted_once_without_each_fold(monkeypatch):
     assert len(fits) == makers.QUICK["n_folds"] + 1
     apart = MetaRanker(
         shortlister="parabel",
-        features=["neighbors", "votes", "centroids", "prior", "parabel"],
+        features=[LabelNeighbors(metrics=("cosine",)), "centroids", "prior", "votes", "parabel"],
         **makers.QUICK,
     ).fit(ds)
     assert len(fits) == 3 * (makers.QUICK["n_folds"] + 1)

@@ -338,7 +338,8 @@ class OneVsAll(Shortlister):
             self._label_weight(c, n - 1) for c in (np.minimum(counts, n - 1), np.maximum(counts - 1, 0))
         ]
         with single_threaded_blas():
-            quality = [leave_one_out_ndcg(SharedRidge(X, 1 / (2 * C)), Y, *weights) for C in _C_GRID]
+            gram = SharedRidge.gram(X)
+            quality = [leave_one_out_ndcg(SharedRidge(X, 1 / (2 * C), gram), Y, *weights) for C in _C_GRID]
         return _C_GRID[int(np.argmax(quality))]
 
     def get_state(self) -> dict[str, Any]:

@@ -36,16 +36,24 @@ class SharedRidge:
     ----------
     X : float32 CSR (n, d)
     penalty : float
+    gram : array, optional
+        `SharedRidge.gram(X)`, where several penalties are tried.
     """
 
-    def __init__(self, X: sp.csr_matrix, penalty: float) -> None:
+    def __init__(self, X: sp.csr_matrix, penalty: float, gram: np.ndarray | None = None) -> None:
         self.X = X
         self.penalty = penalty
         magnitude = abs(X)
         largest = float((magnitude @ (magnitude.T @ np.ones(X.shape[0]))).max(initial=0.0))  # >= eigenvalues
         dtype = np.float32 if largest <= _FLOAT32_CONDITION * penalty else np.float64
         self.is_dual = X.shape[0] <= X.shape[1]
-        self.inverse = _inverse(_gram(X if self.is_dual else X.T.tocsr(), dtype), penalty)
+        product = self.gram(X, dtype) if gram is None else gram.astype(dtype)
+        self.inverse = _inverse(product, penalty)
+
+    @staticmethod
+    def gram(X: sp.csr_matrix, dtype: type = np.float64) -> np.ndarray:
+        """X X' or X'X, whichever is smaller, summed in 64 bits."""
+        return _gram(X if X.shape[0] <= X.shape[1] else X.T.tocsr(), dtype)
 
     @staticmethod
     def size(X: sp.csr_matrix) -> int:
