@@ -236,6 +236,18 @@ def train_label_trees(
     seed: int,
     n_threads: int,
 ) -> dict: ...
+def is_canonical(
+    indptr: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_features: int,
+) -> bool: ...
+def text_rows(
+    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weights: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
 def unit_rows(
     indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -576,38 +588,55 @@ def nearest_rows_dense(
     bounds: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     n_threads: int,
 ) -> tuple: ...
-def neighbor_votes(
-    rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    weights: Annotated[
-        NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    row_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    row_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_labels: int,
-    pair_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    pair_labels: Annotated[
-        NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    ks: Sequence[int],
-    n_threads: int,
-) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
-def vote_shortlist(
-    rows: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    weights: Annotated[
-        NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    row_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    row_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    popular: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    frequency: Annotated[
-        NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    tie: float,
-    k: int,
-    n_threads: int,
-) -> tuple: ...
+
+class Votes:
+    """The labels of the training rows as votes."""
+
+    def __init__(
+        self,
+        row_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        row_labels: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        popular: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        frequency: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def columns(
+        self,
+        rows: Annotated[
+            NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        pair_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        pair_labels: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        ks: Sequence[int],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+    def shortlist(
+        self,
+        rows: Annotated[
+            NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        tie: float,
+        k: int,
+        n_threads: int,
+    ) -> tuple: ...
+
 def label_means(
     X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     label_indptr: Annotated[
@@ -713,11 +742,28 @@ class LabelMeanIndex:
     ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
         """log P_tail of each pair."""
 
+def unite_lists(
+    indptr: Sequence[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ],
+    labels: Sequence[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ],
+) -> tuple: ...
 def standardize_within_lists(
     values: Annotated[
         NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
     ],
     indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_threads: int,
+) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+def feature_table(
+    columns: Sequence[
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ],
+    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    own: Sequence[int],
+    standardize: bool,
     n_threads: int,
 ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
 def list_ranks(
@@ -862,64 +908,95 @@ def encode_weights(
     Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the biases and each node's first slot.
     """
 
-@overload
-def index_scores(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    label: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.int16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_threads: int,
-) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-@overload
-def index_scores(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    label: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_threads: int,
-) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
-@overload
-def index_shortlist(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    label: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.int16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    k: int,
-    n_threads: int,
-) -> tuple: ...
-@overload
-def index_shortlist(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    label: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    scale: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    k: int,
-    n_threads: int,
-) -> tuple: ...
+class QuantisedWeightIndex:
+    """Weights of linear classifiers by feature."""
+
+    def __init__(
+        self,
+        n_features: int,
+        start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        label: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.int16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        scale: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def scores(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+    def shortlist(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        k: int,
+        n_threads: int,
+    ) -> tuple: ...
+
+class ExactWeightIndex:
+    """Weights of linear classifiers by feature."""
+
+    def __init__(
+        self,
+        n_features: int,
+        start: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        label: Annotated[NDArray[numpy.uint16], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        scale: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        bias: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def scores(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+    def shortlist(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        k: int,
+        n_threads: int,
+    ) -> tuple: ...
 
 class LabelTrees:
     """

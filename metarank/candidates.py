@@ -198,11 +198,7 @@ class Candidates:
 
     def union(self, other: Candidates) -> Candidates:
         """Pairs of either; a score missing on one side is the least of that source in the row, or 0."""
-        if (self.n_rows, self.n_labels) != (other.n_rows, other.n_labels):
-            raise ValueError(
-                f"candidates to unite must agree in rows and labels, got {(self.n_rows, self.n_labels)} "
-                f"and {(other.n_rows, other.n_labels)}"
-            )
+        self._check_agrees(other)
         keys = [c.row_of_pair * self.n_labels + c.labels for c in (self, other)]
         merged = np.union1d(*keys)
         row = merged // self.n_labels
@@ -220,6 +216,35 @@ class Candidates:
                 column[at] = values
                 scores[name] = column
         return Candidates(indptr, (merged % self.n_labels).astype(np.int32), self.n_labels, scores)
+
+    @classmethod
+    def united(cls, parts: Sequence[Candidates]) -> Candidates:
+        """The pairs of any of several (at least one), as by `union` one after another, without scores.
+
+        Examples
+        --------
+        >>> a = Candidates(np.array([0, 1, 2]), np.array([1, 1]), 3)
+        >>> b = Candidates(np.array([0, 2, 2]), np.array([0, 1]), 3)
+        >>> both = Candidates.united([a, b])
+        >>> both.indptr, both.labels
+        (array([0, 2, 3]), array([0, 1, 1], dtype=int32))
+        """
+        if not parts:
+            raise ValueError("parts must hold at least one Candidates, got none")
+        first, *others = parts
+        for other in others:
+            first._check_agrees(other)
+        if not others:
+            return cls.of_core(first.indptr, first.labels, first.n_labels, {})
+        indptr, labels = _core.unite_lists([p.indptr for p in parts], [p.labels for p in parts])
+        return cls.of_core(indptr, labels, first.n_labels, {})
+
+    def _check_agrees(self, other: Candidates) -> None:
+        if (self.n_rows, self.n_labels) != (other.n_rows, other.n_labels):
+            raise ValueError(
+                f"candidates to unite must agree in rows and labels, got {(self.n_rows, self.n_labels)} "
+                f"and {(other.n_rows, other.n_labels)}"
+            )
 
     def transpose(self) -> Candidates:
         """The same pairs by label: L lists of the instances each label is a candidate of, with their scores.

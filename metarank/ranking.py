@@ -76,8 +76,7 @@ class Ranking:
         ordered = np.sort(labels, axis=1)
         if np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0)):
             raise ValueError("ranking.labels must be distinct within a row")
-        if self.label_names is not None and len(self.label_names) != self.n_labels:
-            raise ValueError(f"label_names must hold {self.n_labels} names, got {len(self.label_names)}")
+        _check_names(self.label_names, self.n_labels)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scores", scores)
 
@@ -117,7 +116,18 @@ class Ranking:
             labels, best = _core.top_k_dense(rows, k, threads)
         else:
             labels, best = _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, threads)
-        return cls(labels, best, n_labels_of(rows), label_names)
+        n_labels = n_labels_of(rows)
+        _check_names(label_names, n_labels)
+        # Lists of the core have their form: for one row a second look costs more than the choice.
+        out = object.__new__(cls)
+        for name, value in (
+            ("labels", labels),
+            ("scores", best),
+            ("n_labels", n_labels),
+            ("label_names", label_names),
+        ):
+            object.__setattr__(out, name, value)
+        return out
 
     @property
     def n_rows(self) -> int:
@@ -221,6 +231,11 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Li
     if dense.ndim != 2:
         raise ValueError(f"scores must be (n, L), got shape {dense.shape}")
     return dense
+
+
+def _check_names(label_names: Sequence[str] | None, n_labels: int) -> None:
+    if label_names is not None and len(label_names) != n_labels:
+        raise ValueError(f"label_names must hold {n_labels} names, got {len(label_names)}")
 
 
 def check_k(k: int) -> int:

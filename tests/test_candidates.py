@@ -1,3 +1,5 @@
+from functools import reduce
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -100,3 +102,25 @@ def test_transpose(seed, n, n_labels):
     assert [a.tobytes() for a in (back.indptr, back.labels, back.scores["score"])] == [
         a.tobytes() for a in (c.indptr, c.labels, c.scores["score"])
     ]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_united_is_the_union_of_all_parts_without_scores(seed, n_parts):
+    rng = np.random.default_rng(seed)
+    parts = [random_candidates(rng, 6, 7) for _ in range(n_parts)]
+    slow = reduce(Candidates.union, parts)
+    united = Candidates.united(parts)
+    np.testing.assert_array_equal(united.indptr, slow.indptr)
+    np.testing.assert_array_equal(united.labels, slow.labels)
+    assert (united.n_labels, united.scores) == (7, {})
+    assert united.labels.dtype == np.int32
+
+
+def test_united_refuses_parts_that_do_not_agree():
+    c = Candidates.all_labels(2, 3)
+    with pytest.raises(ValueError, match="at least one"):
+        Candidates.united([])
+    for other in (Candidates.all_labels(2, 4), Candidates.all_labels(3, 3)):
+        with pytest.raises(ValueError, match="must agree in rows and labels"):
+            Candidates.united([c, other])

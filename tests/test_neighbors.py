@@ -1,5 +1,7 @@
 """Distances to a label's nearest points, and votes of the nearest points."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -326,6 +328,53 @@ def test_shortlist_is_the_top_of_the_votes(kind, k):
     again = NeighborShortlister.from_state(scorer.get_state()).shortlist(Q, k, n_jobs=4)
     assert again.labels.tobytes() == short.labels.tobytes()
     assert again.scores["neighbor_vote"].tobytes() == short.scores["neighbor_vote"].tobytes()
+
+
+@KINDS
+def test_neighbors_searched_once_serve_both_questions(kind):
+    data, Q = problem(kind)
+    scorer = NeighborShortlister(ks=(12, 3, 70, 3)).fit(data.view())
+    pairs, found = some_pairs(Q.shape[0]), scorer.nearest(Q)
+    assert [a.shape for a in found] == [(Q.shape[0], 70)] * 2
+    short = scorer.shortlist(Q, 4, neighbors=found)
+    assert short.labels.tobytes() == scorer.shortlist(Q, 4).labels.tobytes()
+    columns = scorer.score(Q, pairs, neighbors=found)
+    for k in (12, 3, 70):
+        alone = NeighborShortlister(ks=(k,)).fit(data.view()).score(Q, pairs)
+        for name, values in alone.items():
+            # What counts as near among dense rows hangs on the farthest neighbour.
+            if kind == "sparse" or k == 70 or not name.endswith("weighted"):
+                assert columns[name].tobytes() == values.tobytes()
+    copied = pickle.loads(pickle.dumps(scorer)).score(Q, pairs)
+    assert all(copied[name].tobytes() == values.tobytes() for name, values in columns.items())
+    with pytest.raises(ValueError, match="neighbors must be those of the 1 rows of X, got"):
+        scorer.score(Q[:1], some_pairs(1), neighbors=found)
+
+
+@pytest.mark.parametrize("metric", ["l2", "l1", "cosine"])
+def test_nearest_of_many_rows_with_many_ties(metric):
+    rng = np.random.default_rng(3)
+    X = sp.csr_matrix(np.float32(rng.integers(0, 3, (3000, 12)) * (rng.random((3000, 12)) < 0.3)))
+    X, Q = sp.vstack([X, X[:50]], "csr"), X[100:110]
+    every = np.arange(X.shape[0], dtype=np.int32)
+    for rows in (every, every[::3]):
+        for k in (1, 10, 400, 5000):
+            ids, distances = SparseRows(X).nearest(Q, rows, k, metric, 1)
+            _, all_of = SparseRows(X).nearest(Q, every, X.shape[0], metric, 1)
+            by_id = np.empty_like(all_of)
+            np.put_along_axis(
+                by_id, SparseRows(X).nearest(Q, every, X.shape[0], metric, 1)[0], all_of, axis=1
+            )
+            want = [rows[np.argsort(d[rows], kind="stable")][:k] for d in by_id]
+            size = min(k, len(rows))
+            # Keys are in double: distances that are equal in float32 may stand in either order.
+            np.testing.assert_array_equal(distances[:, :size], [d[w] for d, w in zip(by_id, want)])
+            for got in ids:
+                listed = got[:size]
+                assert np.array_equal(np.unique(listed), np.sort(listed))
+                assert np.isin(listed, rows).all()
+                assert (got[size:] == -1).all()
+            np.testing.assert_allclose(by_id, all_distances(X, Q)[metric], rtol=1e-6, atol=1e-6)
 
 
 def test_an_empty_row_gets_the_popular_labels():

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from metarank.candidates import Candidates
+from metarank.features.assemble import assemble
 from metarank.features.standardize import standardize_within_lists
 
 
@@ -65,3 +67,37 @@ def test_no_pairs():
 def test_bad_input(values, indptr, message):
     with pytest.raises(ValueError, match=message):
         standardize_within_lists(np.array(values, np.float32), np.array(indptr))
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+@pytest.mark.parametrize("raw", [None, ["c4", "c1"], []])
+def test_a_table_holds_own_columns_then_twins(standardize, raw):
+    values, indptr = lists(np.random.default_rng(2), n=200)
+    pairs = Candidates(indptr, np.concatenate([np.arange(c) for c in np.diff(indptr)]), 9)
+    columns = {f"c{j}": np.ascontiguousarray(values[:, j]) for j in range(values.shape[1])}
+    table = assemble(columns, pairs, standardize=standardize, raw=raw)
+    own = [name for name in columns if raw is None or not standardize or name in raw]
+    twins = [f"z({name})" for name in columns] if standardize else []
+    assert table.names == own + twins
+    parts = [columns[name][:, None] for name in own]
+    if standardize:
+        parts.append(standardize_within_lists(values, indptr))
+    assert table.values.tobytes() == np.concatenate(parts, axis=1).tobytes()
+    assert assemble(columns, pairs, standardize=standardize, raw=raw, n_jobs=4).values.tobytes() == (
+        table.values.tobytes()
+    )
+
+
+def test_columns_that_do_not_fit_are_named():
+    pairs = Candidates.all_labels(2, 2)
+    good = np.arange(4, dtype=np.float32)
+    for bad, match in (
+        (good[:3], r"column 'b' must have shape \(4,\)"),
+        (np.float32([0, 1, -np.inf, 0]), "column 'b' must be finite"),
+        (np.float32([0, np.nan, 0, 0]), "column 'b' must be finite"),
+    ):
+        for standardize in (True, False):
+            with pytest.raises(ValueError, match=match):
+                assemble({"a": good, "b": bad}, pairs, standardize=standardize)
+    with pytest.raises(ValueError, match="at least one column"):
+        assemble({}, pairs)

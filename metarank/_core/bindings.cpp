@@ -46,6 +46,7 @@ NB_MODULE(_core, m) {
   metarank::bind_centroid(m);
   metarank::bind_label_means(m);
   metarank::bind_label_mean_index(m);
+  metarank::bind_candidate_lists(m);
   metarank::bind_standardize(m);
   metarank::bind_cuts(m);
   metarank::bind_label_vectors(m);

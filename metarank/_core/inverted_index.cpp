@@ -39,7 +39,8 @@ InvertedIndex::InvertedIndex(std::int64_t n_rows, std::int64_t n_features, const
       rows_(static_cast<std::size_t>(nnz)),
       values_(static_cast<std::size_t>(nnz)),
       sq_norm_(static_cast<std::size_t>(n_rows)),
-      l1_norm_(static_cast<std::size_t>(n_rows)) {
+      l1_norm_(static_cast<std::size_t>(n_rows)),
+      inverse_norm_(static_cast<std::size_t>(n_rows)) {
   check_csr(n_rows, n_features, indptr, nnz, indices);
   for (std::int64_t p = 0; p < nnz; ++p) ++indptr_[static_cast<std::size_t>(indices[p]) + 1];
   for (std::size_t f = 0; f < static_cast<std::size_t>(n_features); ++f) indptr_[f + 1] += indptr_[f];
@@ -54,37 +55,45 @@ InvertedIndex::InvertedIndex(std::int64_t n_rows, std::int64_t n_features, const
     const auto r = static_cast<std::size_t>(i);
     max_sq_norm_ = std::max(max_sq_norm_, sq_norm_[r] = row.sq_norm());
     max_l1_norm_ = std::max(max_l1_norm_, l1_norm_[r] = row.l1_norm());
+    inverse_norm_[r] = sq_norm_[r] > 0.0 ? 1.0 / std::sqrt(sq_norm_[r]) : 0.0;
   }
 }
 
-void InvertedIndex::accumulate(const SparseRow& x, Overlap* sums) const {
+void InvertedIndex::accumulate(const SparseRow& x, bool with_l1, Overlaps& sums) const {
+  sums.dot.resize(sq_norm_.size());
+  if (with_l1) sums.l1.resize(sq_norm_.size());
+  double *dot = sums.dot.data(), *l1 = sums.l1.data();
   for (std::int64_t j = 0; j < x.size; ++j) {
     const auto f = static_cast<std::size_t>(x.index[j]);
     const double v = x.value[j];
+    const auto begin = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]);
+    for (std::size_t p = begin; p < end; ++p) dot[rows_[p]] += v * values_[p];
+    if (!with_l1) continue;
     const double abs_v = std::fabs(v);
-    for (auto p = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]); p < end; ++p) {
+    for (std::size_t p = begin; p < end; ++p) {
       const double w = values_[p];
-      Overlap& s = sums[rows_[p]];
-      s.dot += v * w;
-      s.l1 += std::fabs(v - w) - abs_v - std::fabs(w);
+      l1[rows_[p]] += std::fabs(v - w) - abs_v - std::fabs(w);
     }
   }
 }
 
-void InvertedIndex::clear(const SparseRow& x, Overlap* sums) const {
+void InvertedIndex::clear(const SparseRow& x, bool with_l1, Overlaps& sums) const {
   std::int64_t touched = 0;
   for (std::int64_t j = 0; j < x.size; ++j) {
     const auto f = static_cast<std::size_t>(x.index[j]);
     touched += indptr_[f + 1] - indptr_[f];
   }
   if (touched > n_rows() / 4) {  // a sweep costs less than scattered writes
-    std::fill(sums, sums + n_rows(), Overlap{});
+    std::fill(sums.dot.begin(), sums.dot.end(), 0.0);
+    if (with_l1) std::fill(sums.l1.begin(), sums.l1.end(), 0.0);
     return;
   }
   for (std::int64_t j = 0; j < x.size; ++j) {
     const auto f = static_cast<std::size_t>(x.index[j]);
-    for (auto p = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]); p < end; ++p)
-      sums[rows_[p]] = Overlap{};
+    for (auto p = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]); p < end; ++p) {
+      sums.dot[static_cast<std::size_t>(rows_[p])] = 0.0;
+      if (with_l1) sums.l1[static_cast<std::size_t>(rows_[p])] = 0.0;
+    }
   }
 }
 

@@ -10,7 +10,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
+
+#include "scratch_pool.h"
 
 namespace metarank {
 
@@ -23,10 +26,9 @@ struct SparseRow {
   double l1_norm() const;
 };
 
-// What the query shares with one row.
-struct Overlap {
-  double dot = 0.0;
-  double l1 = 0.0;
+// What a query shares with each row: their dot product and, where asked for, the sum of the L1 distance above.
+struct Overlaps {
+  std::vector<double> dot, l1;
 };
 
 class InvertedIndex {
@@ -42,17 +44,24 @@ class InvertedIndex {
   double max_sq_norm() const { return max_sq_norm_; }
   double max_l1_norm() const { return max_l1_norm_; }
 
-  // Adds the query's overlaps to sums (n_rows), which must hold zeros.
-  void accumulate(const SparseRow& x, Overlap* sums) const;
+  double inverse_norm(std::int32_t row) const { return inverse_norm_[static_cast<std::size_t>(row)]; }  // 0 of zero rows
+
+  // Memory for the overlaps of one query with all rows, all zeros.
+  std::unique_ptr<Overlaps> take() const { return pool_.take([] { return std::make_unique<Overlaps>(); }); }
+  void give_back(std::unique_ptr<Overlaps> sums) const { pool_.give_back(std::move(sums)); }
+
+  // Writes the query's overlaps; `with_l1`: not the dot products alone.
+  void accumulate(const SparseRow& x, bool with_l1, Overlaps& sums) const;
   // Sets back to zero what `accumulate` wrote.
-  void clear(const SparseRow& x, Overlap* sums) const;
+  void clear(const SparseRow& x, bool with_l1, Overlaps& sums) const;
 
  private:
   std::vector<std::int64_t> indptr_;
   std::vector<std::int32_t> rows_;  // ascending within a feature
   std::vector<float> values_;
-  std::vector<double> sq_norm_, l1_norm_;
+  std::vector<double> sq_norm_, l1_norm_, inverse_norm_;
   double max_sq_norm_ = 0.0, max_l1_norm_ = 0.0;
+  mutable ScratchPool<Overlaps> pool_;
 };
 
 // Throws std::invalid_argument unless the arrays are a CSR matrix with ascending columns below n_features.

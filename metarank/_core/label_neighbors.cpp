@@ -106,28 +106,27 @@ Array2<float> label_neighbors_sparse(const InvertedIndex& index, In1<std::int64_
   std::vector<float> out(columns.count() * static_cast<std::size_t>(m));
   {
     nb::gil_scoped_release release;
-    std::vector<std::vector<Overlap>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
-    parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int worker) {
-      auto& sums = scratch[static_cast<std::size_t>(worker)];
-      sums.resize(static_cast<std::size_t>(n));
+    const bool with_l1 = columns.wanted[kL1];
+    parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int) {
+      auto sums = index.take();
       std::vector<Smallest> nearest(columns.metrics.size(), Smallest(columns.k));
       for (std::int64_t q = begin; q < end; ++q) {
         const SparseRow x{indices.data() + indptr.data()[q], data.data() + indptr.data()[q],
                           indptr.data()[q + 1] - indptr.data()[q]};
         const double sq_x = x.sq_norm(), l1_x = x.l1_norm();
-        index.accumulate(x, sums.data());
+        index.accumulate(x, with_l1, *sums);
         for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1]; ++p) {
           for (auto& list : nearest) list.reset();
           const auto [rows, count] = pairs.rows_of(pair_labels.data()[p]);
           for (std::int64_t i = 0; i < count; ++i) {
             const std::int32_t y = rows[i];
             require(y >= 0 && y < n, "label_rows must lie in [0, n)");
-            const Overlap& shared = sums[static_cast<std::size_t>(y)];
+            const double product = sums->dot[static_cast<std::size_t>(y)];
             for (std::size_t a = 0; a < nearest.size(); ++a) {
               switch (columns.metrics[a]) {
-                case kL2: nearest[a].push(std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * shared.dot)); break;
-                case kL1: nearest[a].push(std::max(0.0, l1_x + index.l1_norm()[y] + shared.l1)); break;
-                case kCosine: nearest[a].push(cosine_distance(shared.dot, sq_x, index.sq_norm()[y])); break;
+                case kL2: nearest[a].push(std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * product)); break;
+                case kL1: nearest[a].push(std::max(0.0, l1_x + index.l1_norm()[y] + sums->l1[static_cast<std::size_t>(y)])); break;
+                case kCosine: nearest[a].push(cosine_distance(product, sq_x, index.sq_norm()[y])); break;
               }
             }
           }
@@ -136,8 +135,9 @@ Array2<float> label_neighbors_sparse(const InvertedIndex& index, In1<std::int64_
                           far_key(columns.metrics[a], sq_x, l1_x, index.max_sq_norm(), index.max_l1_norm()), p, m,
                           out.data());
         }
-        index.clear(x, sums.data());
+        index.clear(x, with_l1, *sums);
       }
+      index.give_back(std::move(sums));
     });
   }
   return to_numpy(std::move(out), columns.count(), static_cast<std::size_t>(m));

@@ -16,7 +16,8 @@ LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, I
       weights_(weights),
       link_(link),
       path_weight_(path_weight),
-      pool_(new_pool()) {
+      pool_(new_pool()),
+      pairs_pool_(new_pairs_pool()) {
   require(path_weight >= 0.0f && path_weight <= 1.0f, "path_weight must lie in [0, 1]");
   require(n_labels >= 0 && n_labels <= std::numeric_limits<std::int32_t>::max(), "n_labels must lie in [0, 2^31)");
   require(link >= Link::logistic && static_cast<int>(link) < kLinks, "link must be one of those of block_scores.h");

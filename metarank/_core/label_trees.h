@@ -54,9 +54,11 @@ class LabelTrees {
   class Beam;
   class BeamPool;
   class Pairs;
+  class PairsPool;
   class Descent;
 
   static std::shared_ptr<BeamPool> new_pool();
+  static std::shared_ptr<PairsPool> new_pairs_pool();
   std::int64_t first_slot(std::int64_t node) const { return child_start_.data()[node]; }
   bool empty(std::int64_t node) const { return first_slot(node) == first_slot(node + 1); }
 
@@ -73,6 +75,7 @@ class LabelTrees {
   std::vector<std::int32_t> slot_node_;    // the node that owns a slot
   std::vector<std::int32_t> label_slot_;   // (trees, labels); -1 where the tree has not seen the label
   std::shared_ptr<BeamPool> pool_;
+  std::shared_ptr<PairsPool> pairs_pool_;
 };
 
 }  // namespace metarank

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "label_trees.h"
+#include "scratch_pool.h"
 
 namespace metarank {
 
@@ -140,12 +141,22 @@ class LabelTrees::Pairs {
   std::vector<float> costs_, path_cost_, pair_cost_;
 };
 
+class LabelTrees::PairsPool : public ScratchPool<Pairs> {};
+
+std::shared_ptr<LabelTrees::PairsPool> LabelTrees::new_pairs_pool() { return std::make_shared<PairsPool>(); }
+
 PairScores LabelTrees::score_pairs(const QueryRows& X, const std::int64_t* indptr, const std::int32_t* labels,
                                    bool per_tree, int n_threads) const {
   PairScores out;
   const auto n_pairs = static_cast<std::size_t>(indptr[X.n_rows]);
   out.scores.assign(n_pairs, 0.0f);
   if (per_tree) out.per_tree.resize(n_pairs * static_cast<std::size_t>(n_trees()));
+  if (X.n_rows <= PairsPool::kMostRows && static_cast<std::int64_t>(n_pairs) <= kPairsPerBlock) {
+    auto worker = pairs_pool_->take([&] { return std::make_unique<Pairs>(*this); });
+    worker->score(X, 0, X.n_rows, indptr, labels, out);
+    pairs_pool_->give_back(std::move(worker));
+    return out;
+  }
   // Blocks of rows of about the same number of pairs.
   const std::int64_t most_pairs = std::min(kPairsPerBlock, static_cast<std::int64_t>(n_pairs) / n_threads + 1);
   std::vector<std::int64_t> start{0};

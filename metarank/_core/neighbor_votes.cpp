@@ -1,14 +1,19 @@
 // The nearest training rows of a query, whatever their labels, and the votes of their labels.
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <numeric>
 
 #include "bindings.h"
 #include "distances.h"
 #include "inverted_index.h"
+#include "pairs.h"
 
 namespace metarank {
 
 namespace {
+
+constexpr double kSlack = 1e-9;  // far above the rounding of a cosine
 
 struct Neighbor {
   double key;
@@ -16,21 +21,34 @@ struct Neighbor {
   bool operator<(const Neighbor& other) const { return key < other.key || (key == other.key && row < other.row); }
 };
 
-// The k first of the neighbours pushed, by (key, row).
+// The k first of the neighbours pushed, by (key, row). Holds up to 2k and is cut back to k when full.
 class Nearest {
  public:
-  explicit Nearest(int k) : k_(static_cast<std::size_t>(k)) { list_.reserve(k_ + 1); }
-  void reset() { list_.clear(); }
-  bool full() const { return list_.size() == k_; }
-  double worst() const { return list_.back().key; }
+  explicit Nearest(int k) : k_(static_cast<std::size_t>(k)) {
+    list_.reserve(2 * k_);
+    reset();
+  }
+  void reset() {
+    list_.clear();
+    last_ = {std::numeric_limits<double>::infinity(), std::numeric_limits<std::int32_t>::max()};
+  }
+
+  // No neighbour beyond this key can enter any more.
+  double limit() const { return last_.key; }
 
   void push(const Neighbor& candidate) {
-    if (full()) {
-      if (!(candidate < list_.back())) return;
-      list_.pop_back();
-    }
-    list_.insert(std::upper_bound(list_.begin(), list_.end(), candidate), candidate);
+    if (!(candidate < last_)) return;
+    list_.push_back(candidate);
+    if (list_.size() == 2 * k_) cut();
   }
+
+  // Puts the k first in order; `full`, `worst` and `write` speak of them.
+  void finish() {
+    if (list_.size() > k_) cut();
+    std::sort(list_.begin(), list_.end());
+  }
+  bool full() const { return list_.size() == k_; }
+  double worst() const { return list_.back().key; }
 
   // Rows padded with -1, distances with 0.
   void write(Metric metric, std::int32_t* rows, float* distances) const {
@@ -41,7 +59,15 @@ class Nearest {
   }
 
  private:
+  void cut() {
+    const auto last = list_.begin() + static_cast<std::ptrdiff_t>(k_) - 1;
+    std::nth_element(list_.begin(), last, list_.end());
+    last_ = *last;
+    list_.resize(k_);
+  }
+
   std::size_t k_;
+  Neighbor last_{};
   std::vector<Neighbor> list_;
 };
 
@@ -50,10 +76,7 @@ Metric checked_metric(int metric) {
   return static_cast<Metric>(metric);
 }
 
-void check_rows(const In1<std::int32_t>& rows, std::int64_t n) {
-  for (std::size_t i = 0; i < rows.shape(0); ++i)
-    require(rows.data()[i] >= 0 && rows.data()[i] < n, "rows must lie in [0, n)");
-}
+void check_rows(const In1<std::int32_t>& rows, std::int64_t n) { require_in_range(rows, n, "rows"); }
 
 nb::tuple nearest_rows_sparse(const InvertedIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                               In1<float> data, In1<std::int32_t> rows, int k, int metric_id, int n_threads) {
@@ -69,31 +92,36 @@ nb::tuple nearest_rows_sparse(const InvertedIndex& index, In1<std::int64_t> indp
   std::vector<float> distances(ids.size());
   {
     nb::gil_scoped_release release;
-    std::vector<std::vector<Overlap>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
-    parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int worker) {
-      auto& sums = scratch[static_cast<std::size_t>(worker)];
-      sums.resize(static_cast<std::size_t>(index.n_rows()));
+    const bool with_l1 = metric == kL1;
+    parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int) {
+      auto sums = index.take();
       Nearest nearest(k);
       for (std::int64_t q = begin; q < end; ++q) {
         const SparseRow x{indices.data() + indptr.data()[q], data.data() + indptr.data()[q],
                           indptr.data()[q + 1] - indptr.data()[q]};
         const double sq_x = x.sq_norm(), l1_x = x.l1_norm();
-        index.accumulate(x, sums.data());
+        index.accumulate(x, with_l1, *sums);
         nearest.reset();
+        const double *dot = sums->dot.data(), inverse_x = sq_x > 0.0 ? 1.0 / std::sqrt(sq_x) : 0.0;
         for (std::size_t i = 0; i < rows.shape(0); ++i) {
           const std::int32_t y = rows.data()[i];
-          const Overlap& shared = sums[static_cast<std::size_t>(y)];
           double key = 0.0;
           switch (metric) {
-            case kL2: key = std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * shared.dot); break;
-            case kL1: key = std::max(0.0, l1_x + index.l1_norm()[y] + shared.l1); break;
-            case kCosine: key = cosine_distance(shared.dot, sq_x, index.sq_norm()[y]); break;
+            case kL2: key = std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * dot[y]); break;
+            case kL1: key = std::max(0.0, l1_x + index.l1_norm()[y] + sums->l1[static_cast<std::size_t>(y)]); break;
+            case kCosine:
+              // Most rows are too far; a product, beyond its rounding, tells without a root and a quotient.
+              if (1.0 - dot[y] * inverse_x * index.inverse_norm(y) > nearest.limit() + kSlack) continue;
+              key = cosine_distance(dot[y], sq_x, index.sq_norm()[y]);
+              break;
           }
           nearest.push({key, y});
         }
+        nearest.finish();
         nearest.write(metric, ids.data() + q * k, distances.data() + q * k);
-        index.clear(x, sums.data());
+        index.clear(x, with_l1, *sums);
       }
+      index.give_back(std::move(sums));
     });
   }
   return nb::make_tuple(to_numpy(std::move(ids), static_cast<std::size_t>(n_queries), width),
@@ -145,6 +173,7 @@ nb::tuple nearest_rows_dense(In2<float> X, In1<float> sq_norm, In2<float> Q, In1
           for (std::int64_t i = 0; i < count; ++i)
             if (n_proposed == 0 || allowed[static_cast<std::size_t>(list[i])])
               nearest.push({s.keys[static_cast<std::size_t>(list[i]) * kMetrics + metric], list[i]});
+          nearest.finish();
         };
         consider(proposals.data() + q * n_proposed, n_proposed);
         // A row left out could still win a tie at the k-th place by its smaller number.
@@ -158,149 +187,160 @@ nb::tuple nearest_rows_dense(In2<float> X, In1<float> sq_norm, In2<float> Q, In1
                         to_numpy(std::move(distances), static_cast<std::size_t>(n_queries), width));
 }
 
-// The neighbours of each query with their weights, and the labels of every training row.
-// A neighbour of weight 0 (or number -1) has no vote.
-struct Voters {
-  In2<std::int32_t> rows;
-  In2<float> weights;
-  In1<std::int64_t> row_indptr;
-  In1<std::int32_t> row_labels;
-  std::int64_t n_labels;
-
-  void check() const {
-    require(rows.shape(0) == weights.shape(0) && rows.shape(1) == weights.shape(1),
-            "neighbours and weights must have the same shape");
-    require(row_indptr.shape(0) >= 1, "row_indptr must not be empty");
+// The labels of the training rows as votes of the rows. A neighbour of weight 0 (or number -1) has none.
+class Votes {
+ public:
+  // `popular`: all labels by decreasing frequency.
+  Votes(const In1<std::int64_t>& row_indptr, const In1<std::int32_t>& row_labels, const In1<std::int32_t>& popular,
+        const In1<double>& frequency)
+      : row_indptr_(row_indptr), row_labels_(row_labels), popular_(popular), frequency_(frequency) {
+    require_indptr(row_indptr, static_cast<std::int64_t>(row_labels.shape(0)), "row_indptr");
+    require(popular.shape(0) == frequency.shape(0), "popular must list every label");
+    require_in_range(popular, n_labels(), "popular");
+    require_in_range(row_labels, n_labels(), "row_labels");
   }
 
-  // Calls visit(label, weight) for each label of the first k neighbours; returns (voters, sum of weights).
-  template <typename Visit>
-  std::pair<std::int64_t, double> count(std::int64_t query, std::int64_t k, const Visit& visit) const {
-    const auto width = static_cast<std::int64_t>(rows.shape(1));
+  std::int64_t n_labels() const { return static_cast<std::int64_t>(frequency_.shape(0)); }
+
+  // For each k of `ks` two columns (2 len(ks), m): share of the k neighbours that carry the label, and the share of
+  // their weight. The labels of a list ascend.
+  Array2<float> columns(const In2<std::int32_t>& rows, const In2<float>& weights, const In1<std::int64_t>& indptr,
+                        const In1<std::int32_t>& labels, const std::vector<int>& ks, int n_threads) const {
+    check(rows, weights);
+    require(indptr.shape(0) == rows.shape(0) + 1, "candidates must have one list a row of X");
+    require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "candidates.indptr");
+    require_in_range(labels, n_labels(), "candidates.labels");
+    const auto n = static_cast<std::int64_t>(rows.shape(0)), m = static_cast<std::int64_t>(labels.shape(0));
+    std::vector<float> out(2 * ks.size() * static_cast<std::size_t>(m));
+    std::vector<std::size_t> by_k(ks.size());
+    std::iota(by_k.begin(), by_k.end(), 0);
+    std::stable_sort(by_k.begin(), by_k.end(), [&](std::size_t a, std::size_t b) { return ks[a] < ks[b]; });
+    {
+      nb::gil_scoped_release release;
+      parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
+        std::vector<double> votes, weight;  // by place in the list
+        for (std::int64_t q = begin; q < end; ++q) {
+          const std::int64_t first = indptr.data()[q];
+          const std::int32_t *list = labels.data() + first, *list_end = labels.data() + indptr.data()[q + 1];
+          votes.assign(static_cast<std::size_t>(list_end - list), 0.0);
+          weight.assign(votes.size(), 0.0);
+          Total total;
+          // One run over the neighbours: the first k1 of them, then on to the first k2, ...
+          std::int64_t counted = 0;
+          for (const std::size_t c : by_k) {
+            for_each(rows, weights, q, counted, ks[c], total, [&](std::int32_t label, double w) {
+              const std::int32_t* at = std::lower_bound(list, list_end, label);
+              if (at == list_end || *at != label) return;
+              votes[static_cast<std::size_t>(at - list)] += 1.0;
+              weight[static_cast<std::size_t>(at - list)] += w;
+            });
+            counted = ks[c];
+            if (total.voters == 0) continue;
+            float* column = out.data() + 2 * static_cast<std::int64_t>(c) * m + first;
+            for (std::size_t p = 0; p < votes.size(); ++p) {
+              column[p] = static_cast<float>(votes[p] / static_cast<double>(total.voters));
+              column[static_cast<std::size_t>(m) + p] = static_cast<float>(weight[p] / total.weight);
+            }
+          }
+        }
+      });
+    }
+    return to_numpy(std::move(out), 2 * ks.size(), static_cast<std::size_t>(m));
+  }
+
+  // The k labels of greatest score = share of the neighbours' weight + tie * frequency, ties to the smaller label;
+  // lists are completed from `popular`. Returns labels (ascending) and scores, both (n, k).
+  nb::tuple shortlist(const In2<std::int32_t>& rows, const In2<float>& weights, double tie, int k,
+                      int n_threads) const {
+    check(rows, weights);
+    require(k >= 1 && k <= n_labels(), "k must lie in [1, n_labels]");
+    const auto n = static_cast<std::int64_t>(rows.shape(0)), n_neighbors = static_cast<std::int64_t>(rows.shape(1));
+    const auto width = static_cast<std::size_t>(k);
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(n) * width);
+    std::vector<float> scores(labels.size());
+    {
+      nb::gil_scoped_release release;
+      parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
+        auto scratch = pool_.take([] { return std::make_unique<std::vector<double>>(); });
+        std::vector<double>& weight_of = *scratch;
+        weight_of.resize(static_cast<std::size_t>(n_labels()));
+        struct Scored {
+          double score;
+          std::int32_t label;
+        };
+        std::vector<Scored> list;
+        std::vector<std::int32_t> voted;
+        for (std::int64_t q = begin; q < end; ++q) {
+          voted.clear();
+          list.clear();
+          Total total;
+          for_each(rows, weights, q, 0, n_neighbors, total, [&](std::int32_t label, double w) {
+            double& sum = weight_of[static_cast<std::size_t>(label)];
+            if (sum == 0.0) voted.push_back(label);
+            sum += w;
+          });
+          const auto scored = [&](std::int32_t label) {
+            const auto l = static_cast<std::size_t>(label);
+            return Scored{(total.weight > 0.0 ? weight_of[l] / total.weight : 0.0) + tie * frequency_.data()[l], label};
+          };
+          for (const std::int32_t label : voted) list.push_back(scored(label));
+          if (list.size() > width) {
+            std::nth_element(list.begin(), list.begin() + k, list.end(), [](const Scored& a, const Scored& b) {
+              return a.score > b.score || (a.score == b.score && a.label < b.label);
+            });
+            list.resize(width);
+          }
+          for (std::int64_t l = 0; list.size() < width; ++l)
+            if (weight_of[static_cast<std::size_t>(popular_.data()[l])] == 0.0)
+              list.push_back(scored(popular_.data()[l]));
+          std::sort(list.begin(), list.end(), [](const Scored& a, const Scored& b) { return a.label < b.label; });
+          for (std::size_t j = 0; j < width; ++j) {
+            labels[static_cast<std::size_t>(q) * width + j] = list[j].label;
+            scores[static_cast<std::size_t>(q) * width + j] = static_cast<float>(list[j].score);
+          }
+          for (const std::int32_t label : voted) weight_of[static_cast<std::size_t>(label)] = 0.0;
+        }
+        pool_.give_back(std::move(scratch));
+      });
+    }
+    return nb::make_tuple(to_numpy(std::move(labels), static_cast<std::size_t>(n), width),
+                          to_numpy(std::move(scores), static_cast<std::size_t>(n), width));
+  }
+
+ private:
+  struct Total {
     std::int64_t voters = 0;
-    double total = 0.0;
-    for (std::int64_t j = 0; j < std::min(k, width); ++j) {
+    double weight = 0.0;
+  };
+
+  void check(const In2<std::int32_t>& rows, const In2<float>& weights) const {
+    require(rows.shape(0) == weights.shape(0) && rows.shape(1) == weights.shape(1),
+            "neighbours and weights must have the same shape");
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      require(rows.data()[i] + 1 < static_cast<std::int64_t>(row_indptr_.shape(0)), "neighbours must be row numbers");
+  }
+
+  // Calls visit(label, weight) for each label of the neighbours first .. k - 1, and counts them.
+  template <typename Visit>
+  void for_each(const In2<std::int32_t>& rows, const In2<float>& weights, std::int64_t query, std::int64_t first,
+                std::int64_t k, Total& total, const Visit& visit) const {
+    const auto width = static_cast<std::int64_t>(rows.shape(1));
+    for (std::int64_t j = first; j < std::min(k, width); ++j) {
       const std::int32_t row = rows.data()[query * width + j];
       const double weight = weights.data()[query * width + j];
       if (row < 0 || !(weight > 0.0)) continue;
-      require(row + 1 < static_cast<std::int64_t>(row_indptr.shape(0)), "neighbours must be row numbers");
-      const std::int64_t begin = row_indptr.data()[row], end = row_indptr.data()[row + 1];
-      require(0 <= begin && begin <= end && end <= static_cast<std::int64_t>(row_labels.shape(0)),
-              "row_indptr must not decrease nor exceed row_labels");
-      for (std::int64_t p = begin; p < end; ++p) {
-        const std::int32_t label = row_labels.data()[p];
-        require(label >= 0 && label < n_labels, "row_labels must lie in [0, n_labels)");
-        visit(label, weight);
-      }
-      ++voters;
-      total += weight;
+      for (std::int64_t p = row_indptr_.data()[row]; p < row_indptr_.data()[row + 1]; ++p)
+        visit(row_labels_.data()[p], weight);
+      ++total.voters;
+      total.weight += weight;
     }
-    return {voters, total};
   }
+
+  In1<std::int64_t> row_indptr_;
+  In1<std::int32_t> row_labels_, popular_;
+  In1<double> frequency_;
+  mutable ScratchPool<std::vector<double>> pool_;  // weights by label, zeros between queries
 };
-
-// For each k of `ks` two columns: share of the k neighbours that carry the label, and the share of their weight.
-Array2<float> neighbor_votes(In2<std::int32_t> rows, In2<float> weights, In1<std::int64_t> row_indptr,
-                             In1<std::int32_t> row_labels, std::int64_t n_labels, In1<std::int64_t> pair_indptr,
-                             In1<std::int32_t> pair_labels, const std::vector<int>& ks, int n_threads) {
-  const Voters voters{rows, weights, row_indptr, row_labels, n_labels};
-  voters.check();
-  const auto n_queries = static_cast<std::int64_t>(rows.shape(0)), m = static_cast<std::int64_t>(pair_labels.shape(0));
-  require(static_cast<std::int64_t>(pair_indptr.shape(0)) == n_queries + 1, "candidates must have one list a row of X");
-  require(pair_indptr.data()[0] == 0 && pair_indptr.data()[n_queries] == m,
-          "candidates.indptr must start at 0 and end at the number of pairs");
-  for (std::int64_t q = 0; q < n_queries; ++q)
-    require(pair_indptr.data()[q] <= pair_indptr.data()[q + 1], "candidates.indptr must not decrease");
-  for (std::int64_t p = 0; p < m; ++p)
-    require(pair_labels.data()[p] >= 0 && pair_labels.data()[p] < n_labels,
-            "candidates.labels must lie in [0, n_labels)");
-  std::vector<float> out(2 * ks.size() * static_cast<std::size_t>(m));
-  {
-    nb::gil_scoped_release release;
-    struct Tally {
-      double votes = 0.0, weight = 0.0;
-    };
-    std::vector<std::vector<Tally>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
-    parallel_for(n_queries, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int worker) {
-      auto& tally = scratch[static_cast<std::size_t>(worker)];
-      tally.resize(static_cast<std::size_t>(n_labels));
-      for (std::int64_t q = begin; q < end; ++q)
-        for (std::size_t c = 0; c < ks.size(); ++c) {
-          const auto [n_voters, total] = voters.count(q, ks[c], [&](std::int32_t label, double weight) {
-            tally[static_cast<std::size_t>(label)].votes += 1.0;
-            tally[static_cast<std::size_t>(label)].weight += weight;
-          });
-          float* column = out.data() + 2 * static_cast<std::int64_t>(c) * m;
-          for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1] && n_voters > 0; ++p) {
-            const Tally& t = tally[static_cast<std::size_t>(pair_labels.data()[p])];
-            column[p] = static_cast<float>(t.votes / static_cast<double>(n_voters));
-            column[m + p] = static_cast<float>(t.weight / total);
-          }
-          voters.count(q, ks[c],
-                       [&](std::int32_t label, double) { tally[static_cast<std::size_t>(label)] = Tally{}; });
-        }
-    });
-  }
-  return to_numpy(std::move(out), 2 * ks.size(), static_cast<std::size_t>(m));
-}
-
-// The k labels of greatest score = share of the neighbours' weight + tie * frequency, ties to the smaller label;
-// lists are completed from `popular`, the labels by decreasing frequency. Returns labels (ascending) and scores.
-nb::tuple vote_shortlist(In2<std::int32_t> rows, In2<float> weights, In1<std::int64_t> row_indptr,
-                         In1<std::int32_t> row_labels, In1<std::int32_t> popular, In1<double> frequency, double tie,
-                         int k, int n_threads) {
-  const auto n_labels = static_cast<std::int64_t>(frequency.shape(0));
-  const Voters voters{rows, weights, row_indptr, row_labels, n_labels};
-  voters.check();
-  require(popular.shape(0) == frequency.shape(0), "popular must list every label");
-  for (std::int64_t l = 0; l < n_labels; ++l)
-    require(popular.data()[l] >= 0 && popular.data()[l] < n_labels, "popular must lie in [0, n_labels)");
-  require(k >= 1 && k <= n_labels, "k must lie in [1, n_labels]");
-  const auto n_queries = static_cast<std::int64_t>(rows.shape(0));
-  const auto width = static_cast<std::size_t>(k);
-  std::vector<std::int32_t> labels(static_cast<std::size_t>(n_queries) * width);
-  std::vector<float> scores(labels.size());
-  {
-    nb::gil_scoped_release release;
-    std::vector<std::vector<double>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
-    parallel_for(n_queries, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int worker) {
-      auto& weight_of = scratch[static_cast<std::size_t>(worker)];
-      weight_of.resize(static_cast<std::size_t>(n_labels));
-      std::vector<std::int32_t> list;
-      for (std::int64_t q = begin; q < end; ++q) {
-        list.clear();
-        const auto [n_voters, total] =
-            voters.count(q, static_cast<std::int64_t>(rows.shape(1)), [&](std::int32_t label, double weight) {
-              double& sum = weight_of[static_cast<std::size_t>(label)];
-              if (sum == 0.0) list.push_back(label);
-              sum += weight;
-            });
-        auto score = [&, total = total](std::int32_t label) {
-          const auto l = static_cast<std::size_t>(label);
-          return (total > 0.0 ? weight_of[l] / total : 0.0) + tie * frequency.data()[l];
-        };
-        const std::vector<std::int32_t> voted = list;
-        if (list.size() > width) {
-          std::nth_element(list.begin(), list.begin() + k, list.end(), [&](std::int32_t a, std::int32_t b) {
-            const double sa = score(a), sb = score(b);
-            return sa > sb || (sa == sb && a < b);
-          });
-          list.resize(width);
-        }
-        for (std::int64_t l = 0; list.size() < width; ++l)
-          if (weight_of[static_cast<std::size_t>(popular.data()[l])] == 0.0) list.push_back(popular.data()[l]);
-        std::sort(list.begin(), list.end());
-        for (std::size_t j = 0; j < width; ++j) {
-          labels[static_cast<std::size_t>(q) * width + j] = list[j];
-          scores[static_cast<std::size_t>(q) * width + j] = static_cast<float>(score(list[j]));
-        }
-        for (const std::int32_t label : voted) weight_of[static_cast<std::size_t>(label)] = 0.0;
-      }
-    });
-  }
-  return nb::make_tuple(to_numpy(std::move(labels), static_cast<std::size_t>(n_queries), width),
-                        to_numpy(std::move(scores), static_cast<std::size_t>(n_queries), width));
-}
 
 }  // namespace
 
@@ -311,12 +351,14 @@ void bind_neighbor_votes(nb::module_& m) {
   m.def("nearest_rows_dense", &nearest_rows_dense, nb::arg("X").noconvert(), nb::arg("sq_norm").noconvert(),
         nb::arg("Q").noconvert(), nb::arg("rows").noconvert(), nb::arg("k"), nb::arg("metric"),
         nb::arg("proposals").noconvert(), nb::arg("bounds").noconvert(), nb::arg("n_threads"));
-  m.def("neighbor_votes", &neighbor_votes, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
-        nb::arg("row_indptr").noconvert(), nb::arg("row_labels").noconvert(), nb::arg("n_labels"),
-        nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(), nb::arg("ks"), nb::arg("n_threads"));
-  m.def("vote_shortlist", &vote_shortlist, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
-        nb::arg("row_indptr").noconvert(), nb::arg("row_labels").noconvert(), nb::arg("popular").noconvert(),
-        nb::arg("frequency").noconvert(), nb::arg("tie"), nb::arg("k"), nb::arg("n_threads"));
+  nb::class_<Votes>(m, "Votes", "The labels of the training rows as votes.")
+      .def(nb::init<const In1<std::int64_t>&, const In1<std::int32_t>&, const In1<std::int32_t>&, const In1<double>&>(),
+           nb::arg("row_indptr").noconvert(), nb::arg("row_labels").noconvert(), nb::arg("popular").noconvert(),
+           nb::arg("frequency").noconvert())
+      .def("columns", &Votes::columns, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
+           nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(), nb::arg("ks"), nb::arg("n_threads"))
+      .def("shortlist", &Votes::shortlist, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
+           nb::arg("tie"), nb::arg("k"), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

@@ -1,4 +1,4 @@
-// Scratch of past calls with few rows: single queries come again and again, and would spend much of their
+// Scratch of past calls: single queries come again and again, and would spend much of their
 // time on fresh memory.
 #pragma once
 

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from metarank import _core
+from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.features.standardize import standardize_within_lists
 from metarank.features.table import FeatureTable
 
 
@@ -48,20 +49,19 @@ def assemble(
     if not columns:
         raise ValueError("features must give at least one column, got none")
     names = list(columns)
-    values = np.empty((candidates.n_pairs, len(names)), np.float32)
-    for j, name in enumerate(names):
-        column = np.asarray(columns[name], np.float32)
+    arrays = [np.ascontiguousarray(column, np.float32) for column in columns.values()]
+    for name, column in zip(names, arrays):
         if column.shape != (candidates.n_pairs,):
             raise ValueError(
                 f"feature column {name!r} must have shape {(candidates.n_pairs,)}, got {column.shape}"
             )
-        if not np.isfinite(column).all():
-            raise ValueError(f"feature column {name!r} must be finite, got NaN or infinity")
-        values[:, j] = column
-    if not standardize:
-        return FeatureTable(values, names, candidates)
-    own = [j for j, name in enumerate(names) if raw is None or name in raw]
-    twins = standardize_within_lists(values, candidates.indptr, n_jobs=n_jobs)
-    values = np.ascontiguousarray(np.concatenate([values[:, own], twins], axis=1))
-    names = [names[j] for j in own] + [f"z({name})" for name in names]
-    return FeatureTable(values, names, candidates)
+    own = [j for j, name in enumerate(names) if raw is None or not standardize or name in raw]
+    try:
+        values = _core.feature_table(arrays, candidates.indptr, own, standardize, resolve_n_jobs(n_jobs))
+    except ValueError:
+        for name, column in zip(names, arrays):
+            if not np.isfinite(column).all():
+                raise ValueError(f"feature column {name!r} must be finite, got NaN or infinity") from None
+        raise
+    twins = [f"z({name})" for name in names] if standardize else []
+    return FeatureTable(values, [names[j] for j in own] + twins, candidates)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from metarank import _core
+
+_NO_WEIGHTS = np.empty(0, np.float32)
 
 
 class FeatureTransform:
@@ -62,21 +67,10 @@ class FeatureTransform:
             return X
         if isinstance(X, np.ndarray):
             return np.ascontiguousarray(X * self.weights, dtype=np.float32)
-        data = X.data.astype(np.float64)
-        if self.kind == "tfidf":
-            assert self.weights is not None
-            with np.errstate(invalid="ignore", divide="ignore"):
-                data = np.where(data > 0, 1.0 + np.log(data), 0.0) * self.weights[X.indices]
-        starts = X.indptr[:-1]
-        filled = np.diff(X.indptr) > 0
-        squares = np.zeros(X.shape[0])
-        if filled.any():
-            squares[filled] = np.add.reduceat(data * data, starts[filled])
-        norm = np.sqrt(squares)
-        norm[norm == 0] = 1.0
-        out = sp.csr_matrix(X.shape, dtype=np.float32)
-        out.data = (data / np.repeat(norm, np.diff(X.indptr))).astype(np.float32)
-        out.indices, out.indptr = X.indices, X.indptr
+        indptr, indices = np.ascontiguousarray(X.indptr, np.int64), np.ascontiguousarray(X.indices, np.int32)
+        weights = _NO_WEIGHTS if self.weights is None else self.weights
+        out = copy(X)  # shares all arrays; building a matrix costs more than the numbers of one row
+        out.data = _core.text_rows(indptr, indices, np.ascontiguousarray(X.data, np.float32), weights)
         out.has_sorted_indices = out.has_canonical_format = True
         return out
 

@@ -17,6 +17,7 @@ from metarank import _core
 from metarank.candidates import Candidates
 from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.training_rows import as_canonical, csr_arrays
 from metarank.view import View
 
 COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
@@ -90,7 +91,7 @@ class NameScorer(LabelScorer):
             raise ValueError(f"k must be a positive integer, got {k!r}")
         k = min(int(k), max(1, self.label_text_.shape[0]))
         indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
-        return Candidates(indptr, labels, self.label_text_.shape[0], {"names": cosine})
+        return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {"names": cosine})
 
     def get_state(self) -> dict[str, Any]:
         return {"label_text": self.label_text_}
@@ -113,7 +114,7 @@ class NameScorer(LabelScorer):
         n_features = self.label_text_.shape[1]
         if X.ndim != 2 or X.shape[1] != n_features:
             raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
-        return _arrays(_canonical(X))
+        return csr_arrays(as_canonical(X))
 
 
 def label_text_matrix(
@@ -183,22 +184,5 @@ def label_text_matrix(
 
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:
-    text = _canonical(text)
-    return text, _core.LabelText(text.shape[1], *_arrays(text))
-
-
-def _canonical(X: Features) -> sp.csr_matrix:
-    X = sp.csr_matrix(X)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def _arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(indptr int64, indices int32, data float32), contiguous, as the core takes them."""
-    return (
-        np.ascontiguousarray(X.indptr, np.int64),
-        np.ascontiguousarray(X.indices, np.int32),
-        np.ascontiguousarray(X.data, np.float32),
-    )
+    text = as_canonical(text)
+    return text, _core.LabelText(text.shape[1], *csr_arrays(text))

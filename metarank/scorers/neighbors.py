@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from metarank.view import View
 # The order statistics and running means of `columns="summary"`, as far as k reaches.
 SUMMARY_ORDERS = (1, 2, 3, 5, 10, 20, 50, 100)
 SUMMARY_MEANS = (3, 5, 10, 20, 50, 100)
+
+# Rows and weights, see `NeighborShortlister.nearest`.
+Neighbors: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 # A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
 _TIE = 1e-6
@@ -178,6 +181,8 @@ class NeighborShortlister(LabelScorer):
     array([1, 2], dtype=int32)
     """
 
+    _in_core: Any = None
+
     def __init__(self, *, ks: Sequence[int] = (10, 30)) -> None:
         self.ks = ks
 
@@ -190,16 +195,40 @@ class NeighborShortlister(LabelScorer):
         self.rows_ = shared_rows(view)
         self.labels_ = view_labels(view)
         self.voters_ = view.rows.astype(np.int32)
+        self._in_core = None
         return self
 
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k."""
+    def nearest(self, X: Features, *, n_jobs: int = 1) -> Neighbors:
+        """The neighbours of each row, searched once for both `shortlist` and `score`.
+
+        Returns
+        -------
+        rows : int32 array (n, max(ks))
+            Rows of the training set, nearest first, padded with -1.
+        weights : float32 array (n, max(ks))
+            0 where there is no neighbour.
+        """
+        k, n_jobs = max(self.ks), resolve_n_jobs(n_jobs)
+        if isinstance(self.rows_, DenseRows):
+            rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
+            floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
+            weights = floor / np.maximum(distances, floor)
+        else:
+            rows, distances = self.rows_.nearest(X, self.voters_, k, "cosine", n_jobs)
+            weights = np.maximum(1 - distances, 0)
+        return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
+
+    def score(
+        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
+    ) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k.
+
+        `neighbors` is what `nearest` found for the rows of X, where it was asked before.
+        """
         check_candidates(X, candidates, self.labels_.n_labels)
         n_jobs = resolve_n_jobs(n_jobs)
-        values = _core.neighbor_votes(
-            *self._neighbors(X, n_jobs),
-            *self.labels_.by_row,
-            self.labels_.n_labels,
+        values = self._votes.columns(
+            *self._neighbors(X, neighbors, n_jobs),
             candidates.indptr,
             candidates.labels,
             [int(k) for k in self.ks],
@@ -207,29 +236,23 @@ class NeighborShortlister(LabelScorer):
         )
         return dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
 
-    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
+    def shortlist(
+        self, X: Features, k: int, *, n_jobs: int = 1, neighbors: Neighbors | None = None
+    ) -> Candidates:
         """The min(k, L) labels of each row with the largest share of the neighbours' weight.
 
         Equal votes are ordered by frequency in the View, then by label id; so a row with fewer than k voted
         labels, or with no neighbour at all, is completed with the most frequent labels. The score
         ``neighbor_vote`` is the share of the weight plus 1e-6 times the label's share of the View's rows.
+        `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
         _check_positive("k", k)
         n_jobs = resolve_n_jobs(n_jobs)
         n_labels = self.labels_.n_labels
-        frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
-        popular = np.lexsort((np.arange(n_labels), -frequency)).astype(np.int32)
-        labels, scores = _core.vote_shortlist(
-            *self._neighbors(X, n_jobs),
-            *self.labels_.by_row,
-            popular,
-            frequency,
-            _TIE,
-            min(k, n_labels),
-            n_jobs,
-        )
+        found = self._neighbors(X, neighbors, n_jobs)
+        labels, scores = self._votes.shortlist(*found, _TIE, min(k, n_labels), n_jobs)
         indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
-        return Candidates(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
+        return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
 
     def get_state(self) -> dict[str, Any]:
         return {
@@ -245,17 +268,26 @@ class NeighborShortlister(LabelScorer):
         out.voters_ = state["voters"]
         return out
 
-    def _neighbors(self, X: Features, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows int32, weights float32), both (n, max(ks)); weight 0 where there is no neighbour."""
-        k = max(self.ks)
-        if isinstance(self.rows_, DenseRows):
-            rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
-            floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
-            weights = floor / np.maximum(distances, floor)
-        else:
-            rows, distances = self.rows_.nearest(X, self.voters_, k, "cosine", n_jobs)
-            weights = np.maximum(1 - distances, 0)
-        return rows, np.where(rows >= 0, weights, 0).astype(np.float32)
+    def _neighbors(self, X: Features, known: Neighbors | None, n_jobs: int) -> Neighbors:
+        if known is None:
+            return self.nearest(X, n_jobs=n_jobs)
+        if len(known[0]) != X.shape[0]:
+            raise ValueError(
+                f"neighbors must be those of the {X.shape[0]} rows of X, got {len(known[0])} rows"
+            )
+        return known
+
+    @property
+    def _votes(self) -> Any:
+        """The training rows' labels as votes, put in order when first asked for."""
+        if self._in_core is None:
+            frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
+            popular = np.argsort(-frequency, kind="stable").astype(np.int32)
+            self._in_core = _core.Votes(*self.labels_.by_row, popular, frequency)
+        return self._in_core
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_in_core"}
 
 
 def _rows_state(X: Features, labels: LabelRows) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from metarank import persist
 from metarank._threads import resolve_n_jobs
-from metarank._validation import check_features, check_labels, check_sample_weight
+from metarank._validation import check_features, check_labels, check_sample_weight, is_ready
 from metarank.data.dataset import Dataset
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features, LabelScorer
@@ -119,15 +119,7 @@ class Shortlister(LabelScorer):
 
     def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the general door."""
-        if (
-            isinstance(X, (sp.csr_matrix, sp.csr_array))
-            and hasattr(self, "n_features_in_")
-            and X.shape[1] == self.n_features_in_
-            and X.data.dtype == np.float32
-            and X.indices.dtype == np.int32
-            and X.has_canonical_format
-            and np.isfinite(X.data).all()
-        ):
+        if hasattr(self, "n_features_in_") and is_ready(X) and X.shape[1] == self.n_features_in_:
             return X.indptr.astype(np.int64), X.indices, X.data
         return csr_parts(self._rows(X))
 

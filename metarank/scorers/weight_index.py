@@ -97,27 +97,33 @@ class WeightIndex:
 
     def scores(self, rows: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """The score of each pair, float32 (m,)."""
-        scores: np.ndarray = self._ask("index_scores", rows, candidates.indptr, candidates.labels, n_jobs)
+        scores: np.ndarray = self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs)
         return scores
 
     def shortlist(self, rows: Parts, k: int, name: str, n_jobs: int) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
         k = min(k, len(self.seen))
-        labels, scores = self._ask("index_shortlist", rows, k, n_jobs, bias=self._seen_bias)
+        labels, scores = self._lister.shortlist(*rows, k, n_jobs)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
-        return Candidates(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
+        return Candidates.of_core(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
 
     @cached_property
-    def _seen_bias(self) -> np.ndarray:
-        """The biases, -inf for labels that are never proposed."""
+    def _scorer(self) -> Any:
+        return self._in_core(self.bias)
+
+    @cached_property
+    def _lister(self) -> Any:
+        """With biases of -inf for labels that are never proposed."""
         bias = np.full(self.n_labels, -np.inf, np.float32)
         bias[self.seen] = self.bias[self.seen]
-        return bias
+        return self._in_core(bias)
 
-    def _ask(self, kernel: str, rows: Parts, *args: Any, bias: np.ndarray | None = None) -> Any:
-        """What a kernel, compiled for either type of weights, answers for some rows."""
-        index = self.n_features, self.start, self.label, self.weight, self.scale
-        return getattr(_core, kernel)(*rows, *index, self.bias if bias is None else bias, *args)
+    def _in_core(self, bias: np.ndarray) -> Any:
+        kind = _core.ExactWeightIndex if self.weight.dtype == np.float32 else _core.QuantisedWeightIndex
+        return kind(self.n_features, self.start, self.label, self.weight, self.scale, bias)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.get_state()
 
     def get_state(self) -> dict[str, Any]:
         """The arrays."""
