@@ -226,8 +226,8 @@ class Candidates:
         >>> a = Candidates(np.array([0, 1, 2]), np.array([1, 1]), 3)
         >>> b = Candidates(np.array([0, 2, 2]), np.array([0, 1]), 3)
         >>> both = Candidates.united([a, b])
-        >>> both.indptr, both.labels
-        (array([0, 2, 3]), array([0, 1, 1], dtype=int32))
+        >>> both.indptr.tolist(), both.labels.tolist()
+        ([0, 2, 3], [0, 1, 1])
         """
         if not parts:
             raise ValueError("parts must hold at least one Candidates, got none")

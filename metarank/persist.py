@@ -332,49 +332,62 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
     """
     manifest = read_manifest(path, verify=verify)
     try:
-        return _decode(manifest["model"], Path(path), set(manifest["files"]))
+        return _Reader(Path(path), set(manifest["files"])).decode(manifest["model"])
     except ModelError:
         raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, EOFError) as error:
         raise ModelError(f"{str(path)!r} cannot be read: {error}") from error
 
 
-def _decode(value: Any, folder: Path, files: set[str]) -> Any:
-    if isinstance(value, list):
-        return [_decode(v, folder, files) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "__array__" in value:
-        array = np.lib.format.open_memmap(_member(folder, value["__array__"], files), mode="r")
+class _Reader:
+    """The inverse of `_Writer`. A file that several parts of a model name is mapped once."""
+
+    def __init__(self, folder: Path, files: set[str]) -> None:
+        self.folder = folder
+        self.files = files
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.decode(v) for v in value]
+        if not isinstance(value, dict):
+            return value
+        if "__array__" in value:
+            return self.array(value)
+        if "__csr__" in value:
+            data, indices, indptr = (self.decode(p) for p in value["__csr__"])
+            m = sp.csr_matrix(tuple(value["shape"]), dtype=data.dtype)
+            m.data, m.indices, m.indptr = data, indices, indptr
+            m.check_format(full_check=True)
+            m.has_sorted_indices = m.has_canonical_format = True
+            return m
+        if "__text__" in value:
+            return self.member(value["__text__"]).read_text(encoding="utf-8")
+        if "__strings__" in value:
+            return json.loads(self.member(value["__strings__"]).read_text(encoding="utf-8"))
+        if "__float__" in value:
+            return float(value["__float__"])
+        if "__object__" in value:
+            cls: Any = _class_of(value["__object__"])
+            return cls.from_state(self.decode(value["state"]))
+        return {k: self.decode(v) for k, v in value.items()}
+
+    def array(self, value: dict[str, Any]) -> np.ndarray:
+        name = value["__array__"]
+        if name not in self.arrays:
+            self.arrays[name] = np.lib.format.open_memmap(self.member(name), mode="r")
+        array = self.arrays[name]
         if array.dtype.str != value["dtype"] or list(array.shape) != value["shape"]:
             raise ModelError(
-                f"{value['__array__']!r} holds {array.dtype.str} {array.shape}, the manifest says "
+                f"{name!r} holds {array.dtype.str} {array.shape}, the manifest says "
                 f"{value['dtype']} {tuple(value['shape'])}"
             )
         return array
-    if "__csr__" in value:
-        data, indices, indptr = (_decode(p, folder, files) for p in value["__csr__"])
-        m = sp.csr_matrix(tuple(value["shape"]), dtype=data.dtype)
-        m.data, m.indices, m.indptr = data, indices, indptr
-        m.check_format(full_check=True)
-        m.has_sorted_indices = m.has_canonical_format = True
-        return m
-    if "__text__" in value:
-        return _member(folder, value["__text__"], files).read_text(encoding="utf-8")
-    if "__strings__" in value:
-        return json.loads(_member(folder, value["__strings__"], files).read_text(encoding="utf-8"))
-    if "__float__" in value:
-        return float(value["__float__"])
-    if "__object__" in value:
-        cls: Any = _class_of(value["__object__"])
-        return cls.from_state(_decode(value["state"], folder, files))
-    return {k: _decode(v, folder, files) for k, v in value.items()}
 
-
-def _member(folder: Path, name: str, files: set[str]) -> Path:
-    if name not in files or Path(name).name != name:
-        raise ModelError(f"the manifest names {name!r}, which it does not list as a file")
-    return folder / name
+    def member(self, name: str) -> Path:
+        if name not in self.files or Path(name).name != name:
+            raise ModelError(f"the manifest names {name!r}, which it does not list as a file")
+        return self.folder / name
 
 
 def _sha256(path: Path) -> str:

@@ -1,12 +1,14 @@
 """Distances to a label's nearest points, and votes of the nearest points."""
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from metarank.candidates import Candidates
 from metarank.scorers import training_rows
@@ -375,6 +377,34 @@ def test_nearest_of_many_rows_with_many_ties(metric):
                 assert np.isin(listed, rows).all()
                 assert (got[size:] == -1).all()
             np.testing.assert_allclose(by_id, all_distances(X, Q)[metric], rtol=1e-6, atol=1e-6)
+
+
+def test_a_query_asked_about_before_has_the_same_answers():
+    """Overlaps of the last queries are kept: neither they nor what stood there before leave a trace."""
+    rng = np.random.default_rng(5)
+    A = rng.random((400, 30)) * (rng.random((400, 30)) < np.linspace(0.01, 1, 30))  # rare and common features
+    X = sp.csr_matrix(A.astype(np.float32))
+    Y = sp.csr_matrix((rng.random((400, L)) < 0.2).astype(np.float32))
+    data = TrainingSet(X, Y, np.zeros(400, np.int32))
+    rows, pairs = [X[i] for i in range(8)], Candidates.all_labels(1, L)
+    asked = (NeighborShortlister(ks=(5, 40)), LabelNeighbors(metrics=("cosine", "l2")), LabelNeighbors())
+    shared = [clone(scorer).fit(data.view()) for scorer in asked]
+    assert shared[0].rows_ is shared[1].rows_
+    want = {}
+    for i, row in enumerate(rows):
+        for j, scorer in enumerate(asked):
+            alone = clone(scorer).fit(TrainingSet(X.copy(), Y, np.zeros(400, np.int32)).view())
+            want[i, j] = stack(alone.score(row, pairs)).tobytes()
+
+    def ask(i, j):
+        return stack(shared[j].score(rows[i], pairs)).tobytes() == want[i, j]
+
+    questions = [
+        (int(i), int(j)) for i, j in np.stack([rng.integers(0, 8, 200), rng.integers(0, 3, 200)], axis=1)
+    ]
+    assert all(ask(i, j) for i, j in questions)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(lambda q: ask(*q), questions))
 
 
 def test_an_empty_row_gets_the_popular_labels():

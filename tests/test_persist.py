@@ -17,6 +17,7 @@ import pytest
 from metarank import MetaRanker, load, persist
 from metarank.choices import named_shortlisters
 from metarank.persist import MANIFEST, ModelError
+from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 
 GOLDEN = Path(__file__).parent / "golden"
 FULL = {"n_folds": 2, "n_jobs": 1}
@@ -174,7 +175,7 @@ def test_plain_values_come_back_as_they_were(tmp_path):
     }
     writer = persist._Writer(tmp_path)
     root = json.loads(json.dumps(writer.encode(state, "s")))
-    back = persist._decode(root, tmp_path, set(writer.files))
+    back = persist._Reader(tmp_path, set(writer.files)).decode(root)
     for name in ("empty", "scalar", "bools"):
         assert back[name].dtype == state[name].dtype
         assert back[name].shape == state[name].shape
@@ -454,3 +455,14 @@ def test_saved_files_get_the_usual_permissions(tmp_path):
     os.umask(mask)
     assert (tmp_path / "M").stat().st_mode & 0o777 == 0o777 & ~mask
     assert {p.stat().st_mode & 0o777 for p in (tmp_path / "M").iterdir()} == {0o666 & ~mask}
+
+
+def test_parts_of_a_loaded_model_share_the_index_of_the_training_rows(tmp_path):
+    ds = makers.sparse()
+    parts = [LabelNeighbors(k=3), NeighborShortlister(ks=(3,))]
+    MetaRanker(features=parts, ranker="logistic", **FULL).fit(ds).save(tmp_path / "M")
+    model, other = load(tmp_path / "M"), load(tmp_path / "M")
+    near, votes = model.scorers_
+    assert near.rows_ is votes.rows_
+    assert near.rows_ is not other.scorers_[0].rows_
+    assert answers(other, ds) == answers(model, ds)

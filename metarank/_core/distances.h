@@ -26,6 +26,10 @@ inline double cosine_distance(double dot, double sq_x, double sq_y) {
   return std::isfinite(distance) ? std::max(0.0, distance) : 1.0;
 }
 
+// Whether 1 - cosine is greater than `limit`, of a cosine computed without a root and a quotient: no if it is
+// within a rounding of it.
+inline bool surely_beyond(double limit, double quick_cosine) { return 1.0 - quick_cosine > limit + 1e-9; }
+
 // The distance that belongs to a key, held to finite floats.
 inline float distance_of(Metric metric, double key) {
   const double distance = metric == kL2 ? std::sqrt(key) : key;

@@ -156,7 +156,6 @@ class InstanceTrees::Worker {
       const double p = sums_.of(label);
       if (p > 0) scored_.push_back({by.alpha * std::log(p) + (1 - by.alpha) * by.tail.log_of(x, label), label});
     }
-    x.close();
     const auto n = std::min(static_cast<std::ptrdiff_t>(k), static_cast<std::ptrdiff_t>(scored_.size()));
     if (n < static_cast<std::ptrdiff_t>(scored_.size()))
       std::nth_element(scored_.begin(), scored_.begin() + n, scored_.end());

@@ -11,9 +11,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
-
-#include "scratch_pool.h"
 
 namespace metarank {
 
@@ -27,8 +26,12 @@ struct SparseRow {
 };
 
 // What a query shares with each row: their dot product and, where asked for, the sum of the L1 distance above.
+// They remember the query, as several questions are asked about the same one.
 struct Overlaps {
   std::vector<double> dot, l1;
+  std::vector<std::int32_t> index;
+  std::vector<float> value;
+  bool with_l1 = false;
 };
 
 class InvertedIndex {
@@ -44,24 +47,27 @@ class InvertedIndex {
   double max_sq_norm() const { return max_sq_norm_; }
   double max_l1_norm() const { return max_l1_norm_; }
 
-  double inverse_norm(std::int32_t row) const { return inverse_norm_[static_cast<std::size_t>(row)]; }  // 0 of zero rows
+  const double* inverse_norms() const { return inverse_norm_.data(); }  // 0 for a row of zeros
 
-  // Memory for the overlaps of one query with all rows, all zeros.
-  std::unique_ptr<Overlaps> take() const { return pool_.take([] { return std::make_unique<Overlaps>(); }); }
-  void give_back(std::unique_ptr<Overlaps> sums) const { pool_.give_back(std::move(sums)); }
-
-  // Writes the query's overlaps; `with_l1`: not the dot products alone.
-  void accumulate(const SparseRow& x, bool with_l1, Overlaps& sums) const;
-  // Sets back to zero what `accumulate` wrote.
-  void clear(const SparseRow& x, bool with_l1, Overlaps& sums) const;
+  // The overlaps of a query with all rows; `with_l1`: not the dot products alone. Of the last queries they are
+  // known, and are not computed again.
+  std::unique_ptr<Overlaps> overlaps(const SparseRow& x, bool with_l1) const;
+  void give_back(std::unique_ptr<Overlaps> sums) const;
 
  private:
+  void add(const SparseRow& x, bool with_l1, Overlaps& sums) const;
+  void clear(Overlaps& sums) const;
+
   std::vector<std::int64_t> indptr_;
   std::vector<std::int32_t> rows_;  // ascending within a feature
   std::vector<float> values_;
+  // The values that all rows have of a feature most of them hold, which takes less time than its postings.
+  std::vector<std::int32_t> column_of_;  // by feature; -1 for the others
+  std::vector<float> columns_;           // (columns, n_rows)
   std::vector<double> sq_norm_, l1_norm_, inverse_norm_;
   double max_sq_norm_ = 0.0, max_l1_norm_ = 0.0;
-  mutable ScratchPool<Overlaps> pool_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Overlaps>> kept_;  // the last given back at the end
 };
 
 // Throws std::invalid_argument unless the arrays are a CSR matrix with ascending columns below n_features.

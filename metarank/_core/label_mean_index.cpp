@@ -1,6 +1,7 @@
 #include "label_mean_index.h"
 
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "pairs.h"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr std::int64_t kPairsWorthPostings = 4;  // a label, on average
 constexpr std::int64_t kFullFrom = 8;            // a feature that one label in so many has is stored for all
-constexpr std::int64_t kAtATime = 16;            // labels added in the time of one posting, where all are stored
+constexpr std::int64_t kAtATime = 8;             // labels added in the time of one posting, where all are stored
+constexpr std::int64_t kRunDown = 4;             // entries of means run down in that time
 constexpr std::int64_t kBlock = 16;
 
 METARANK_DISPATCH void add_scaled(double by, const float* values, std::int64_t n, double* sums) {
@@ -112,7 +114,7 @@ void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t*
   x_ = x;
   sq_x_ = x.sq_norm();
   one_over_length_ = sq_x_ > 0 ? 1.0 / std::sqrt(sq_x_) : 0.0;
-  at_once_ = false;
+  bool at_once = false;
   postings_ = index_.postings_.load(std::memory_order_acquire);
   if (postings_ != nullptr) {
     // What running over all postings, and clearing all sums, costs beside running down the means of the labels.
@@ -124,12 +126,12 @@ void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t*
     }
     const std::int64_t* start = index_.indptr_.data();
     for (std::int64_t i = 0; i < n_labels; ++i) of_labels += start[labels[i] + 1] - start[labels[i]];
-    at_once_ = of_postings < of_labels;
+    at_once = kRunDown * of_postings < of_labels;
   }
-  if (at_once_)
+  if (at_once)
     add_postings();
   else
-    for (std::int64_t j = 0; j < x.size; ++j) spread_[static_cast<std::size_t>(x.index[j])] = x.value[j];
+    add_labels(labels, n_labels);
 }
 
 template <typename Sum>
@@ -150,31 +152,57 @@ void LabelMeanIndex::Products<Sum>::add_postings() {
   }
 }
 
+// Label by label: each feature of x is looked up in the mean or, where that is shorter, the mean is run down. Four
+// means of about the same length are run down side by side, as each sum has to wait for its last addition.
 template <typename Sum>
-void LabelMeanIndex::Products<Sum>::close() {
-  if (at_once_) return;
+void LabelMeanIndex::Products<Sum>::add_labels(const std::int32_t* labels, std::int64_t n_labels) {
+  const std::int64_t* start = index_.indptr_.data();
+  const auto size = [start](std::int32_t label) { return start[label + 1] - start[label]; };
+  sums_.resize(static_cast<std::size_t>(index_.n_labels()));
+  run_down_.clear();
+  for (std::int64_t i = 0; i < n_labels; ++i) {
+    const std::int32_t label = labels[i];
+    const auto steps = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(size(label))));
+    if (x_.size * steps < size(label))
+      sums_[static_cast<std::size_t>(label)] = look_up(start[label], start[label + 1]);
+    else
+      run_down_.push_back(label);
+  }
+  if (run_down_.empty()) return;
+  constexpr std::size_t kSide = 4;
+  std::sort(run_down_.begin(), run_down_.end(), [&](std::int32_t a, std::int32_t b) { return size(a) < size(b); });
+  while (run_down_.size() % kSide != 0) run_down_.push_back(run_down_.back());  // the same sum again
+  for (std::int64_t j = 0; j < x_.size; ++j) spread_[static_cast<std::size_t>(x_.index[j])] = x_.value[j];
+  for (std::size_t i = 0; i < run_down_.size(); i += kSide) {
+    const std::int32_t* index[kSide];
+    const float* value[kSide];
+    Sum sum[kSide] = {0};
+    for (std::size_t k = 0; k < kSide; ++k) {
+      index[k] = index_.indices_.data() + start[run_down_[i + k]];
+      value[k] = index_.data_.data() + start[run_down_[i + k]];
+    }
+    const std::int64_t together = size(run_down_[i]);  // the shortest
+    // Products of zero do not change a sum.
+    for (std::int64_t p = 0; p < together; ++p)
+      for (std::size_t k = 0; k < kSide; ++k) sum[k] += spread_[static_cast<std::size_t>(index[k][p])] * value[k][p];
+    for (std::size_t k = 0; k < kSide; ++k) {
+      for (std::int64_t p = together; p < size(run_down_[i + k]); ++p)
+        sum[k] += spread_[static_cast<std::size_t>(index[k][p])] * value[k][p];
+      sums_[static_cast<std::size_t>(run_down_[i + k])] = sum[k];
+    }
+  }
   for (std::int64_t j = 0; j < x_.size; ++j) spread_[static_cast<std::size_t>(x_.index[j])] = Sum(0);
 }
 
-// By whichever way is shorter: looking up each feature of x in the mean, or running down the mean.
 template <typename Sum>
-Sum LabelMeanIndex::Products<Sum>::one_by_one(std::int32_t label) const {
-  const std::int64_t first = index_.indptr_.data()[label], last = index_.indptr_.data()[label + 1];
+Sum LabelMeanIndex::Products<Sum>::look_up(std::int64_t first, std::int64_t last) const {
   const std::int32_t* const indices = index_.indices_.data();
-  const float* const data = index_.data_.data();
   Sum sum = 0;
-  std::int64_t steps = 1;
-  for (std::int64_t size = last - first; size > 1; size /= 2) ++steps;
-  if (x_.size * steps < last - first) {
-    const std::int32_t* at = indices + first;
-    for (std::int64_t j = 0; j < x_.size; ++j) {
-      at = std::lower_bound(at, indices + last, x_.index[j]);
-      if (at == indices + last) break;
-      if (*at == x_.index[j]) sum += static_cast<Sum>(x_.value[j]) * data[at - indices];
-    }
-  } else {
-    for (std::int64_t p = first; p < last; ++p)  // products of zero do not change the sum
-      sum += spread_[static_cast<std::size_t>(indices[p])] * data[p];
+  const std::int32_t* at = indices + first;
+  for (std::int64_t j = 0; j < x_.size; ++j) {
+    at = std::lower_bound(at, indices + last, x_.index[j]);
+    if (at == indices + last) break;
+    if (*at == x_.index[j]) sum += static_cast<Sum>(x_.value[j]) * index_.data_.data()[at - indices];
   }
   return sum;
 }
@@ -200,7 +228,6 @@ void for_each_row(const LabelMeanIndex& index, const QueryRows& X, const In1<std
       worker->open({X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i]},
                    pair_labels.data() + first, last - first);
       row(*worker, first, last);
-      worker->close();
     }
   });
   index.give_back(std::move(workers[0]), X.n_rows);

@@ -77,13 +77,10 @@ class LabelMeanIndex::Products {
  public:
   explicit Products(const LabelMeanIndex& index);
 
-  // The row whose products with these labels are asked for next; `close` before another.
+  // The row whose products with these labels are asked for next.
   void open(const SparseRow& x, const std::int32_t* labels, std::int64_t n_labels);
-  void close();
 
-  Sum product(std::int32_t label) const {
-    return at_once_ ? sums_[static_cast<std::size_t>(label)] : one_by_one(label);
-  }
+  Sum product(std::int32_t label) const { return sums_[static_cast<std::size_t>(label)]; }
   double squared_l2(std::int32_t label) const { return squared_l2(label, product(label)); }
   double squared_l2(std::int32_t label, double product) const {
     if (!index_.known_.data()[label]) return far_key(kL2, sq_x_, 0.0, index_.max_sq_norm_, 0.0);
@@ -100,15 +97,16 @@ class LabelMeanIndex::Products {
 
  private:
   void add_postings();
-  Sum one_by_one(std::int32_t label) const;
+  void add_labels(const std::int32_t* labels, std::int64_t n_labels);
+  Sum look_up(std::int64_t first, std::int64_t last) const;
 
   const LabelMeanIndex& index_;
   const Postings* postings_ = nullptr;
   SparseRow x_{nullptr, nullptr, 0};
   double sq_x_ = 0.0, one_over_length_ = 0.0;
-  bool at_once_ = false;
-  std::vector<Sum> spread_;  // x over all features
-  std::vector<Sum> sums_;    // products with all labels
+  std::vector<Sum> spread_;  // x over all features, zeros between rows
+  std::vector<Sum> sums_;    // products, by label; those not asked for may be of another row
+  std::vector<std::int32_t> run_down_;
 };
 
 // log P_tail of eq. 5 and 7 (Jain et al. 2016): -log(1 + exp(gamma / 2 |x - mean|^2)), for means scaled to unit

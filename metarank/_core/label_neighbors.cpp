@@ -108,13 +108,13 @@ Array2<float> label_neighbors_sparse(const InvertedIndex& index, In1<std::int64_
     nb::gil_scoped_release release;
     const bool with_l1 = columns.wanted[kL1];
     parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int) {
-      auto sums = index.take();
       std::vector<Smallest> nearest(columns.metrics.size(), Smallest(columns.k));
       for (std::int64_t q = begin; q < end; ++q) {
         const SparseRow x{indices.data() + indptr.data()[q], data.data() + indptr.data()[q],
                           indptr.data()[q + 1] - indptr.data()[q]};
         const double sq_x = x.sq_norm(), l1_x = x.l1_norm();
-        index.accumulate(x, with_l1, *sums);
+        auto sums = index.overlaps(x, with_l1);
+        const double inverse_x = sq_x > 0.0 ? 1.0 / std::sqrt(sq_x) : 0.0;
         for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1]; ++p) {
           for (auto& list : nearest) list.reset();
           const auto [rows, count] = pairs.rows_of(pair_labels.data()[p]);
@@ -126,7 +126,13 @@ Array2<float> label_neighbors_sparse(const InvertedIndex& index, In1<std::int64_
               switch (columns.metrics[a]) {
                 case kL2: nearest[a].push(std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * product)); break;
                 case kL1: nearest[a].push(std::max(0.0, l1_x + index.l1_norm()[y] + sums->l1[static_cast<std::size_t>(y)])); break;
-                case kCosine: nearest[a].push(cosine_distance(product, sq_x, index.sq_norm()[y])); break;
+                case kCosine:
+                  if (nearest[a].full() &&
+                      (product == 0.0 ? nearest[a].worst() <= 1.0
+                                      : surely_beyond(nearest[a].worst(), product * inverse_x * index.inverse_norms()[y])))
+                    continue;
+                  nearest[a].push(cosine_distance(product, sq_x, index.sq_norm()[y]));
+                  break;
               }
             }
           }
@@ -135,9 +141,8 @@ Array2<float> label_neighbors_sparse(const InvertedIndex& index, In1<std::int64_
                           far_key(columns.metrics[a], sq_x, l1_x, index.max_sq_norm(), index.max_l1_norm()), p, m,
                           out.data());
         }
-        index.clear(x, with_l1, *sums);
+        index.give_back(std::move(sums));
       }
-      index.give_back(std::move(sums));
     });
   }
   return to_numpy(std::move(out), columns.count(), static_cast<std::size_t>(m));

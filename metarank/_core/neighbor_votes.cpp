@@ -8,12 +8,12 @@
 #include "distances.h"
 #include "inverted_index.h"
 #include "pairs.h"
+#include "scratch_pool.h"
+#include "simd.h"
 
 namespace metarank {
 
 namespace {
-
-constexpr double kSlack = 1e-9;  // far above the rounding of a cosine
 
 struct Neighbor {
   double key;
@@ -71,6 +71,28 @@ class Nearest {
   std::vector<Neighbor> list_;
 };
 
+constexpr std::int64_t kBlock = 32;
+
+bool ascend_by_one(const std::int32_t* rows, std::size_t n) {
+  bool all = true;
+  for (std::size_t i = 1; i < n; ++i) all &= rows[i] == rows[i - 1] + 1;
+  return all;
+}
+
+METARANK_DISPATCH double greatest_product(const double* a, const double* b, std::int64_t begin, std::int64_t end) {
+  constexpr int kWide = 8;
+  double greatest[kWide];
+  for (double& g : greatest) g = -std::numeric_limits<double>::infinity();
+  std::int64_t i = begin;
+  for (; i + kWide <= end; i += kWide)
+    for (int k = 0; k < kWide; ++k) {
+      const double product = a[i + k] * b[i + k];
+      greatest[k] = product > greatest[k] ? product : greatest[k];
+    }
+  for (; i < end; ++i) greatest[0] = std::max(greatest[0], a[i] * b[i]);
+  return *std::max_element(greatest, greatest + kWide);
+}
+
 Metric checked_metric(int metric) {
   require(metric >= 0 && metric < kMetrics, "metric must be l2, l1 or cosine");
   return static_cast<Metric>(metric);
@@ -93,35 +115,43 @@ nb::tuple nearest_rows_sparse(const InvertedIndex& index, In1<std::int64_t> indp
   {
     nb::gil_scoped_release release;
     const bool with_l1 = metric == kL1;
+    const std::int64_t first_row = rows.shape(0) > 0 ? rows.data()[0] : 0;
+    const bool in_a_row = ascend_by_one(rows.data(), rows.shape(0));
     parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int) {
-      auto sums = index.take();
       Nearest nearest(k);
       for (std::int64_t q = begin; q < end; ++q) {
         const SparseRow x{indices.data() + indptr.data()[q], data.data() + indptr.data()[q],
                           indptr.data()[q + 1] - indptr.data()[q]};
         const double sq_x = x.sq_norm(), l1_x = x.l1_norm();
-        index.accumulate(x, with_l1, *sums);
+        auto sums = index.overlaps(x, with_l1);
         nearest.reset();
         const double *dot = sums->dot.data(), inverse_x = sq_x > 0.0 ? 1.0 / std::sqrt(sq_x) : 0.0;
-        for (std::size_t i = 0; i < rows.shape(0); ++i) {
-          const std::int32_t y = rows.data()[i];
-          double key = 0.0;
+        const auto consider = [&](std::int32_t y) {
           switch (metric) {
-            case kL2: key = std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * dot[y]); break;
-            case kL1: key = std::max(0.0, l1_x + index.l1_norm()[y] + sums->l1[static_cast<std::size_t>(y)]); break;
+            case kL2: return nearest.push({std::max(0.0, sq_x + index.sq_norm()[y] - 2.0 * dot[y]), y});
+            case kL1:
+              return nearest.push(
+                  {std::max(0.0, l1_x + index.l1_norm()[y] + sums->l1[static_cast<std::size_t>(y)]), y});
             case kCosine:
-              // Most rows are too far; a product, beyond its rounding, tells without a root and a quotient.
-              if (1.0 - dot[y] * inverse_x * index.inverse_norm(y) > nearest.limit() + kSlack) continue;
-              key = cosine_distance(dot[y], sq_x, index.sq_norm()[y]);
-              break;
+              if (surely_beyond(nearest.limit(), dot[y] * inverse_x * index.inverse_norms()[y])) return;
+              return nearest.push({cosine_distance(dot[y], sq_x, index.sq_norm()[y]), y});
           }
-          nearest.push({key, y});
+        };
+        if (metric == kCosine && in_a_row) {
+          // Most rows are too far, and blocks without a near one are passed over at a glance.
+          const auto end = first_row + static_cast<std::int64_t>(rows.shape(0));
+          for (std::int64_t y = first_row; y < end; y += kBlock) {
+            const std::int64_t stop = std::min(end, y + kBlock);
+            if (surely_beyond(nearest.limit(), greatest_product(dot, index.inverse_norms(), y, stop) * inverse_x)) continue;
+            for (std::int64_t i = y; i < stop; ++i) consider(static_cast<std::int32_t>(i));
+          }
+        } else {
+          for (std::size_t i = 0; i < rows.shape(0); ++i) consider(rows.data()[i]);
         }
         nearest.finish();
         nearest.write(metric, ids.data() + q * k, distances.data() + q * k);
-        index.clear(x, with_l1, *sums);
+        index.give_back(std::move(sums));
       }
-      index.give_back(std::move(sums));
     });
   }
   return nb::make_tuple(to_numpy(std::move(ids), static_cast<std::size_t>(n_queries), width),

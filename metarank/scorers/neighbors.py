@@ -21,8 +21,8 @@ from metarank.scorers.training_rows import (
     DenseRows,
     LabelRows,
     check_candidates,
+    restored_rows,
     shared_rows,
-    training_rows,
     view_labels,
 )
 from metarank.view import View
@@ -142,7 +142,7 @@ class LabelNeighbors(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LabelNeighbors:
         out = cls(k=state["k"], metrics=tuple(state["metrics"]), columns=state["columns"])
-        out.rows_, out.labels_ = training_rows(state["X"]), _label_rows(state)
+        out.rows_, out.labels_ = restored_rows(state["X"]), _label_rows(state)
         return out
 
     def _statistics(self) -> tuple[list[int], list[int]]:
@@ -264,7 +264,7 @@ class NeighborShortlister(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NeighborShortlister:
         out = cls(ks=tuple(state["ks"]))
-        out.rows_, out.labels_ = training_rows(state["X"]), _label_rows(state)
+        out.rows_, out.labels_ = restored_rows(state["X"]), _label_rows(state)
         out.voters_ = state["voters"]
         return out
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,6 +65,8 @@ class LabelRows:
 
 class DenseRows:
     """Rows of a float32 matrix (n, d)."""
+
+    arrays: tuple[np.ndarray, ...] = ()
 
     def __init__(self, X: np.ndarray) -> None:
         self.X = np.ascontiguousarray(X, np.float32)
@@ -172,6 +175,8 @@ class DenseRows:
 class SparseRows:
     """Rows of a canonical float32 CSR matrix (n, d), in an inverted index; X is never made dense."""
 
+    arrays: tuple[np.ndarray, ...] = ()  # see `restored_rows`
+
     def __init__(self, X: sp.csr_matrix) -> None:
         self.X = as_canonical(X)
         self.index = _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
@@ -225,10 +230,25 @@ class SparseRows:
 
 TrainingRows = DenseRows | SparseRows
 
+_restored: WeakValueDictionary[tuple[Any, ...], TrainingRows] = WeakValueDictionary()
+
 
 def training_rows(X: Features) -> TrainingRows:
     """The index that suits the container: dense rows for an ndarray, an inverted index for CSR."""
     return SparseRows(X) if sp.issparse(X) else DenseRows(X)
+
+
+def restored_rows(X: Features) -> TrainingRows:
+    """`training_rows` of a saved model; its parts share one index, as long as any of them lives."""
+    arrays = (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
+    if any(array.flags.writeable for array in arrays):  # what may change is nobody else's
+        return training_rows(X)
+    key = (X.shape, *((a.ctypes.data, a.size) for a in arrays))
+    rows = _restored.get(key)
+    if rows is None:
+        rows = _restored[key] = training_rows(X)
+        rows.arrays = arrays  # keeps them where they are
+    return rows
 
 
 def shared_rows(view: View) -> TrainingRows:
