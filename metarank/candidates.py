@@ -165,13 +165,21 @@ class Candidates:
         >>> Candidates.all_labels(2, 3).without(own).labels
         array([0, 1, 0, 1, 2], dtype=int32)
         """
+        return self.where(~self.among(excluded))
+
+    def among(self, others: Candidates) -> np.ndarray:
+        """bool (m,): which pairs are also pairs of `others` (of the same n and L)."""
         width = np.int64(self.n_labels)
-        kept = ~np.isin(
-            self.row_of_pair * width + self.labels, excluded.row_of_pair * width + excluded.labels
+        found: np.ndarray = np.isin(
+            self.row_of_pair * width + self.labels, others.row_of_pair * width + others.labels
         )
+        return found
+
+    def where(self, kept: np.ndarray) -> Candidates:
+        """The pairs for which `kept` (m,) is True, with their scores."""
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]
         scores = {name: values[kept] for name, values in self.scores.items()}
-        return Candidates(indptr, self.labels[kept], self.n_labels, scores)
+        return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
 
     def to_dense(self, values: np.ndarray) -> np.ndarray:
         """Values (m,) as float32 (n, L); labels that are no candidates stand 1 below the row's lowest."""

@@ -33,6 +33,7 @@ from metarank.propensity import inv_propensity
 from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
 from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranking import Ranking
+from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.shortlister import check_real
 from metarank.thresholds import ThresholdLearner
@@ -203,7 +204,7 @@ class MetaRanker(BaseEstimator):
                 raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
             labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
             weight = check_sample_weight(sample_weight, features.shape[0])
-            excluded = self._excluded(exclude, *labels.shape)
+            excluded = Limits.checked(exclude, None, *labels.shape).excluded
             if row_names is None and new.encoder_.vectorizer is not None:
                 row_names = _short_names(X)
             new.row_names_ = row_names
@@ -440,10 +441,6 @@ class MetaRanker(BaseEstimator):
 
     # --- prediction ----------------------------------------------------------
 
-    @staticmethod
-    def _excluded(exclude: Any, n_rows: int, n_labels: int) -> Candidates | None:
-        return None if exclude is None else check_candidates(exclude, n_rows, n_labels, name="exclude")
-
     def rank(
         self,
         X: Any,
@@ -451,6 +448,7 @@ class MetaRanker(BaseEstimator):
         candidates: Any = None,
         *,
         exclude: Any = None,
+        allowed: Any = None,
         propensity_weight: float | None = None,
     ) -> Ranking:
         """The k best labels of each row, best first.
@@ -464,6 +462,11 @@ class MetaRanker(BaseEstimator):
             A shortlist of the user's own to be ranked instead.
         exclude : as in `fit`
             Labels that are not to be ranked.
+        allowed : CSR (n, L), list of n lists of label ids, or one list of ids for all rows, optional
+            The only labels that may be ranked, less those in `exclude`. Where labels are shortlisted, a row
+            whose shortlist holds fewer of them than the greater of k and `shortlist_size` is completed to so
+            many by other allowed labels, all or the most frequent: up to `shortlist_size` allowed labels are
+            all ranked. `candidates` are cut down, and not completed.
         propensity_weight : float >= 0, optional
             Another weight of rare labels than `propensity_weight_`; 0 ranks by relevance alone.
 
@@ -479,7 +482,7 @@ class MetaRanker(BaseEstimator):
             raise ValueError(f"k must be a positive integer, got {k!r}")
         features = self.encoder_.encode(X)
         own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
-        excluded = self._excluded(exclude, features.shape[0], self.n_labels_)
+        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_)
         k = min(int(k), self.n_labels_)
         weight = self.propensity_weight_
         if propensity_weight is not None:
@@ -487,17 +490,20 @@ class MetaRanker(BaseEstimator):
             weight = float(propensity_weight)
         parts = [
             Ranking.from_scores(c, k, values=self._leaning(c, s, weight), label_names=self.label_names_)
-            for c, s in self._scored_chunks(features, own, excluded)
+            for c, s in self._scored_chunks(features, own, limits, k)
         ]
         return Ranking.concatenate(parts)
 
-    def decision_function(self, X: Any, *, exclude: Any = None) -> np.ndarray:
+    def decision_function(self, X: Any, *, exclude: Any = None, allowed: Any = None) -> np.ndarray:
         """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest."""
+        scored = self._scored(X, exclude, allowed)
         weight = self.propensity_weight_
-        return np.concatenate([c.to_dense(self._leaning(c, s, weight)) for c, s in self._scored(X, exclude)])
+        return np.concatenate([c.to_dense(self._leaning(c, s, weight)) for c, s in scored])
 
-    def predict_proba(self, X: Any, *, exclude: Any = None) -> np.ndarray | sp.csr_matrix:
-        """Calibrated probabilities of relevance; 0 for the labels in `exclude`.
+    def predict_proba(
+        self, X: Any, *, exclude: Any = None, allowed: Any = None
+    ) -> np.ndarray | sp.csr_matrix:
+        """Calibrated probabilities of relevance; 0 for labels in `exclude`, and for all but the `allowed`.
 
         They are learned from more than the score (the label's frequency, the place in the list), so that
         they need not fall in exactly the order of the ranking.
@@ -506,11 +512,14 @@ class MetaRanker(BaseEstimator):
         -------
         float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
         """
-        parts = [c.to_csr(self.thresholds_.probabilities(c, s)) for c, s in self._scored(X, exclude)]
+        scored = self._scored(X, exclude, allowed)
+        parts = [c.to_csr(self.thresholds_.probabilities(c, s)) for c, s in scored]
         out = sp.vstack(parts, format="csr")
         return out if self.shortlisters_ else out.toarray()
 
-    def predict(self, X: Any, optimize: str | None = None, *, exclude: Any = None) -> sp.csr_matrix:
+    def predict(
+        self, X: Any, optimize: str | None = None, *, exclude: Any = None, allowed: Any = None
+    ) -> sp.csr_matrix:
         """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric.
 
         Parameters
@@ -518,10 +527,11 @@ class MetaRanker(BaseEstimator):
         X : as in `fit`
         optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming" or "subset-accuracy"
             Cuts for all of them are learned in `fit`; the choice costs no refit.
+        exclude, allowed : as in `rank`
         """
         check_is_fitted(self, "ranker_")
         metric = self.thresholds_.check_metric(optimize)
-        return self._cut(self._scored(X, exclude), metric)
+        return self._cut(self._scored(X, exclude, allowed), metric)
 
     def _leaning(self, candidates: Candidates, scores: np.ndarray, weight: float) -> np.ndarray:
         """The scores, leaning towards rare labels by `weight`."""
@@ -530,10 +540,11 @@ class MetaRanker(BaseEstimator):
         per_label = weight * self.thresholds_.scores_per_logit * np.log(self.inv_propensity_)
         return scores + per_label[candidates.labels]
 
-    def _scored(self, X: Any, exclude: Any) -> list[tuple[Candidates, np.ndarray]]:
+    def _scored(self, X: Any, exclude: Any, allowed: Any = None) -> list[tuple[Candidates, np.ndarray]]:
         check_is_fitted(self, "ranker_")
         features = self.encoder_.encode(X)
-        return self._scored_chunks(features, None, self._excluded(exclude, features.shape[0], self.n_labels_))
+        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_)
+        return self._scored_chunks(features, None, limits)
 
     def _cut(self, scored: list[tuple[Candidates, np.ndarray]], metric: str) -> sp.csr_matrix:
         parts = []
@@ -624,18 +635,21 @@ class MetaRanker(BaseEstimator):
         return assemble(columns, candidates, standardize=standardize, raw=self.raw_columns_, n_jobs=n_jobs)
 
     def _scored_chunks(
-        self, X: Features, own: Candidates | None, excluded: Candidates | None = None
+        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1
     ) -> list[tuple[Candidates, np.ndarray]]:
         n = X.shape[0]
-        per_row = self.n_labels_ if not self.shortlisters_ else self.shortlist_size * len(self.shortlisters_)
+        least = max(k, self.shortlist_size)
+        per_row = self.n_labels_
+        if self.shortlisters_:
+            per_row = max(least, self.shortlist_size * len(self.shortlisters_))
         step = max(1, _CHUNK_PAIRS // max(1, per_row))
         out = []
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]
-            c = self.candidates_of(part) if own is None else own.rows(rows)
-            if excluded is not None:
-                c = c.without(excluded.rows(rows))
+            c = limits.cut(self.candidates_of(part) if own is None else own.rows(rows), rows)
+            if own is None and self.shortlisters_:
+                c = limits.complete(c, rows, least, self.inv_propensity_)
             table = self.table_of(part, c)
             out.append((c, self.ranker_.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
         return out
