@@ -29,10 +29,11 @@ from metarank.encoder import InputEncoder
 from metarank.explain import Explanation, explain_pair
 from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
+from metarank.missing import MissingLabel, MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
 from metarank.ranker import Ranker, RankingData, make_ranker
-from metarank.ranking import Ranking
+from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.shortlister import check_real
@@ -335,6 +336,8 @@ class MetaRanker(BaseEstimator):
         scores = self.ranker_.fit_out_of_fold(lists, n_jobs)
         report("thresholds", 0.85)
         self._learn_cuts(candidates, scores, gains, fold, Y[rows])
+        probabilities = self.thresholds_.probabilities(candidates, scores)
+        self.missing_: MissingPairs | None = MissingPairs.surest(candidates, probabilities, gains, rows)
         self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs)
         report("fitting on all rows", 0.9)
         view = data.view()
@@ -603,6 +606,32 @@ class MetaRanker(BaseEstimator):
             raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
         return explain_pair(self, features, self._label_id(label), n_neighbors)
 
+    def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
+        """Labels that training rows lack, where the model is surest that they are missing.
+
+        Parameters
+        ----------
+        k : int
+            Pairs of a row and a label, over all rows; at most 1,000 are kept with a model.
+
+        Returns
+        -------
+        list of MissingLabel (row, row_name, label, label_name, probability)
+            The most probable first, ties by row, then by label; fewer than k where fewer are known. The
+            probability is calibrated, of scores from models that were fitted without the row's fold. Only
+            candidates of the rows that the ranker was trained on are looked at.
+
+        Raises
+        ------
+        ValueError
+            If k is not positive, or the model was saved by a version that kept no such pairs.
+        """
+        check_is_fitted(self, "ranker_")
+        k = check_k(k)
+        if self.missing_ is None:
+            raise ValueError("this model was saved before missing labels were kept with it: refit")
+        return self.missing_.top(k, self.row_names_, self.label_names_)
+
     def _label_id(self, label: int | str) -> int:
         if isinstance(label, str):
             if self.label_names_ is None or label not in self.label_names_:
@@ -679,6 +708,7 @@ class MetaRanker(BaseEstimator):
             "scorers": self.scorers_,
             "ranker": self.ranker_.get_state(),
             "thresholds": self.thresholds_.get_state(),
+            "missing": None if self.missing_ is None else self.missing_.get_state(),
         }
 
     @classmethod
@@ -698,6 +728,8 @@ class MetaRanker(BaseEstimator):
         model.scorers_ = state["scorers"]
         model.ranker_ = Ranker.from_state(state["ranker"])
         model.thresholds_ = ThresholdLearner.from_state(state["thresholds"])
+        missing = state.get("missing")  # not kept in older files
+        model.missing_ = None if missing is None else MissingPairs.from_state(missing)
         return model
 
     def __sklearn_tags__(self) -> Any:

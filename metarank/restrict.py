@@ -119,7 +119,7 @@ def check_allowed(allowed: Any, n_rows: int, n_labels: int) -> Candidates | np.n
 
 
 def _is_flat(allowed: Any) -> bool:
-    """Whether it is one list for all rows: a vector, or a sequence of single ids; an empty one allows none."""
+    """Whether it is one list for all rows: a vector, or a sequence of single ids; empty, it allows none."""
     if isinstance(allowed, np.ndarray):
         return allowed.ndim == 1 and allowed.dtype != object
     if isinstance(allowed, (str, bytes)) or not isinstance(allowed, Sequence):

@@ -1,0 +1,83 @@
+"""`MissingPairs`: the labels that training rows lack and a model that did not see them is surest of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metarank.candidates import Candidates
+
+# As many pairs are kept with a model.
+MAX_PAIRS = 1_000
+
+
+class MissingLabel(NamedTuple):
+    """A training row, a label it does not carry, and the held-out probability that it should."""
+
+    row: int
+    row_name: str | None
+    label: int
+    label_name: str | None
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class MissingPairs:
+    """Unlabelled pairs of training rows, the most probable first; ties by row, then by label.
+
+    Parameters
+    ----------
+    rows : int64 array (p,)
+        Rows of the training set.
+    labels : int32 array (p,)
+    probabilities : float32 array (p,)
+        Calibrated, from scores of models that did not see the row.
+
+    Examples
+    --------
+    >>> pairs = Candidates.all_labels(2, 2)
+    >>> probabilities, gains = np.float32([0.9, 0.2, 0.1, 0.75]), np.array([1, 0, 0, 0])
+    >>> MissingPairs.surest(pairs, probabilities, gains, rows=np.array([4, 7])).top(1, None, None)
+    [MissingLabel(row=7, row_name=None, label=1, label_name=None, probability=0.75)]
+    """
+
+    rows: np.ndarray
+    labels: np.ndarray
+    probabilities: np.ndarray
+
+    @classmethod
+    def surest(
+        cls, candidates: Candidates, probabilities: np.ndarray, gains: np.ndarray, rows: np.ndarray
+    ) -> MissingPairs:
+        """The surest of the pairs (m,) without a gain; row i of the candidates is training row rows[i]."""
+        open_pairs = np.flatnonzero(gains <= 0)
+        row, label = rows[candidates.row_of_pair[open_pairs]], candidates.labels[open_pairs]
+        order = np.lexsort((label, row, -probabilities[open_pairs]))[:MAX_PAIRS]
+        return cls(row[order], label[order], probabilities[open_pairs][order])
+
+    def top(
+        self, k: int, row_names: Sequence[str] | None, label_names: Sequence[str] | None
+    ) -> list[MissingLabel]:
+        """The first k pairs, with names where these are known."""
+        return [
+            MissingLabel(
+                int(row),
+                None if row_names is None else row_names[row],
+                int(label),
+                None if label_names is None else label_names[label],
+                float(probability),
+            )
+            for row, label, probability in zip(self.rows[:k], self.labels[:k], self.probabilities[:k])
+        ]
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs."""
+        return {"rows": self.rows, "labels": self.labels, "probabilities": self.probabilities}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> MissingPairs:
+        """The inverse of `get_state`."""
+        return cls(state["rows"], state["labels"], state["probabilities"])
