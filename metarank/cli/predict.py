@@ -15,6 +15,7 @@ from metarank.cli._common import (
     read_dataset,
     writing,
 )
+from metarank.cli.label_lists import FORMAT, read_label_lists
 
 HELP = "rank labels for new rows"
 
@@ -36,6 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("txt", "csv", "jsonl"),
         help="txt (label:score a row), csv or jsonl; default by --out",
     )
+    group = parser.add_argument_group("label lists", description=f"Each FILE: {FORMAT}.")
+    group.add_argument("--exclude", metavar="FILE", help="labels not to be ranked (one line: for all rows)")
+    group.add_argument("--allowed", metavar="FILE", help="all that may be ranked (one line: for all rows)")
+    group.add_argument("--candidates", metavar="FILE", help="shortlists of your own, ranked instead")
     add_jobs_option(parser)
     add_reading_options(parser)
 
@@ -46,24 +51,33 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"--top must be positive, got {args.top}")
     if (args.input is None) == (args.text is None):
         raise ValueError("give either INPUT or --text")
+    if args.candidates is not None and args.optimize is not None:
+        raise ValueError("--candidates goes without --optimize: cuts are for the model's own candidates")
     kind = args.format or {"csv": "csv", "jsonl": "jsonl"}.get(args.out.rsplit(".", 1)[-1], "txt")
     with writing(args.out) as out:
         model = load_model(args.model, args)
         rows: Any = args.text if args.text is not None else read_dataset(args.input, args, model)
         top = args.top or (10 if args.optimize is None else model.n_labels_)
-        ranking = model.rank(rows, k=top)
-        kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize)
+        n_rows = len(args.text) if args.text is not None else rows.n_rows
+        limits = {
+            name: read_label_lists(path, model, n_rows, option=f"--{name}", one_for_all=True)
+            for name, path in (("exclude", args.exclude), ("allowed", args.allowed))
+            if path is not None
+        }
+        own = None
+        if args.candidates is not None:
+            own = read_label_lists(args.candidates, model, n_rows, option="--candidates")
+        ranking = model.rank(rows, k=top, candidates=own, **limits)
+        kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize, **limits)
         writer = csv.writer(out) if kind == "csv" else None
         if writer is not None:
             writer.writerow(["row", "rank", "label", "name", "score"])
         for i in range(len(ranking.labels)):
-            allowed = (
-                None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
-            )
+            above = None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
             pairs = [
                 (int(label), float(score))
                 for label, score in zip(ranking.labels[i], ranking.scores[i])
-                if label >= 0 and (allowed is None or int(label) in allowed)
+                if label >= 0 and (above is None or int(label) in above)
             ]
             _write_row(out, writer, kind, i, pairs, model, args.text)
 

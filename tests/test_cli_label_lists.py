@@ -1,0 +1,114 @@
+"""``metarank predict --exclude --allowed --candidates``: files of label lists, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from types import SimpleNamespace
+
+import makers
+import pytest
+
+from metarank.cli import main
+from metarank.cli.label_lists import read_label_lists
+
+TEXTS = ["salt and flour", "wave and wind"]
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory) -> Path:
+    """A saved model of three named topics."""
+    folder = tmp_path_factory.mktemp("lists") / "words"
+    makers.fitted("texts").save(folder)
+    return folder
+
+
+def predicted(words: Path, tmp_path: Path, *more: str) -> list[list[tuple[str, str]]]:
+    """(name, score) by row."""
+    arguments = [a for text in TEXTS for a in ("--text", text)]
+    out = tmp_path / "top.csv"
+    assert main(["predict", str(words), *arguments, "--out", str(out), *more]) == 0
+    rows: list[list[tuple[str, str]]] = [[], []]
+    with open(out, newline="") as f:
+        for record in csv.DictReader(f):
+            rows[int(record["row"])].append((record["name"], record["score"]))
+    return rows
+
+
+def names(rows: list[list[tuple[str, str]]]) -> list[list[str]]:
+    return [[name for name, _ in row] for row in rows]
+
+
+def test_as_from_python(words, tmp_path):
+    model = makers.fitted("texts")
+    file = tmp_path / "lists.txt"
+    file.write_text("the sea, 2\n\n")
+    for option, argument in (("exclude", "exclude"), ("allowed", "allowed"), ("candidates", "candidates")):
+        found = predicted(words, tmp_path, f"--{option}", str(file))
+        expected = model.rank(TEXTS, k=10, **{argument: [[0, 2], []]})
+        assert names(found) == [[model.label_names_[label] for label, _ in row] for row in expected]
+        scores = [[f"{score:.6g}" for _, score in row] for row in expected]
+        assert [[score for _, score in row] for row in found] == scores
+    kept = predicted(words, tmp_path, "--allowed", str(file), "--optimize", "hamming")
+    assert names(kept)[1] == []
+    assert "bread" not in names(kept)[0]
+
+
+def test_one_line_for_all_rows(words, tmp_path):
+    file = tmp_path / "lists.txt"
+    file.write_text("bread,code")
+    assert [set(row) for row in names(predicted(words, tmp_path, "--allowed", str(file)))] == [
+        {"bread", "code"}
+    ] * 2
+    assert names(predicted(words, tmp_path, "--exclude", str(file))) == [["the sea"]] * 2
+
+
+def test_format(tmp_path):
+    model = SimpleNamespace(label_names_=["a, b", "2", "c"], n_labels_=3)
+    file = tmp_path / "lists.txt"
+    file.write_bytes('\ufeff"a, b", c \r\n2,0\r\n\r\n1,1,c\r\n'.encode())
+    lists = read_label_lists(str(file), model, 4, option="--allowed")
+    assert [row.indices.tolist() for row in lists] == [[0, 2], [0, 1], [], [1, 2]]
+    file.write_text("")
+    assert read_label_lists(str(file), model, 0, option="--allowed").shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "match"),
+    [
+        (
+            "--exclude",
+            b"the moon\n\n",
+            "--exclude, line 1: every label must be a label name or an id",
+        ),
+        ("--allowed", b"\n3\n", "--allowed, line 2"),
+        ("--allowed", b"\n-1\n", "--allowed, line 2"),
+        ("--allowed", b"1,,2\n\n", "--allowed, line 1"),
+        ("--candidates", b"1\n", "--candidates must have 2 lines"),
+        ("--candidates", b"1\n2\n0\n", "--candidates must have 2 lines, one a row, got 3"),
+        ("--exclude", b"", "--exclude must have 2 lines"),
+        ("--exclude", b'"bread\n\n', "--exclude, line 1"),
+        ("--exclude", b"\n\xff\xfe\n", "--exclude"),
+        ("--exclude", None, "no such file"),
+    ],
+)
+def test_bad_lists_are_refused_in_one_line(words, tmp_path, capsys, option, content, match):
+    file = tmp_path / "lists.txt"
+    if content is not None:
+        file.write_bytes(content)
+    out = tmp_path / "out.txt"
+    arguments = [a for text in TEXTS for a in ("--text", text)]
+    assert main(["predict", str(words), *arguments, option, str(file), "--out", str(out)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert match.lower() in said.err.lower()
+    assert not out.exists()
+
+
+def test_cuts_are_for_the_models_own_candidates(words, tmp_path, capsys):
+    file = tmp_path / "lists.txt"
+    file.write_text("0\n")
+    arguments = ["--text", "salt", "--candidates", str(file), "--optimize", "hamming"]
+    assert main(["predict", str(words), *arguments]) == 2
+    assert "--optimize" in capsys.readouterr().err
