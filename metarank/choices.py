@@ -25,7 +25,7 @@ SVM_ROWS = 3_000
 # A ridge over all labels factors a matrix of n x n, and is worth its time where rows are few.
 RIDGE_ROWS = 10_000
 # Beside the ridge, a second and third label tree are worth their time where rows hold no more terms in all.
-TERMS_FOR_TREES = 1_000_000
+TERMS_FOR_TREES = 300_000
 # Neighbours that vote where labels are shortlisted.
 VOTERS = (10, 30, 100)
 # Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
@@ -179,7 +179,7 @@ def choose_shortlister(
 
     "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 10,000
     rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
-    more than a million terms; names, where known.
+    more than 300,000 terms; names, where known.
 
     Raises
     ------
