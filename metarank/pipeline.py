@@ -8,9 +8,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from functools import reduce
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,11 +35,15 @@ from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.neighbors import NeighborShortlister
 from metarank.scorers.shortlister import check_real
 from metarank.thresholds import ThresholdLearner
 from metarank.view import TrainingSet, fold_of_rows
 
 logger = logging.getLogger("metarank")
+
+# Arguments by scorer (its id), of what was searched once for all that it is asked.
+Found: TypeAlias = dict[int, dict[str, Any]]
 
 # The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
 MAX_TRAINING_PAIRS = 2_000_000
@@ -540,8 +543,8 @@ class MetaRanker(BaseEstimator):
         """The scores, leaning towards rare labels by `weight`."""
         if weight == 0:
             return scores
-        per_label = weight * self.thresholds_.scores_per_logit * np.log(self.inv_propensity_)
-        return scores + per_label[candidates.labels]
+        of_pair = np.log(self.inv_propensity_[candidates.labels])
+        return scores + weight * self.thresholds_.scores_per_logit * of_pair
 
     def _scored(self, X: Any, exclude: Any, allowed: Any = None) -> list[tuple[Candidates, np.ndarray]]:
         check_is_fitted(self, "ranker_")
@@ -645,19 +648,34 @@ class MetaRanker(BaseEstimator):
 
     # --- the stages, for rows already encoded ---------------------------------
 
-    def candidates_of(self, X: Features) -> Candidates:
-        """Candidates of encoded rows: all labels, or the union of what the shortlisters propose."""
-        n_jobs = resolve_n_jobs(self.n_jobs)
-        parts = [s.shortlist(X, self.shortlist_size, n_jobs=n_jobs) for s in self.shortlisters_]
+    def candidates_of(self, X: Features, found: Found | None = None) -> Candidates:
+        """Candidates of encoded rows: all labels, or the union of what the shortlisters propose.
+
+        `found` is what `neighbors_of` found for the rows, where it was asked before.
+        """
+        n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
+        parts = [
+            s.shortlist(X, self.shortlist_size, n_jobs=n_jobs, **found.get(id(s), {}))
+            for s in self.shortlisters_
+        ]
         return _united(parts, X.shape[0], self.n_labels_)
 
-    def table_of(self, X: Features, candidates: Candidates) -> FeatureTable:
+    def table_of(self, X: Features, candidates: Candidates, found: Found | None = None) -> FeatureTable:
         """Meta-features of the candidate pairs of encoded rows."""
-        n_jobs = resolve_n_jobs(self.n_jobs)
+        n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
         columns: dict[str, np.ndarray] = {}
         for scorer in self.scorers_:
-            _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs))
+            _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs, **found.get(id(scorer), {})))
         return self._assembled(columns, candidates, n_jobs)
+
+    def neighbors_of(self, X: Features) -> Found:
+        """The neighbours of encoded rows, for the scorers that both propose and describe by them."""
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        return {
+            id(s): {"neighbors": s.nearest(X, n_jobs=n_jobs)}
+            for s in self.shortlisters_
+            if isinstance(s, NeighborShortlister) and any(s is t for t in self.scorers_)
+        }
 
     def _assembled(self, columns: dict[str, np.ndarray], candidates: Candidates, n_jobs: int) -> FeatureTable:
         standardize = self.features != "yang2012" if isinstance(self.features, str) else True
@@ -676,10 +694,11 @@ class MetaRanker(BaseEstimator):
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]
-            c = limits.cut(self.candidates_of(part) if own is None else own.rows(rows), rows)
+            found = self.neighbors_of(part) if own is None else {}
+            c = limits.cut(self.candidates_of(part, found) if own is None else own.rows(rows), rows)
             if own is None and self.shortlisters_:
                 c = limits.complete(c, rows, least, self.inv_propensity_)
-            table = self.table_of(part, c)
+            table = self.table_of(part, c, found)
             out.append((c, self.ranker_.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
         return out
 
@@ -706,6 +725,8 @@ class MetaRanker(BaseEstimator):
             "propensity_weight": self.propensity_weight_,
             "shortlisters": self.shortlisters_,
             "scorers": self.scorers_,
+            # Which of them propose too: one object then, that searches once.
+            "proposing": [_position(s, self.shortlisters_) for s in self.scorers_],
             "ranker": self.ranker_.get_state(),
             "thresholds": self.thresholds_.get_state(),
             "missing": None if self.missing_ is None else self.missing_.get_state(),
@@ -725,7 +746,10 @@ class MetaRanker(BaseEstimator):
         model.raw_columns_ = state.get("raw_columns")  # None in files written before there was a choice
         model.propensity_weight_ = float(state.get("propensity_weight", 0.0))  # there was none
         model.shortlisters_ = state["shortlisters"]
-        model.scorers_ = state["scorers"]
+        proposing = state.get("proposing", [-1] * len(state["scorers"]))  # not told before
+        model.scorers_ = [
+            model.shortlisters_[i] if i >= 0 else scorer for i, scorer in zip(proposing, state["scorers"])
+        ]
         model.ranker_ = Ranker.from_state(state["ranker"])
         model.thresholds_ = ThresholdLearner.from_state(state["thresholds"])
         missing = state.get("missing")  # not kept in older files
@@ -758,14 +782,18 @@ def _united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:
     """The union of what shortlisters propose; all labels where there is none."""
     if not parts:
         return Candidates.all_labels(n_rows, n_labels)
-    union = reduce(Candidates.union, parts)
-    return Candidates(union.indptr, union.labels, union.n_labels)
+    return Candidates.united(parts)
 
 
 def _check_propensity_weight(value: Any, rule: str) -> None:
     if isinstance(value, str) and value == "auto":
         return
     check_real("propensity_weight", value, 0, 10, rule)
+
+
+def _position(scorer: LabelScorer, others: list[LabelScorer]) -> int:
+    """Where the very scorer stands among others; -1 where it does not."""
+    return next((i for i, other in enumerate(others) if other is scorer), -1)
 
 
 def _title(scorer: Any) -> str:
