@@ -175,6 +175,14 @@ class Candidates:
         )
         return found
 
+    def without_labels(self, labels: np.ndarray | Sequence[int]) -> Candidates:
+        """The pairs of other labels, with their scores."""
+        if len(labels) == 0:
+            return self
+        kept = np.ones(self.n_labels, bool)
+        kept[labels] = False
+        return self.where(kept[self.labels])
+
     def where(self, kept: np.ndarray) -> Candidates:
         """The pairs for which `kept` (m,) is True, with their scores."""
         indptr = np.concatenate([[0], np.cumsum(kept)])[self.indptr]

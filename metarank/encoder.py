@@ -33,8 +33,12 @@ class InputEncoder:
     names : list of str or None
         Column names, where the training features were a data frame whose columns have names.
     transform : FeatureTransform
+    words, idf : list of str and float32 array (d,), or None
+        What the features stand for and what they weigh in label texts, where these are bags of words.
     """
 
+    words: list[str] | None = None
+    idf: np.ndarray | None = None
     vectorizer: TextVectorizer | None = None
     layout: Layout = "dense"
     n_features: int = 0
@@ -110,21 +114,26 @@ class InputEncoder:
         `words` are the names of the features, used where the model was trained on a bag of words.
         """
         from metarank.data.vectorizer import smooth_idf
-        from metarank.scorers.names import label_text_matrix
 
-        if names is None or self.layout != "sparse":
+        if names is None or self.layout != "sparse" or (self.vectorizer is None and words is None):
             return None
-        if self.vectorizer is not None:
-            matrix = label_text_matrix(names, texts, vectorizer=self.vectorizer)
-        elif words is not None:
+        if self.vectorizer is None and words is not None:
             assert not isinstance(features, np.ndarray)
             df = np.bincount(features.indices, minlength=self.n_features)
-            matrix = label_text_matrix(
-                names, texts, feature_names=words, idf=smooth_idf(df, features.shape[0])
-            )
-        else:
-            return None
+            self.words, self.idf = list(words), smooth_idf(df, features.shape[0])
+        matrix = self.rows_of_names(names, texts)
         return matrix if matrix.nnz else None
+
+    def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
+        """Labels' names, and texts where there are any, as rows of the feature space; empty where unknown."""
+        from metarank.scorers.names import label_text_matrix
+
+        longer = None if texts is None else [text or "" for text in texts]
+        if self.vectorizer is not None:
+            return label_text_matrix(names, longer, vectorizer=self.vectorizer)
+        if self.words is not None:
+            return label_text_matrix(names, longer, feature_names=self.words, idf=self.idf)
+        return sp.csr_matrix((len(names), self.n_features), dtype=np.float32)
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
@@ -134,6 +143,8 @@ class InputEncoder:
             "n_features": self.n_features,
             "names": self.names,
             "transform": self.transform,
+            "words": self.words,
+            "idf": self.idf,
         }
 
     @classmethod
@@ -143,6 +154,7 @@ class InputEncoder:
         out.vectorizer, out.layout = state["vectorizer"], state["layout"]
         out.n_features, out.transform = state["n_features"], state["transform"]
         out.names = state.get("names")  # not in files written before there were any
+        out.words, out.idf = state.get("words"), state.get("idf")  # nor these
         return out
 
 

@@ -55,6 +55,7 @@ _BUILT_IN = {
     "FastXML": "metarank.scorers.instance_tree",
     "PfastXML": "metarank.scorers.instance_tree",
     "PfastreXML": "metarank.scorers.pfastrexml",
+    "KeptScorer": "metarank.scorers.kept",
 }
 _REGISTERED: dict[str, type] = {}
 

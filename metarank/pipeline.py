@@ -24,7 +24,7 @@ from metarank.candidates import Candidates
 from metarank.choices import EFFORTS, check_names, choose_features, choose_shortlister
 from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.data.dataset import Dataset
-from metarank.encoder import InputEncoder
+from metarank.encoder import InputEncoder, texts_of
 from metarank.explain import Explanation, explain_pair
 from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
@@ -39,6 +39,7 @@ from metarank.scorers.neighbors import NeighborShortlister
 from metarank.scorers.shortlister import check_real
 from metarank.thresholds import ThresholdLearner
 from metarank.view import TrainingSet, fold_of_rows
+from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
 
 logger = logging.getLogger("metarank")
 
@@ -111,6 +112,9 @@ class MetaRanker(BaseEstimator):
     ----------
     n_features_in_, n_labels_ : int
     label_names_ : list of str or None
+        Those of removed labels included.
+    removed_ : int32 array
+        Ids of removed labels, see `update_labels`.
     scorers_ : list of fitted LabelScorers
     feature_columns_ : list of str
         Columns of the feature table.
@@ -256,6 +260,7 @@ class MetaRanker(BaseEstimator):
         n, n_labels = Y.shape
         self.n_features_in_, self.n_labels_ = int(self.encoder_.n_features), int(n_labels)
         self.label_names_ = None if names is None else list(names)
+        self.removed_ = np.zeros(0, np.int32)
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
         if isinstance(self.label_text, (list, tuple)):
             label_texts = list(self.label_text)
@@ -445,6 +450,84 @@ class MetaRanker(BaseEstimator):
         ]
         return _united(parts, len(rows), self.n_labels_)
 
+    # --- changes of labels and rows -------------------------------------------
+
+    def update_labels(
+        self, *, add: Any = None, remove: Any = None, rename: Any = None, merge: Any = None
+    ) -> MetaRanker:
+        """Change the label set without a new fit; all of it or, on an error, nothing.
+
+        Ids stay: new labels come at the end, in their order. A removed label keeps its id and its entry in
+        `label_names_`, and is never proposed again; a label added under the name of a removed one gets its id
+        back, without its rows. Names and ids mean those before the change.
+
+        Neighbours, centroids, priors, propensities and the index of label names become what a fit on the
+        changed rows would make them. Trees and classifiers keep what they know: a merged label scores as the
+        one it went into, by the maximum; a label they do not know has their lowest score of the row. Ranker,
+        cuts and calibration stay. So a new label is found by its name at once, where names are known, and by
+        its rows after `partial_fit`.
+
+        Parameters
+        ----------
+        add : list of names or (name, text) pairs, or dict of name to text, optional
+            New labels. Where labels have no names: how many, or a list of texts.
+        remove : list of ids or names, optional
+        rename : dict of id or name to name or (name, text), optional
+            The text described by the index of names becomes that of the new name, and text.
+        merge : dict of id or name to id or name, optional
+            The rows of the first become rows of the second, and the first is removed.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a label is unknown, removed, or in two changes at once; if a name is taken; or if no scorer of
+            the model keeps its training rows (one of neighbours does).
+        """
+        check_is_fitted(self, "ranker_")
+        change = LabelChange.checked(self, add, remove, rename, merge)
+        with single_threaded_blas():
+            self.__dict__.update(changed_labels(self, change, resolve_n_jobs(self.n_jobs)))
+        return self
+
+    def partial_fit(self, X: Any, Y: Any = None) -> MetaRanker:
+        """Add training rows without a new fit; all of them or, on an error, none. Unfitted, a `fit`.
+
+        Neighbours, centroids, priors, propensities become what a fit on all rows would make them; trees,
+        classifiers, ranker, cuts and calibration stay, as does the scaling of features. Labels must be
+        those of the model: `update_labels` adds new ones first. Of grades only relevance counts, > 0.
+
+        Parameters
+        ----------
+        X, Y : as in `fit`
+            A Dataset's label names are looked up in those of the model.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            As in `fit`; if a row has a label that is unknown or removed; or if no scorer of the model keeps
+            its training rows (one of neighbours does).
+        """
+        if not hasattr(self, "ranker_"):
+            return self.fit(X, Y)
+        if isinstance(X, Dataset) == (Y is not None):
+            raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
+        features = self.encoder_.encode(X)
+        of_dataset = isinstance(X, Dataset)
+        Y, names, texts = (X.Y, X.label_names, X.texts) if of_dataset else (Y, None, texts_of(X))
+        labels = rows_labels(self, Y, names, features.shape[0])
+        with single_threaded_blas():
+            n_jobs = resolve_n_jobs(self.n_jobs)
+            self.__dict__.update(added_rows(self, features, labels, _short_names(texts), n_jobs))
+        return self
+
     # --- prediction ----------------------------------------------------------
 
     def rank(
@@ -488,7 +571,7 @@ class MetaRanker(BaseEstimator):
             raise ValueError(f"k must be a positive integer, got {k!r}")
         features = self.encoder_.encode(X)
         own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
-        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_)
+        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
         k = min(int(k), self.n_labels_)
         weight = self.propensity_weight_
         if propensity_weight is not None:
@@ -549,7 +632,7 @@ class MetaRanker(BaseEstimator):
     def _scored(self, X: Any, exclude: Any, allowed: Any = None) -> list[tuple[Candidates, np.ndarray]]:
         check_is_fitted(self, "ranker_")
         features = self.encoder_.encode(X)
-        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_)
+        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
         return self._scored_chunks(features, None, limits)
 
     def _cut(self, scored: list[tuple[Candidates, np.ndarray]], metric: str) -> sp.csr_matrix:
@@ -639,11 +722,13 @@ class MetaRanker(BaseEstimator):
         if isinstance(label, str):
             if self.label_names_ is None or label not in self.label_names_:
                 raise ValueError(f"label must be the name of a label of this model, got {label!r}")
-            return self.label_names_.index(label)
+            return self._label_id(self.label_names_.index(label))
         if isinstance(label, bool) or not isinstance(label, Integral):
             raise TypeError(f"label must be the id or the name of a label, got {label!r}")
         if not 0 <= int(label) < self.n_labels_:
             raise ValueError(f"label must lie in [0, {self.n_labels_}), got {label!r}")
+        if label in self.removed_:
+            raise ValueError(f"label must not be a removed one, got {label!r}")
         return int(label)
 
     # --- the stages, for rows already encoded ---------------------------------
@@ -658,7 +743,7 @@ class MetaRanker(BaseEstimator):
             s.shortlist(X, self.shortlist_size, n_jobs=n_jobs, **found.get(id(s), {}))
             for s in self.shortlisters_
         ]
-        return _united(parts, X.shape[0], self.n_labels_)
+        return _united(parts, X.shape[0], self.n_labels_).without_labels(self.removed_)
 
     def table_of(self, X: Features, candidates: Candidates, found: Found | None = None) -> FeatureTable:
         """Meta-features of the candidate pairs of encoded rows."""
@@ -729,6 +814,7 @@ class MetaRanker(BaseEstimator):
             "proposing": [_position(s, self.shortlisters_) for s in self.scorers_],
             "ranker": self.ranker_.get_state(),
             "thresholds": self.thresholds_.get_state(),
+            "removed": self.removed_,
             "missing": None if self.missing_ is None else self.missing_.get_state(),
         }
 
@@ -752,6 +838,7 @@ class MetaRanker(BaseEstimator):
         ]
         model.ranker_ = Ranker.from_state(state["ranker"])
         model.thresholds_ = ThresholdLearner.from_state(state["thresholds"])
+        model.removed_ = state.get("removed", np.zeros(0, np.int32))  # older models had none
         missing = state.get("missing")  # not kept in older files
         model.missing_ = None if missing is None else MissingPairs.from_state(missing)
         return model

@@ -23,13 +23,18 @@ class Limits:
         Labels that are not to be ranked.
     allowed : Candidates of the n rows, ascending int32 array of ids for all rows, or None
         The only labels that may be ranked; None for all.
+    removed : int array
+        Labels that are no more.
     """
 
     excluded: Candidates | None = None
     allowed: Candidates | np.ndarray | None = None
+    removed: np.ndarray | Sequence[int] = ()
 
     @classmethod
-    def checked(cls, exclude: Any, allowed: Any, n_rows: int, n_labels: int) -> Limits:
+    def checked(
+        cls, exclude: Any, allowed: Any, n_rows: int, n_labels: int, removed: np.ndarray | Sequence[int] = ()
+    ) -> Limits:
         """The limits a user asks for.
 
         Raises
@@ -39,11 +44,13 @@ class Limits:
         """
         return cls(
             None if exclude is None else check_candidates(exclude, n_rows, n_labels, name="exclude"),
-            None if allowed is None else check_allowed(allowed, n_rows, n_labels),
+            None if allowed is None else _without(check_allowed(allowed, n_rows, n_labels), removed),
+            removed,
         )
 
     def cut(self, candidates: Candidates, rows: slice) -> Candidates:
         """The candidates of some rows that may be ranked, with their scores."""
+        candidates = candidates.without_labels(self.removed)
         if self.excluded is not None:
             candidates = candidates.without(self.excluded.rows(rows))
         if self.allowed is None:
@@ -116,6 +123,14 @@ def check_allowed(allowed: Any, n_rows: int, n_labels: int) -> Candidates | np.n
         if not 0 <= int(label) < n_labels:
             raise ValueError(f"allowed must hold label ids in [0, {n_labels}), got {label!r}")
     return np.unique(np.asarray(allowed, np.int32))
+
+
+def _without(
+    allowed: Candidates | np.ndarray, removed: np.ndarray | Sequence[int]
+) -> Candidates | np.ndarray:
+    if isinstance(allowed, Candidates):
+        return allowed.without_labels(removed)
+    return np.setdiff1d(allowed, removed).astype(np.int32)
 
 
 def _is_flat(allowed: Any) -> bool:

@@ -108,15 +108,22 @@ class LabelCorrections:
     def score(self, table: FeatureTable, pooled: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Corrected log-odds, float64 (m,), of pairs with pooled log-odds."""
         own = np.ascontiguousarray(table.values[:, self.ids_])
-        weights = np.ascontiguousarray(self.weights_[:, :-2] / self.scale_[:-2])
-        bias = np.ascontiguousarray(self.weights_[:, -1])
+        by_label = self._of_labels(table.candidates.n_labels)
+        weights = np.ascontiguousarray(by_label[:, :-2] / self.scale_[:-2])
+        bias = np.ascontiguousarray(by_label[:, -1])
         terms = _core.label_linear_scores(own, table.labels, self.mean_[:-2].copy(), weights, bias, n_jobs)
-        total: np.ndarray = pooled * self.weights_[table.labels, -2] + terms
+        total: np.ndarray = pooled * by_label[table.labels, -2] + terms
         return total
+
+    def _of_labels(self, n_labels: int) -> np.ndarray:
+        """The weights of L labels; one that came after training keeps the pooled model."""
+        new = np.zeros((max(0, n_labels - len(self.weights_)), self.weights_.shape[1]))
+        new[:, -2] = 1.0
+        return np.concatenate([self.weights_, new]) if len(new) else self.weights_
 
     def contributions(self, table: FeatureTable, pooled: np.ndarray) -> np.ndarray:
         """Shares (m, F + 1) of the columns in the corrected log-odds, given their shares in the pooled."""
-        w = self.weights_[table.labels]
+        w = self._of_labels(table.candidates.n_labels)[table.labels]
         out = pooled * w[:, -2:-1]
         out[:, -1] += w[:, -1]
         for j, column in enumerate(self.ids_):

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from metarank.candidates import Candidates
 from metarank.view import View
@@ -31,6 +31,8 @@ class LabelScorer(BaseEstimator):
 
     # Whether the columns are scores of a classifier, which a label may weigh in its own way.
     is_classifier = False
+    # Whether a fit takes seconds only, on any number of rows: then `updated` is a fit.
+    is_quick = False
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
         """Learn from the rows of the View. Returns self."""
@@ -43,6 +45,13 @@ class LabelScorer(BaseEstimator):
         other rows of the batch, nor on `n_jobs`.
         """
         raise TypeError(f"{type(self).__name__} must implement score")
+
+    def updated(self, view: View, *, n_jobs: int = 1) -> LabelScorer | None:
+        """This scorer as fitted on a View with other rows or labels; None if that is not to be had quickly.
+
+        Ids of labels that are in both stay the same; self stays as it is.
+        """
+        return clone(self).fit(view, n_jobs=n_jobs) if self.is_quick else None
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs to answer `score` again."""

@@ -36,6 +36,8 @@ class Centroids(LabelScorer):
     {'centroid_l2': array([2.], dtype=float32), 'centroid_cosine': array([0.], dtype=float32)}
     """
 
+    is_quick = True
+
     def fit(self, view: View, *, n_jobs: int = 1) -> Centroids:
         """Average the View's points of each label. Returns self."""
         rows = shared_rows(view)

@@ -49,6 +49,8 @@ class NameScorer(LabelScorer):
     array([1], dtype=int32)
     """
 
+    is_quick = True
+
     def fit(self, view: View, *, n_jobs: int = 1) -> NameScorer:
         """Index the labels' texts, once for all Views of a fit. Returns self.
 

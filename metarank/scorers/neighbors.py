@@ -70,6 +70,8 @@ class LabelNeighbors(LabelScorer):
     {'l2_nn1': array([3., 1.], dtype=float32), 'l2_nn2': array([4., 1.], dtype=float32)}
     """
 
+    is_quick = True
+
     def __init__(
         self, *, k: int = 10, metrics: Sequence[str] = ("l2", "l1", "cosine"), columns: str = "summary"
     ) -> None:
@@ -181,6 +183,7 @@ class NeighborShortlister(LabelScorer):
     array([1, 2], dtype=int32)
     """
 
+    is_quick = True
     _in_core: Any = None
 
     def __init__(self, *, ks: Sequence[int] = (10, 30)) -> None:

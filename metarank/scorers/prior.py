@@ -26,6 +26,8 @@ class LabelPrior(LabelScorer):
     array([0.625, 0.125], dtype=float32)
     """
 
+    is_quick = True
+
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""
         self.log_prior_ = np.log((view.label_counts + 0.5) / (view.n_rows + 1)).astype(np.float32)

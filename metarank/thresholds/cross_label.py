@@ -68,14 +68,20 @@ class CrossLabel:
         return self._inputs(S) @ self.weights.T
 
     def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        """Added log-odds, float32 (m,), in a fixed order; a label that is no candidate counts as average."""
-        labels = candidates.labels
-        V = np.zeros((candidates.n_rows, candidates.n_labels), np.float32)
-        V[candidates.row_of_pair, labels] = (np.clip(scores, _LOW, _HIGH) - self.mean[labels]) / self.scale
-        W = np.ascontiguousarray(self.weights[:, 1:].T, np.float32)
-        return _core.linear_scores_dense(
-            V, W, self.weights[:, 0].astype(np.float32), candidates.indptr, labels, 1
-        )
+        """Added log-odds, float32 (m,), in a fixed order; a label that is no candidate counts as average.
+
+        A label that came after training adds nothing, and nothing is added to it.
+        """
+        labels, n_known = candidates.labels, len(self.mean)
+        known = labels < n_known
+        V = np.zeros((candidates.n_rows, n_known), np.float32)
+        V[candidates.row_of_pair[known], labels[known]] = (
+            np.clip(scores[known], _LOW, _HIGH) - self.mean[labels[known]]
+        ) / self.scale
+        W = np.zeros((n_known, candidates.n_labels), np.float32)
+        bias = np.zeros(candidates.n_labels, np.float32)
+        W[:, :n_known], bias[:n_known] = self.weights[:, 1:].T, self.weights[:, 0]
+        return _core.linear_scores_dense(V, W, bias, candidates.indptr, labels, 1)
 
     def get_state(self) -> dict[str, Any]:
         return {"ridge": self.ridge, "mean": self.mean, "scale": self.scale, "weights": self.weights}

@@ -36,7 +36,8 @@ class InstanceCut(Cut):
         self.by_label = lists.candidates.is_full and n >= _ROWS_PER_LABEL * n_labels
         filled = np.diff(lists.candidates.indptr) > 0
         scores = rescaled(lists.probabilities, lists.row, n)
-        X = self._inputs(scores, lists)[filled].astype(np.float64)
+        width = n_labels if self.by_label else _TOP
+        X = self._inputs(scores, lists, width)[filled].astype(np.float64)
         t = best_thresholds(scores, lists)[filled]
         if len(t) == 0:
             self.weights, self.bias = np.zeros(X.shape[1]), np.inf
@@ -50,14 +51,13 @@ class InstanceCut(Cut):
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         scores = rescaled(lists.probabilities, lists.row, lists.n_rows)
-        t = _core.linear_scores(
-            self._inputs(scores, lists), np.zeros(len(self.weights)), self.weights, self.bias, 1
-        )
+        width = len(self.weights)  # labels that came after training are not looked at
+        X = self._inputs(scores, lists, width)
+        t = _core.linear_scores(X, np.zeros(width), self.weights, self.bias, 1)
         return scores >= t[lists.row]
 
-    def _inputs(self, scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
-        """float32 (n, d): what predicts the threshold of each row; labels that are no candidates score 0."""
-        width = lists.candidates.n_labels if self.by_label else _TOP
+    def _inputs(self, scores: np.ndarray, lists: ScoredLists, width: int) -> np.ndarray:
+        """float32 (n, width): what predicts each row's threshold; labels that are no candidates score 0."""
         place = lists.labels if self.by_label else lists.rank
         out = np.zeros((lists.n_rows, width), np.float32)
         inside = place < width

@@ -22,9 +22,9 @@ class SubsetCut(Cut):
     """Keep the label set with the greatest ``sum of its logits + b log(times seen in training)``.
 
     The sets seen in training and the set of labels more probable than not compete; b is chosen by
-    the training rows, each leaving itself out of the counts. Needs lists of all L labels; on
+    the training rows, each leaving itself out of the counts. Needs lists of all L labels of training; on
     shorter ones labels are judged one by one (and the best label is kept where no training row is
-    empty).
+    empty), as labels that came after training always are.
     """
 
     family = "subset"
@@ -51,9 +51,10 @@ class SubsetCut(Cut):
         known[place] = np.arange(len(place))
         own = known[set_of_row.ravel()]
 
-        half, half_value = self._half(lists)
+        z = lists.logits.reshape(n, n_labels).astype(np.float32)
+        half, half_value = self._half(z)
         half_right = (half == truth).all(axis=1)
-        values = self._set_values(lists)
+        values = self._set_values(z)
         prior = np.tile(np.log(self.counts), (n, 1))
         rows = np.flatnonzero(own >= 0)
         with np.errstate(divide="ignore"):
@@ -70,34 +71,34 @@ class SubsetCut(Cut):
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
-        if not lists.candidates.is_full or len(self.sets) == 0:
-            kept = lists.logits >= 0
+        n, n_known = lists.n_rows, self.sets.shape[1]
+        known = lists.labels < n_known
+        kept = lists.logits >= 0
+        if len(self.sets) == 0 or np.count_nonzero(known) < n * n_known:
             return kept | (lists.rank == 0) if self.keep_best else kept
-        n = lists.n_rows
-        half, half_value = self._half(lists)
-        total = self._set_values(lists) + self.prior_weight * np.log(self.counts)
+        z = lists.logits[known].reshape(n, n_known).astype(np.float32)
+        half, half_value = self._half(z)
+        total = self._set_values(z) + self.prior_weight * np.log(self.counts)
         best = np.argmax(total, axis=1)
         seen_wins = total[np.arange(n), best] >= half_value + self.prior_weight * np.log(_PSEUDO_COUNT)
-        return np.where(seen_wins[:, None], self.sets[best], half).ravel()
+        kept[known] = np.where(seen_wins[:, None], self.sets[best], half).ravel()
+        return kept
 
-    def _half(self, lists: ScoredLists) -> tuple[np.ndarray, np.ndarray]:
+    def _half(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The set of labels with logit >= 0, and the sum of its logits in the order used for other sets."""
-        z = _matrix(lists)
         half = z >= 0
         value = np.zeros(len(z), np.float32)
         for column in z.T:
             value += np.maximum(column, np.float32(0))
         return half, value.astype(np.float64)
 
-    def _set_values(self, lists: ScoredLists) -> np.ndarray:
+    def _set_values(self, z: np.ndarray) -> np.ndarray:
         """float64 (n, number of sets): sum of the logits of each set."""
         k = len(self.sets)
         weights = np.ascontiguousarray(self.sets.T, np.float32)
-        every = Candidates.all_labels(lists.n_rows, k)
-        sums = _core.linear_scores_dense(
-            _matrix(lists), weights, np.zeros(k, np.float32), every.indptr, every.labels, 1
-        )
-        return sums.reshape(lists.n_rows, k).astype(np.float64)
+        every = Candidates.all_labels(len(z), k)
+        sums = _core.linear_scores_dense(z, weights, np.zeros(k, np.float32), every.indptr, every.labels, 1)
+        return sums.reshape(len(z), k).astype(np.float64)
 
     def get_state(self) -> dict[str, Any]:
         return {
@@ -111,7 +112,3 @@ class SubsetCut(Cut):
         self.sets, self.counts = np.asarray(state["sets"]), np.asarray(state["counts"])
         self.prior_weight, self.keep_best = float(state["prior_weight"]), bool(state["keep_best"])
         return self
-
-
-def _matrix(lists: ScoredLists) -> np.ndarray:
-    return lists.logits.reshape(lists.n_rows, lists.candidates.n_labels).astype(np.float32)

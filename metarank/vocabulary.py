@@ -1,0 +1,323 @@
+"""Labels that come, go, are renamed or merged, and rows that are added, without a new fit of the model.
+
+Parts that are sums and lists of training rows (neighbours, centroids, priors, propensities, the index of
+label names) are made again from the changed rows, which takes seconds; parts that were trained on labels keep
+what they know (`metarank.scorers.kept`). Label ids stay: new labels come at the end, and the ids of removed
+ones are never proposed, and given again only to a label of the same name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._validation import check_labels
+from metarank.missing import MissingPairs
+from metarank.propensity import inv_propensity
+from metarank.scorers.kept import KeptScorer
+from metarank.scorers.names import NameScorer
+from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+from metarank.scorers.training_rows import TrainingRows
+from metarank.view import TrainingSet
+
+if TYPE_CHECKING:
+    from metarank.pipeline import MetaRanker
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChange:
+    """A change of the label set, checked.
+
+    Attributes
+    ----------
+    now : int32 array (L before,)
+        Id of each label after the change; -1 for those that are no more.
+    names : list of str or None
+        Names after the change, those of removed labels included.
+    texts : dict of id to (name, text or None)
+        What is to be indexed anew for labels that are new or have another name.
+    n_labels : int
+        L after the change.
+    removed : int32 array
+        Ids of labels that are no more, ascending.
+    """
+
+    now: np.ndarray
+    names: list[str] | None
+    texts: dict[int, tuple[str, str | None]]
+    n_labels: int
+    removed: np.ndarray
+
+    @classmethod
+    def checked(cls, model: MetaRanker, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
+        """What `MetaRanker.update_labels` is asked for; ValueError or TypeError naming what does not fit."""
+        n = model.n_labels_
+        names = None if model.label_names_ is None else list(model.label_names_)
+        id_of = _ids(model)
+        now = np.arange(n, dtype=np.int32)
+        now[model.removed_] = -1
+        renamed = {id_of(old, "rename"): new for old, new in _mapping(rename, "rename").items()}
+        merged = {id_of(a, "merge"): id_of(b, "merge") for a, b in _mapping(merge, "merge").items()}
+        gone = {id_of(label, "remove") for label in _sequence(remove, "remove")}
+        for label in gone & (merged.keys() | renamed.keys()):
+            raise ValueError(f"remove must not hold a label that is merged or renamed too, got {label}")
+        for old, new in merged.items():
+            if old in renamed or new in merged or new in gone:
+                raise ValueError(
+                    "merge must take labels that are neither renamed nor merged twice into labels that stay, "
+                    f"got {old} into {new}"
+                )
+            now[old] = new
+        now[list(gone)] = -1
+        removed = set(model.removed_.tolist()) | gone | merged.keys()
+        texts: dict[int, tuple[str, str | None]] = {}
+        for label, new in renamed.items():
+            if names is None:
+                raise ValueError("rename must be left out, since the labels of this model have no names")
+            names[label], text = _named(new, "rename")
+            texts[label] = names[label], text
+        uses = Counter(names)
+        for label in renamed:
+            if names is not None and uses[names[label]] > 1:
+                raise ValueError(f"rename must give names that no other label has, got {names[label]!r}")
+        n_labels = n
+        taken = {} if names is None else {name: i for i, name in enumerate(names)}
+        for name, text in _added(model, add):
+            label = taken.get(name, n_labels)
+            if label in texts or (label < n_labels and label not in removed):
+                raise ValueError(f"add must hold new names, got {name!r}, which is taken")
+            removed.discard(label)
+            if names is not None:
+                taken[name] = label
+                names += [name] if label == n_labels else []
+            n_labels += label == n_labels
+            texts[label] = name, text
+        left = np.array(sorted(removed), np.int32)
+        if len(left) == n_labels:
+            raise ValueError("remove must leave a label, it removes all of them")
+        return cls(now, names, texts, n_labels, left)
+
+
+def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[str, Any]:
+    """The fitted attributes of a model after a change of its labels."""
+    rows, Y = training_rows_of(model)
+    by_row = sp.coo_matrix(Y)
+    label = change.now[by_row.col]
+    kept = label >= 0
+    pairs = (by_row.row[kept], label[kept])
+    changed = sp.csr_matrix((np.ones(len(label[kept]), np.float32), pairs), (Y.shape[0], change.n_labels))
+    changed.sum_duplicates()
+    changed.data[:] = 1
+    names = _name_scorer(model)
+    text = None if names is None else _changed_text(model, names.label_text_, change)
+    data = _training_set(model, rows.X, changed, change.names, text)
+    data.shared("training-rows", lambda X: rows)
+    attributes = _updated(model, data, change.now, n_jobs)
+    attributes |= {
+        "n_labels_": change.n_labels,
+        "label_names_": change.names,
+        "removed_": change.removed,
+    }
+    if model.missing_ is not None:
+        attributes["missing_"] = _still_missing(model.missing_, change.now, changed)
+    return attributes
+
+
+def added_rows(
+    model: MetaRanker, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
+) -> dict[str, Any]:
+    """The fitted attributes of a model with more training rows, encoded, of the labels it has."""
+    rows, before = training_rows_of(model)
+    if model.removed_.size and np.isin(Y.indices, model.removed_).any():
+        label = int(Y.indices[np.isin(Y.indices, model.removed_)][0])
+        raise ValueError(f"Y must not hold removed labels, got {label}")
+    stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
+    binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
+    names = _name_scorer(model)
+    text = None if names is None else names.label_text_
+    data = _training_set(model, stacked, binary, model.label_names_, text)
+    attributes = _updated(model, data, np.arange(model.n_labels_, dtype=np.int32), n_jobs)
+    if model.row_names_ is not None or row_names is not None:
+        attributes["row_names_"] = [
+            *(model.row_names_ or [""] * before.shape[0]),
+            *(row_names or [""] * Y.shape[0]),
+        ]
+    return attributes
+
+
+def rows_labels(model: MetaRanker, Y: Any, names: Sequence[str] | None, n_rows: int) -> sp.csr_matrix:
+    """The relevances of new rows in the model's label ids; `names` are those of Y's columns, if known."""
+    if names is None or model.label_names_ is None or list(names) == model.label_names_:
+        known = model.label_names_
+        return check_labels(Y, n_rows=n_rows, n_labels=model.n_labels_, label_names=known)[0]
+    own, _, _ = check_labels(Y, n_rows=n_rows, label_names=names)
+    by_name = {name: i for i, name in reversed(list(enumerate(model.label_names_)))}
+    used = np.unique(own.indices)
+    ids = np.zeros(own.shape[1], np.int64)
+    for label in used:
+        if names[label] not in by_name:
+            raise ValueError(f"Y must have labels of this model only, got {names[label]!r}; add it first")
+        ids[label] = by_name[names[label]]
+    out = sp.csr_matrix((own.data, ids[own.indices], own.indptr), (n_rows, model.n_labels_))
+    out.sum_duplicates()
+    return out
+
+
+def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:
+    """A model's training rows and their labels, CSR (n, L) of ones, as a scorer of neighbours holds them.
+
+    Raises
+    ------
+    ValueError
+        If the model has no such scorer.
+    """
+    for scorer in [*model.scorers_, *model.shortlisters_]:
+        if isinstance(scorer, (LabelNeighbors, NeighborShortlister)):
+            indptr, labels = scorer.labels_.by_row
+            ones = np.ones(len(labels), np.float32)
+            return scorer.rows_, sp.csr_matrix((ones, labels, indptr), (len(indptr) - 1, model.n_labels_))
+    raise ValueError(
+        "this model keeps no training rows to be changed, since none of its scorers is one of neighbours: "
+        "refit, or have 'neighbors' or 'votes' among its features or shortlisters"
+    )
+
+
+def _training_set(model: MetaRanker, X: Any, Y: sp.csr_matrix, names: Any, text: Any) -> TrainingSet:
+    return TrainingSet(
+        X,
+        Y,
+        np.zeros(Y.shape[0], np.int32),
+        seed=model.random_state,
+        label_names=names,
+        label_text=text,
+        feature_scale=model.encoder_.transform.scale,
+    )
+
+
+def _updated(model: MetaRanker, data: TrainingSet, now: np.ndarray, n_jobs: int) -> dict[str, Any]:
+    """Scorers and propensities for changed training rows; `now` has the id of each label of before, or -1."""
+    n, n_labels = data.Y.shape
+    view = data.view()
+    same = n_labels == len(now) and np.array_equal(now, np.arange(n_labels))
+    done: dict[int, Any] = {}
+    for scorer in [*model.shortlisters_, *model.scorers_]:
+        if id(scorer) not in done:
+            new = scorer.updated(view, n_jobs=n_jobs) if hasattr(scorer, "updated") else None
+            if new is None:
+                new = scorer if same else KeptScorer.of(scorer, now, n_labels)
+            done[id(scorer)] = new
+    return {
+        "shortlisters_": [done[id(s)] for s in model.shortlisters_],
+        "scorers_": [done[id(s)] for s in model.scorers_],
+        "inv_propensity_": inv_propensity(data.Y) if n >= 3 else np.ones(n_labels),
+    }
+
+
+def _name_scorer(model: MetaRanker) -> NameScorer | None:
+    scorers = [*model.scorers_, *model.shortlisters_]
+    return next((s for s in scorers if isinstance(s, NameScorer)), None)
+
+
+def _changed_text(model: MetaRanker, text: sp.csr_matrix, change: LabelChange) -> sp.csr_matrix:
+    """The index rows of the labels after a change: those of removed labels are empty."""
+    n_new = change.n_labels - text.shape[0]
+    stays = np.append(change.now == np.arange(text.shape[0]), np.zeros(n_new, bool)).astype(np.float32)
+    out = sp.diags_array(stays) @ sp.vstack([text, sp.csr_matrix((n_new, text.shape[1]), dtype=np.float32)])
+    if change.texts:
+        ids = list(change.texts)
+        new = model.encoder_.rows_of_names(*zip(*change.texts.values()))
+        place = sp.csr_matrix((np.ones(len(ids)), (ids, np.arange(len(ids)))), (change.n_labels, len(ids)))
+        fresh = np.ones(change.n_labels, np.float32)
+        fresh[ids] = 0
+        out = sp.diags_array(fresh) @ out + place @ new
+    out = sp.csr_matrix(out, dtype=np.float32)
+    out.eliminate_zeros()
+    out.sum_duplicates()
+    return out
+
+
+def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:
+    """The pairs whose label is still there and still not the row's."""
+    rows, labels = np.asarray(missing.rows), now[missing.labels]
+    _, first = np.unique(rows * np.int64(Y.shape[1]) + labels, return_index=True)
+    kept = np.zeros(len(rows), bool)
+    kept[first] = True
+    kept &= labels >= 0
+    kept[kept] = np.asarray(Y[rows[kept], labels[kept]]).ravel() == 0
+    return MissingPairs(rows[kept], labels[kept], missing.probabilities[kept])
+
+
+def _ids(model: MetaRanker) -> Callable[[Any, str], int]:
+    """What finds the id of a label by its id or name; ValueError or TypeError naming the parameter."""
+    names = model.label_names_ or []
+    by_name = {name: i for i, name in reversed(list(enumerate(names)))}
+    removed = set(model.removed_.tolist())
+
+    def id_of(label: Any, parameter: str) -> int:
+        if isinstance(label, bool) or not isinstance(label, (str, Integral)):
+            raise TypeError(f"{parameter} must hold ids or names of labels, got {label!r:.80}")
+        found = by_name.get(label, -1) if isinstance(label, str) else int(label)
+        if not 0 <= found < model.n_labels_ or found in removed:
+            raise ValueError(f"{parameter} must hold ids or names of labels of this model, got {label!r:.80}")
+        return found
+
+    return id_of
+
+
+def _added(model: MetaRanker, add: Any) -> list[tuple[str, str | None]]:
+    """(name, text or None) of each new label; nameless ones have a text or nothing."""
+    if model.label_names_ is None:
+        if isinstance(add, Integral) and not isinstance(add, bool):
+            if add < 0:
+                raise ValueError(f"add must be at least 0, got {add}")
+            return [("", None)] * int(add)
+        if add is None or (_name_scorer(model) is not None and not isinstance(add, Mapping)):
+            return [("", text) for text in map(_text_of("add"), _sequence(add, "add"))]
+        raise ValueError(
+            f"add must be a number of labels, since the labels of this model have no names, got {add!r:.80}"
+        )
+    if isinstance(add, Mapping):
+        return [_named(pair, "add") for pair in add.items()]
+    return [_named(name, "add") for name in _sequence(add, "add")]
+
+
+def _named(value: Any, parameter: str) -> tuple[str, str | None]:
+    """A name, or a pair of a name and a text."""
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value):
+        name, text = value
+    else:
+        name, text = _text_of(parameter)(value), None
+    if not name:
+        raise ValueError(f"{parameter} must hold names, got an empty one")
+    return name, text
+
+
+def _text_of(parameter: str) -> Any:
+    def check(value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"{parameter} must hold names or (name, text) pairs, got {value!r:.80}")
+        return value
+
+    return check
+
+
+def _mapping(value: Any, parameter: str) -> Mapping[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{parameter} must be a dict from labels, got {value!r:.80}")
+    return value
+
+
+def _sequence(value: Any, parameter: str) -> Sequence[Any]:
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Sequence, set, np.ndarray)):
+        raise TypeError(f"{parameter} must be a list of labels, got {value!r:.80}")
+    return list(value)
