@@ -455,7 +455,7 @@ class MetaRanker(BaseEstimator):
     def update_labels(
         self, *, add: Any = None, remove: Any = None, rename: Any = None, merge: Any = None
     ) -> MetaRanker:
-        """Change the label set without a new fit; all of it or, on an error, nothing.
+        """Change the label set without a new fit; all of it or, on an error, nothing. Not while others rank.
 
         Ids stay: new labels come at the end, in their order. A removed label keeps its id and its entry in
         `label_names_`, and is never proposed again; a label added under the name of a removed one gets its id
@@ -496,7 +496,7 @@ class MetaRanker(BaseEstimator):
     def partial_fit(self, X: Any, Y: Any = None) -> MetaRanker:
         """Add training rows without a new fit; all of them or, on an error, none. Unfitted, a `fit`.
 
-        Neighbours, centroids, priors, propensities become what a fit on all rows would make them; trees,
+        Neighbours, centroids, priors and propensities become what a fit on all rows would make them; trees,
         classifiers, ranker, cuts and calibration stay, as does the scaling of features. Labels must be
         those of the model: `update_labels` adds new ones first. Of grades only relevance counts, > 0.
 

@@ -117,6 +117,11 @@ def check_allowed(allowed: Any, n_rows: int, n_labels: int) -> Candidates | np.n
     """
     if not _is_flat(allowed):
         return check_candidates(allowed, n_rows, n_labels, name="allowed")
+    if isinstance(allowed, np.ndarray) and allowed.dtype.kind in "iu":
+        if len(allowed) and not 0 <= allowed.min() <= allowed.max() < n_labels:
+            wrong = allowed[(allowed < 0) | (allowed >= n_labels)][0]
+            raise ValueError(f"allowed must hold label ids in [0, {n_labels}), got {wrong}")
+        return np.unique(allowed).astype(np.int32)
     for label in allowed:
         if isinstance(label, (bool, np.bool_)) or not isinstance(label, Integral):
             raise TypeError(f"allowed must hold label ids, got {label!r}")

@@ -354,6 +354,24 @@ def test_an_interrupted_change_leaves_the_model_as_it_was(monkeypatch, error):
         assert vars(model) == before
 
 
+def test_tail_classifiers_of_means_are_exact(capsys, tmp_path):
+    from metarank.cli import main
+
+    features = ["neighbors", "centroids", "prior", "tail", "linear-ridge"]
+    model = MetaRanker(features=features, **makers.QUICK).fit(makers.sparse())
+    _, before = training_rows_of(model)
+    model.update_labels(add=1, remove=[0])
+    Y = before.toarray()
+    Y[:, 0] = 0
+    assert_as_fitted(model, sp.csr_matrix(np.hstack([Y, np.zeros((len(Y), 1))]).astype(np.float32)))
+    assert [type(s) for s in model.scorers_].count(KeptScorer) == 1
+    model.save(tmp_path / "M")
+    assert main(["inspect", str(tmp_path / "M")]) == 0
+    page = capsys.readouterr().out
+    assert "KernelRidge" in page
+    assert ["removed", "labels", "1"] in [line.split() for line in page.splitlines()]
+
+
 def test_renaming_and_names_of_rows():
     model = fresh("texts")
     model.update_labels(rename={"bread": "code", "code": "bread"})

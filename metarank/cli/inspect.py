@@ -51,12 +51,20 @@ def _model_page(path: str) -> str:
 def _stages(model: MetaRanker) -> list[list[Any]]:
     return [
         ["layout", model.encoder_.layout],
-        ["shortlisters", ", ".join(type(s).__name__ for s in model.shortlisters_) or "none: all labels"],
-        ["scorers", ", ".join(type(s).__name__ for s in model.scorers_)],
+        *([["removed labels", len(model.removed_)]] if len(model.removed_) else []),
+        ["shortlisters", _names(model.shortlisters_) or "none: all labels"],
+        ["scorers", _names(model.scorers_)],
         ["meta-features", len(model.feature_columns_)],
         ["ranker", model.ranker_.summary()],
         ["cuts", model.thresholds_.summary()],
     ]
+
+
+def _names(scorers: list[Any]) -> str:
+    """Their classes; of one kept since labels have changed, that of the scorer itself."""
+    from metarank.scorers.kept import KeptScorer
+
+    return ", ".join(type(s.scorer if isinstance(s, KeptScorer) else s).__name__ for s in scorers)
 
 
 def _parameters(scorer: Any) -> list[list[Any]]:
