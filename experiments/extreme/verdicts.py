@@ -51,7 +51,7 @@ def _of_pipeline(name: str, contender: str, row: Row, rows: Rows) -> Iterable[Ve
     if trees:
         yield from _ratios("the best tree peer's", row, trees, TREE_RATIOS)
     if flat:
-        best = {metric: _best(flat, metric)[0] for metric in (*RANKING, TAIL)}
+        best = {metric: _best(flat, metric)[0] for metric in (*RANKING, TAIL, "C@5")}
         yield _above("no metric below one-vs-all", row, best, strict=False)
         yield from _ratios("one-vs-all's", row, flat, FLAT_RATIOS)
     peers = {**trees, **flat}
