@@ -1,4 +1,4 @@
-"""Progress of long work: the library reports, whoever is at the terminal listens."""
+"""Progress of long work and what was chosen on the way: the library reports, whoever cares listens."""
 
 from __future__ import annotations
 
@@ -29,3 +29,25 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+_notes: ContextVar[list[str] | None] = ContextVar("metarank_notes", default=None)
+
+
+def note(text: str) -> None:
+    """Say what was chosen, and why: to the log and to whoever keeps notes."""
+    logger.info("%s", text)
+    kept = _notes.get()
+    if kept is not None:
+        kept.append(text)
+
+
+@contextmanager
+def taking_notes() -> Iterator[list[str]]:
+    """The list to which every `note` inside the block is added."""
+    kept: list[str] = []
+    token = _notes.set(kept)
+    try:
+        yield kept
+    finally:
+        _notes.reset(token)

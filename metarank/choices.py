@@ -1,11 +1,10 @@
 """What "auto" means: which sources describe a pair, chosen by size, density and texts.
 
-The choice is logged, so that a person can see what was chosen and why.
+The choice is noted, so that a person can see what was chosen and why (`MetaRanker.choices_`).
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -13,9 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._progress import note
 from metarank.scorers.base import LabelScorer
-
-logger = logging.getLogger("metarank")
 
 # Up to here every label is a candidate; the table has n x L rows.
 ALL_LABELS_LIMIT = 1000
@@ -122,14 +120,14 @@ def choose_features(
         near += [known[name]() for name in ["votes"] if known[name] not in kinds]
         near += [known["names"]()] if label_text is not None and known["names"] not in kinds else []
         scorers = [*near, *shortlisters]
-        logger.info("features: %s", ", ".join(type(s).__name__ for s in scorers))
+        note("features: " + ", ".join(type(s).__name__ for s in scorers))
         return scorers
     if features == "auto":
         names = _auto_features(X, n_labels, effort=effort)
         if label_text is not None:
             names.append("names")
         proposers = [s for s in shortlisters if getattr(s, "is_classifier", False)]
-        logger.info("features: %s", ", ".join([*names, *(type(s).__name__ for s in proposers)]))
+        note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
         return [known[name]() for name in names] + proposers
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or len(features) == 0:
         raise TypeError(f"features must be 'auto', 'yang2012' or a non-empty list, got {features!r}")
@@ -191,7 +189,7 @@ def choose_shortlister(
         return []
     if isinstance(shortlister, str) and shortlister == "auto":
         if n_labels <= ALL_LABELS_LIMIT:
-            logger.info("shortlister: none, all %d labels are ranked", n_labels)
+            note(f"shortlister: none, all {n_labels} labels are ranked")
             return []
         chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS)]
         ridge = n_rows <= RIDGE_ROWS and effort != "low"
@@ -201,14 +199,10 @@ def choose_shortlister(
             chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
         if label_text is not None:
             chosen.append(proposers["names"]())
-        logger.info(
-            "shortlister: %s, since %d labels are more than %d and %d rows %s than %d",
-            " and ".join(type(s).__name__ for s in chosen),
-            n_labels,
-            ALL_LABELS_LIMIT,
-            n_rows,
-            "no more" if n_rows <= RIDGE_ROWS else "more",
-            RIDGE_ROWS,
+        compared = "no more" if n_rows <= RIDGE_ROWS else "more"
+        note(
+            f"shortlister: {' and '.join(type(s).__name__ for s in chosen)}, since {n_labels} labels are "
+            f"more than {ALL_LABELS_LIMIT} and {n_rows} rows {compared} than {RIDGE_ROWS}"
         )
         return chosen
     items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-
 import numpy as np
 
+from metarank._progress import note
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns
 from metarank.features.table import FeatureTable
@@ -15,8 +14,6 @@ from metarank.ranker.lists import RankingData, cross_fit_scores, hash_numbers
 from metarank.scorers.centroid import Centroids
 from metarank.scorers.neighbors import LabelNeighbors
 from metarank.view import TrainingSet
-
-logger = logging.getLogger("metarank")
 
 GRID = tuple(range(10, 101, 10))
 _L2 = 0.01
@@ -49,5 +46,5 @@ def choose_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
         scores = cross_fit_scores(ListNet(l2=_L2), lists, n_jobs)
         quality[k] = float(np.sum(list_quality(scores, lists, n_jobs)))
     best = max(GRID, key=lambda k: quality[k])
-    logger.info("features: k = %d, chosen by cross-validation", best)
+    note(f"features: k = {best}, chosen by cross-validation")
     return best

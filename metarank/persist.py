@@ -36,6 +36,7 @@ _INLINE_STRINGS = 50
 _BUILT_IN = {
     "MetaRanker": "metarank.pipeline",
     "InputEncoder": "metarank.encoder",
+    "PackedStrings": "metarank._strings",
     "FeatureTransform": "metarank.features.transform",
     "TextVectorizer": "metarank.data.vectorizer",
     "LabelNeighbors": "metarank.scorers.neighbors",
@@ -312,7 +313,7 @@ def read_manifest(path: str | os.PathLike[str], *, verify: bool = True) -> dict[
 
 
 def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
-    """Read a saved model; its arrays stay memory-mapped.
+    """Read a saved model; its arrays stay memory-mapped, so that several processes share one copy of them.
 
     Parameters
     ----------
@@ -320,7 +321,8 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
         Folder written by ``model.save``.
     verify : bool
         Check every file against its digest first (reads all bytes once). With
-        False the model is mapped at once, and only the manifest is checked.
+        False the model is mapped at once, and only the manifest is checked. Either way indexes
+        over the arrays are built when they are first asked.
 
     Returns
     -------
@@ -333,7 +335,7 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
     """
     manifest = read_manifest(path, verify=verify)
     try:
-        return _Reader(Path(path), set(manifest["files"])).decode(manifest["model"])
+        return _Reader(Path(path), set(manifest["files"]), verify).decode(manifest["model"])
     except ModelError:
         raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError, OSError, EOFError) as error:
@@ -343,9 +345,10 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
 class _Reader:
     """The inverse of `_Writer`. A file that several parts of a model name is mapped once."""
 
-    def __init__(self, folder: Path, files: set[str]) -> None:
+    def __init__(self, folder: Path, files: set[str], verify: bool = True) -> None:
         self.folder = folder
         self.files = files
+        self.verify = verify
         self.arrays: dict[str, np.ndarray] = {}
 
     def decode(self, value: Any) -> Any:
@@ -359,7 +362,7 @@ class _Reader:
             data, indices, indptr = (self.decode(p) for p in value["__csr__"])
             m = sp.csr_matrix(tuple(value["shape"]), dtype=data.dtype)
             m.data, m.indices, m.indptr = data, indices, indptr
-            m.check_format(full_check=True)
+            m.check_format(full_check=self.verify)  # which reads every index
             m.has_sorted_indices = m.has_canonical_format = True
             return m
         if "__text__" in value:

@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import _core, persist
-from metarank._progress import report
+from metarank._progress import note, report, taking_notes
+from metarank._strings import PackedStrings
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_candidates, check_labels, check_sample_weight
 from metarank.candidates import Candidates
@@ -118,6 +119,8 @@ class MetaRanker(BaseEstimator):
     scorers_ : list of fitted LabelScorers
     feature_columns_ : list of str
         Columns of the feature table.
+    choices_ : list of str
+        What "auto" and cross-validation chose, and why, a line each.
     ranker_ : fitted Ranker
     thresholds_ : fitted ThresholdLearner
     inv_propensity_ : float64 array (L,)
@@ -204,7 +207,7 @@ class MetaRanker(BaseEstimator):
             Y_in, names, label_texts, words, row_names = Y, None, None, None, None
         # A model of its own, so that a fit that fails or is interrupted leaves this one as it was.
         new = type(self)(**self.get_params(deep=False))
-        with single_threaded_blas():
+        with single_threaded_blas(), taking_notes() as new.choices_:
             report("reading", 0.0)
             new.encoder_ = InputEncoder()
             features = new.encoder_.fit_encode(X)
@@ -215,7 +218,7 @@ class MetaRanker(BaseEstimator):
             excluded = Limits.checked(exclude, None, *labels.shape).excluded
             if row_names is None and new.encoder_.vectorizer is not None:
                 row_names = _short_names(X)
-            new.row_names_ = row_names
+            new.row_names_ = None if row_names is None else PackedStrings.of(row_names)
             new._fit(features, labels, found_names, label_texts, words, weight, excluded, n_jobs)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -806,6 +809,7 @@ class MetaRanker(BaseEstimator):
             "row_names": self.row_names_,
             "inv_propensity": self.inv_propensity_,
             "feature_columns": self.feature_columns_,
+            "choices": self.choices_,
             "raw_columns": self.raw_columns_,
             "propensity_weight": self.propensity_weight_,
             "shortlisters": self.shortlisters_,
@@ -826,9 +830,10 @@ class MetaRanker(BaseEstimator):
         model.n_features_in_ = int(model.encoder_.n_features)
         model.n_labels_ = int(state["n_labels"])
         model.label_names_ = state["label_names"]
-        model.row_names_ = state["row_names"]
+        model.row_names_ = _packed(state["row_names"])
         model.inv_propensity_ = state["inv_propensity"]
         model.feature_columns_ = state["feature_columns"]
+        model.choices_ = state.get("choices", [])  # not in files written before they were kept
         model.raw_columns_ = state.get("raw_columns")  # None in files written before there was a choice
         model.propensity_weight_ = float(state.get("propensity_weight", 0.0))  # there was none
         model.shortlisters_ = state["shortlisters"]
@@ -912,7 +917,7 @@ def _ranked_rows(fold: np.ndarray, per_row: int, seed: int, *, every_fold: bool)
     budget = max(1, MAX_TRAINING_PAIRS // max(1, per_row))
     kept = rows if len(rows) <= budget else rows[_drawn_rows(len(rows), budget, seed + 1)]
     if len(kept) < n:
-        logger.info("the ranker learns from %d of %d rows", len(kept), n)
+        note(f"ranker: learns from {len(kept)} of {n} rows")
     return kept
 
 
@@ -920,6 +925,11 @@ def _drawn_rows(n: int, wanted: int, seed: int) -> np.ndarray:
     """The `wanted` of n positions of smallest hash, ascending."""
     key = _core.fold_of_rows(n, 2**31 - 1, seed)
     return np.sort(np.argsort(key, kind="stable")[:wanted])
+
+
+def _packed(names: Any) -> PackedStrings | None:
+    """The names of training rows, a plain list in earlier files."""
+    return PackedStrings.of(names) if isinstance(names, list) else names
 
 
 def _short_names(texts: Sequence[str] | None) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from metarank.cli._common import add_reading_options, read_dataset, table
@@ -12,6 +13,14 @@ if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
 
 HELP = "describe a model folder or a data file"
+
+_PARTS = {
+    "encoder": "encoder",
+    "ranker": "ranker",
+    "thresholds": "thresholds",
+    "label_names": "names of labels",
+    "row_names": "names of rows",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +50,53 @@ def _model_page(path: str) -> str:
         *(_stages(model) if isinstance(model, MetaRanker) else _parameters(model)),
     ]
     lines = [f"{name:<15} {value}" for name, value in facts]
-    sizes = sorted(((e["bytes"], n) for n, e in manifest["files"].items()), reverse=True)
-    total = sum(b for b, _ in sizes)
-    lines.append(f"{'size':<15} {total / 2**20:.2f} MiB in {len(sizes)} files; the largest:")
-    lines += [f"  {b / 2**20:8.2f} MiB  {n}" for b, n in sizes[:8]]
-    return "\n".join(lines)
+    choices = getattr(model, "choices_", [])
+    lines += [f"{'' if i else 'choices':<15} {text}" for i, text in enumerate(choices)]
+    rows = [[part, f"{size / 2**20:.2f}", count] for part, size, count in _sizes(manifest)]
+    return "\n".join([*lines, "", table(["part", "MiB", "files"], rows)])
+
+
+def _sizes(manifest: dict[str, Any]) -> list[list[Any]]:
+    """[part, bytes, files] of each part of a saved model, largest first, and of the whole.
+
+    Parts are the encoder, every scorer, the ranker and the thresholds; what several of them hold, such as
+    the training rows, is a part of its own.
+    """
+    owners: dict[str, set[str]] = {}
+    for part, value in _parts(manifest["model"]):
+        for name in _files_in(value):
+            owners.setdefault(name, set()).add(part)
+    sizes: dict[str, list[int]] = {}
+    for name, entry in manifest["files"].items():
+        of = owners.get(name, {"the rest"})
+        found = sizes.setdefault(next(iter(of)) if len(of) == 1 else "shared by several", [0, 0])
+        found[0] += entry["bytes"]
+        found[1] += 1
+    largest_first = sorted(sizes.items(), key=lambda item: (-item[1][0], item[0]))
+    rows: list[list[Any]] = [[part, *of] for part, of in largest_first]
+    return [*rows, ["total", sum(row[1] for row in rows), len(manifest["files"])]]
+
+
+def _parts(model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The named parts of a model's tree in the manifest. A scorer that also proposes labels is one part."""
+    for key, value in model["state"].items():
+        if key in ("shortlisters", "scorers"):
+            yield from ((scorer["__object__"], scorer) for scorer in value)
+        else:
+            yield _PARTS.get(key, "the rest") if model["__object__"] == "MetaRanker" else key, value
+
+
+def _files_in(value: Any) -> Iterator[str]:
+    """The files that a part of the tree names."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("__array__", "__text__", "__strings__"):
+                yield inner
+            else:
+                yield from _files_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _files_in(inner)
 
 
 def _stages(model: MetaRanker) -> list[list[Any]]:

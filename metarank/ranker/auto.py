@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,14 +9,13 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._progress import note
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.boosted import BoostedRanker
 from metarank.ranker.ensemble import EnsembleRanker
 from metarank.ranker.lists import RankingData
 from metarank.ranker.logistic import LogisticRanker
-
-logger = logging.getLogger("metarank")
 
 # With fewer lists to learn from, trees have nothing to split.
 _LISTS_FOR_TREES = 50
@@ -104,7 +102,7 @@ class AutoRanker(Ranker):
             scores[self.choice_] = self.ranker_.fit_out_of_fold(data, n_jobs)
         self.quality_ = {name: float(q.mean()) if len(q) else float("nan") for name, q in quality.items()}
         self.names_ = list(data.table.names)
-        logger.info("ranker: %s", self.summary())
+        note(f"ranker: {self.summary()}")
         return scores[self.choice_]
 
     def summary(self) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._lazy import lazy
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts
@@ -167,10 +168,11 @@ class FastXML(Shortlister):
             int(seed >> 1),
             n_jobs,
         )
-        self._open()
 
-    def _open(self) -> None:
-        self._trees = _core.InstanceTrees(self.n_features_in_, self.n_labels_, **self.forest_)
+    @lazy
+    def _trees(self) -> _core.InstanceTrees:
+        """The trees over the arrays of `forest_`: built when first asked."""
+        return _core.InstanceTrees(self.n_features_in_, self.n_labels_, **self.forest_)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """The k labels of each row of greatest mean relevance in the leaves it ends in.
@@ -238,17 +240,11 @@ class FastXML(Shortlister):
         out = cls(**{**state["params"], "propensity": tuple(curve) if isinstance(curve, list) else curve})
         out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
         out.scale_, out.forest_ = state["scale"], state["forest"]
-        out._open()
         return out
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_trees"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "forest_"):
-            self._open()
 
 
 def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._lazy import lazy
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
@@ -40,20 +40,29 @@ class LabelMeans:
         self.means = means
         self.known = known
         self.max_sq_norm = max_sq_norm
-        self.sq_norm = sq_norm
-        if sp.issparse(means) and sq_norm is None:
-            self.sq_norm = _core.csr_sq_norms(means.shape[1], *csr_arrays(means))
+        if sq_norm is not None:
+            self.sq_norm = sq_norm
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return LabelMeans, (self.means, self.known, self.max_sq_norm, self.sq_norm)
 
-    @cached_property
+    @lazy
+    def sq_norm(self) -> np.ndarray | None:
+        """Squared lengths of sparse means, float64 (L,); None of dense ones."""
+        return self._sq_norms(self.means) if sp.issparse(self.means) else None
+
+    @lazy
     def index(self) -> _core.LabelMeanIndex:
         """The means, dense ones as sparse, ready for products in the compiled core."""
-        n_features = self.means.shape[1]
-        csr = csr_arrays(as_canonical(self.means))
-        sq_norm = _core.csr_sq_norms(n_features, *csr) if self.sq_norm is None else self.sq_norm
-        return _core.LabelMeanIndex(n_features, *csr, sq_norm, self.known, float(self.max_sq_norm))
+        means = as_canonical(self.means)
+        sq_norm = self._sq_norms(means) if self.sq_norm is None else self.sq_norm
+        return _core.LabelMeanIndex(
+            means.shape[1], *csr_arrays(means), sq_norm, self.known, float(self.max_sq_norm)
+        )
+
+    @staticmethod
+    def _sq_norms(means: sp.csr_matrix) -> np.ndarray:
+        return _core.csr_sq_norms(means.shape[1], *csr_arrays(means))
 
     @classmethod
     def of_rows(

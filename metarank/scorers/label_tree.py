@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._lazy import lazy
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts
@@ -156,11 +157,12 @@ class LabelTree(Shortlister):
         )
         self.row_share_ = arrays.pop("frac")
         self.weights_ = arrays
-        self._open()
 
-    def _open(self) -> None:
+    @lazy
+    def _trees(self) -> _core.LabelTrees:
+        """The trees over the arrays of `weights_`, checked entry by entry: built when first asked."""
         tree = self.hierarchy_
-        self._trees = _core.LabelTrees(
+        return _core.LabelTrees(
             tree.roots,
             tree.child_start,
             tree.child,
@@ -300,17 +302,11 @@ class LabelTree(Shortlister):
         out.link_, out.path_weight_ = state["link"], state["path_weight"]
         if state["given"]:
             out.hierarchy = out.hierarchy_
-        out._open()
         return out
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_trees"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "weights_"):
-            self._open()
 
 
 def _greatest(Y: sp.csr_matrix) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._lazy import lazy
 from metarank.candidates import Candidates
 from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
 from metarank.scorers.base import Features, LabelScorer
@@ -101,16 +102,15 @@ class NameScorer(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NameScorer:
         out = cls()
-        out.label_text_, out._index = _indexed(state["label_text"])
+        out.label_text_ = state["label_text"]
         return out
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "label_text_" in state:
-            self.label_text_, self._index = _indexed(self.label_text_)
+    @lazy
+    def _index(self) -> _core.LabelText:
+        return _indexed(self.label_text_)[1]
 
     def _rows(self, X: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_features = self.label_text_.shape[1]

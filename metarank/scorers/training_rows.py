@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._lazy import lazy
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.view import View
@@ -54,7 +54,7 @@ class LabelRows:
         """The rows of one label."""
         return self.rows[self.indptr[label] : self.indptr[label + 1]]
 
-    @cached_property
+    @lazy
     def by_row(self) -> tuple[np.ndarray, np.ndarray]:
         """(indptr int64 (n + 1), labels int32): the labels of each row."""
         labels = np.repeat(np.arange(self.n_labels, dtype=np.int32), np.diff(self.indptr))
@@ -70,10 +70,26 @@ class DenseRows:
 
     def __init__(self, X: np.ndarray) -> None:
         self.X = np.ascontiguousarray(X, np.float32)
-        self.sq_norm, self._l1_norm = _core.row_norms(self.X)
-        self.max_sq_norm = float(self.sq_norm.max(initial=0.0))
-        self.max_l1_norm = float(self._l1_norm.max(initial=0.0))
         self._faiss: dict[str, Any] = {}
+
+    @lazy
+    def _norms(self) -> tuple[np.ndarray, np.ndarray]:
+        return _core.row_norms(self.X)
+
+    @property
+    def sq_norm(self) -> np.ndarray:
+        """|y|^2 of each row, float32 (n,)."""
+        return self._norms[0]
+
+    @lazy
+    def max_sq_norm(self) -> float:
+        """The largest |y|^2, 0 without rows."""
+        return float(self._norms[0].max(initial=0.0))
+
+    @lazy
+    def max_l1_norm(self) -> float:
+        """The largest |y|_1, 0 without rows."""
+        return float(self._norms[1].max(initial=0.0))
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return DenseRows, (self.X,)
@@ -179,8 +195,16 @@ class SparseRows:
 
     def __init__(self, X: sp.csr_matrix) -> None:
         self.X = as_canonical(X)
-        self.index = _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
-        self.max_sq_norm = float(self.index.max_sq_norm)
+
+    @lazy
+    def index(self) -> _core.InvertedIndex:
+        """The postings by feature. A model that is loaded builds them when first asked."""
+        return _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
+
+    @property
+    def max_sq_norm(self) -> float:
+        """The largest |y|^2, 0 without rows."""
+        return float(self.index.max_sq_norm)
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return SparseRows, (self.X,)
