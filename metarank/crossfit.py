@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -76,7 +77,14 @@ def refit_columns(
     def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
         inside = np.flatnonzero(data.fold[rows] == f)
         fitted = _fit_without(f, scorer, data, threads, fits)
-        return fitted.score(data.X[rows[inside]], candidates.rows(inside), n_jobs=threads)
+        pairs = np.diff(candidates.indptr)[inside]
+        parts = [
+            fitted.score(data.X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
+            for some in _chunks(pairs, data.chunk_pairs)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
 
@@ -114,9 +122,26 @@ def refit_shortlist(
     def one_fold(f: int, threads: int) -> Candidates:
         inside = np.flatnonzero(data.fold[rows] == f)
         fitted = _fit_without(f, scorer, data, threads, fits)
-        return fitted.shortlist(data.X[rows[inside]], k, n_jobs=threads)
+        parts = [
+            fitted.shortlist(data.X[rows[inside[some]]], k, n_jobs=threads)
+            for some in _chunks(np.full(len(inside), k), data.chunk_pairs)
+        ]
+        return Candidates.stack(parts)
 
     return stack_folds(one_fold, data.fold[rows], n_jobs)
+
+
+def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
+    """Runs of rows, one at least, of at most so many pairs: a row's values depend on itself alone."""
+    ends = np.cumsum(pairs)
+    chunks: list[slice] = []
+    start = 0
+    while start < len(pairs) or not chunks:
+        before = ends[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
+        chunks.append(slice(start, end))
+        start = end
+    return chunks
 
 
 def _fit_without(fold: int, scorer: Any, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None) -> Any:
@@ -139,10 +164,12 @@ def scatter_folds(
     n_jobs: int,
 ) -> dict[str, np.ndarray]:
     """Run `one_fold(f, threads)` for every fold present and put its columns at the fold's pairs."""
-    folds = np.unique(fold)
     pair_fold = np.repeat(fold, np.diff(candidates.indptr))
     out: dict[str, np.ndarray] = {}
-    for f, part in zip(folds, over_folds(one_fold, folds, n_jobs)):
+    lock = Lock()
+
+    def scatter(f: int, threads: int) -> None:
+        part = one_fold(f, threads)
         at = np.flatnonzero(pair_fold == f)
         for name, values in part.items():
             if np.shape(values) != at.shape:
@@ -150,7 +177,12 @@ def scatter_folds(
                     f"column {name!r} of a scorer must hold one value a pair, shape {at.shape}, "
                     f"got {np.shape(values)}"
                 )
-            out.setdefault(name, np.zeros(candidates.n_pairs, np.float32))[at] = values
+            with lock:
+                if name not in out:
+                    out[name] = np.zeros(candidates.n_pairs, np.float32)
+            out[name][at] = values
+
+    over_folds(scatter, np.unique(fold), n_jobs)
     return out
 
 

@@ -29,6 +29,7 @@ from metarank.encoder import InputEncoder, texts_of
 from metarank.explain import Explanation, explain_pair
 from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
+from metarank.memory import FitSizes, parse_budget, plan_fit, prediction_chunk
 from metarank.missing import MissingLabel, MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
@@ -57,8 +58,6 @@ _ENOUGH_ROWS = 8_000
 _ROWS_FOR_PROPENSITY = 100
 # Keeps the folds of the ranker apart from those of its columns, where they are not the same.
 _FOLD_SHIFT = 3_000_017
-# Pairs described at once in prediction: bounds memory, and no result depends on it.
-_CHUNK_PAIRS = 200_000
 
 
 @persist.register
@@ -108,6 +107,10 @@ class MetaRanker(BaseEstimator):
         "auto": where labels are shortlisted the one of greatest PSP@5, on out-of-fold scores, that costs at
         most a two-hundredth of nDCG@5; else 0. `rank` takes another one without a refit. Label sets do not
         depend on it.
+    memory_budget : None, int (bytes), or text such as "4GiB" or "512 MiB"
+        What the process may hold. An estimate of the peak, part by part, is logged before work starts; what
+        no result depends on, such as the number of pairs described at once, is held to what the budget
+        leaves, and a fit that cannot be had within it is refused. Same bytes with any budget.
 
     Attributes
     ----------
@@ -150,6 +153,7 @@ class MetaRanker(BaseEstimator):
         effort: str = "medium",
         shortlist_size: int = 50,
         propensity_weight: Any = "auto",
+        memory_budget: Any = None,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -162,6 +166,7 @@ class MetaRanker(BaseEstimator):
         self.effort = effort
         self.shortlist_size = shortlist_size
         self.propensity_weight = propensity_weight
+        self.memory_budget = memory_budget
 
     # --- fit ---------------------------------------------------------------
 
@@ -246,6 +251,7 @@ class MetaRanker(BaseEstimator):
             raise TypeError(f"ranker must be a name or a Ranker, got {self.ranker!r}")
         check_names(self.features, self.shortlister)
         _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")
+        parse_budget(self.memory_budget)
         ThresholdLearner(self.threshold)
         return n_jobs
 
@@ -288,26 +294,30 @@ class MetaRanker(BaseEstimator):
             label_text=label_text,
             feature_scale=self.encoder_.transform.scale,
         )
-        shortlisters = _settled(
-            choose_shortlister(
-                self.shortlister,
-                n_labels,
-                label_text=label_text,
-                n_rows=n,
-                n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
-                effort=self.effort,
-            ),
-            data,
-            n_jobs,
+        shortlisters = choose_shortlister(
+            self.shortlister,
+            n_labels,
+            label_text=label_text,
+            n_rows=n,
+            n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
+            effort=self.effort,
         )
-        scorers = self._choose_scorers(data, label_text, shortlisters, n_jobs)
-
+        scorers = choose_features(
+            self.features,
+            X,
+            int(n_labels),
+            label_text=label_text,
+            effort=self.effort,
+            shortlisters=shortlisters,
+        )
         rows = _ranked_rows(
             data.fold,
             n_labels if not shortlisters else self.shortlist_size * len(shortlisters),
             self.random_state,
             every_fold=not shortlisters,
         )
+        self._plan_memory(data, shortlisters, scorers, rows, n_jobs)
+        shortlisters, scorers = self._settle(shortlisters, scorers, data, n_jobs)
         # Held out by their views already, the rows of some folds only are divided anew.
         fold = data.fold[rows]
         if len(np.unique(fold)) < data.n_folds:
@@ -326,7 +336,7 @@ class MetaRanker(BaseEstimator):
         classifier_columns: list[str] = []
         for i, scorer in enumerate(scorers):
             report(f"describing: {_title(scorer)}", 0.05 + 0.6 * i / len(scorers))
-            own = fits.get(id(scorer))
+            own = fits.pop(id(scorer), None)
             added = _add_columns(
                 columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=own)
             )
@@ -336,7 +346,9 @@ class MetaRanker(BaseEstimator):
         self.raw_columns_ = (
             [*classifier_columns, "prior"] if classifier_columns and not shortlisters else None
         )
+        data.release("held-out")
         table = self._assembled(columns, candidates, n_jobs)
+        del columns
         self.feature_columns_ = table.names
 
         report("ranking", 0.65)
@@ -345,11 +357,13 @@ class MetaRanker(BaseEstimator):
             table, gains, None if weight is None else weight[rows], fold, self.random_state
         )
         scores = self.ranker_.fit_out_of_fold(lists, n_jobs)
+        del table, lists
         report("thresholds", 0.85)
         self._learn_cuts(candidates, scores, gains, fold, Y[rows])
         probabilities = self.thresholds_.probabilities(candidates, scores)
         self.missing_: MissingPairs | None = MissingPairs.surest(candidates, probabilities, gains, rows)
         self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs)
+        del candidates, scores, gains
         report("fitting on all rows", 0.9)
         view = data.view()
         different = {id(s): s for s in [*shortlisters, *scorers]}
@@ -408,25 +422,44 @@ class MetaRanker(BaseEstimator):
             weight = 0.0
         self.propensity_weight_ = weight
 
-    def _choose_scorers(
-        self, data: TrainingSet, label_text: Any, shortlisters: list[LabelScorer], n_jobs: int
-    ) -> list[LabelScorer]:
-        k = None
+    def _plan_memory(
+        self,
+        data: TrainingSet,
+        shortlisters: list[LabelScorer],
+        scorers: list[LabelScorer],
+        rows: np.ndarray,
+        n_jobs: int,
+    ) -> None:
+        """Estimate the memory of the fit, and hold what can be held to the budget."""
+        n_labels = int(data.Y.shape[1])
+        sizes = FitSizes(
+            data.X,
+            data.Y,
+            shortlisters,
+            scorers,
+            ranked_rows=len(rows),
+            pairs_per_row=min(n_labels, self.shortlist_size * len(shortlisters)) or n_labels,
+            n_folds=data.n_folds,
+            used_folds=len(np.unique(data.fold[rows])),
+            n_jobs=n_jobs,
+        )
+        plan = plan_fit(sizes, parse_budget(self.memory_budget))
+        data.chunk_pairs, data.keeps_products = plan.chunk_pairs, plan.keeps_products
+
+    def _settle(
+        self, shortlisters: list[LabelScorer], scorers: list[LabelScorer], data: TrainingSet, n_jobs: int
+    ) -> tuple[list[LabelScorer], list[LabelScorer]]:
+        """The scorers with free parameters chosen once, on all rows; they hold in every fold."""
         if self.features == "yang2012":
             from metarank.choose_k import choose_k
 
-            k = choose_k(data, n_jobs=n_jobs)
-        scorers = choose_features(
-            self.features,
-            data.X,
-            int(data.Y.shape[1]),
-            label_text=label_text,
-            effort=self.effort,
-            k=k,
-            shortlisters=shortlisters,
-        )
-        settled = {id(s) for s in shortlisters}
-        return [s if id(s) in settled else _settled([s], data, n_jobs)[0] for s in scorers]
+            scorers[0].set_params(k=choose_k(data, n_jobs=n_jobs))
+        view = data.view()
+        distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
+        settled = {
+            key: s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for key, s in distinct.items()
+        }
+        return [settled[id(s)] for s in shortlisters], [settled[id(s)] for s in scorers]
 
     def _new_ranker(self, classifier_columns: list[str], is_shortlisted: bool) -> Ranker:
         if not isinstance(self.ranker, str):
@@ -777,7 +810,8 @@ class MetaRanker(BaseEstimator):
         per_row = self.n_labels_
         if self.shortlisters_:
             per_row = max(least, self.shortlist_size * len(self.shortlisters_))
-        step = max(1, _CHUNK_PAIRS // max(1, per_row))
+        chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.feature_columns_))
+        step = max(1, chunk // max(1, per_row))
         out = []
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
@@ -856,12 +890,6 @@ class MetaRanker(BaseEstimator):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _settled(scorers: list[LabelScorer], data: TrainingSet, n_jobs: int) -> list[LabelScorer]:
-    """The scorers with free parameters chosen once, on all rows; they hold in every fold."""
-    view = data.view()
-    return [s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for s in scorers]
 
 
 def _is_plain(value: Any) -> bool:

@@ -18,6 +18,9 @@ from metarank import _core
 
 T = TypeVar("T")
 
+# Pairs described at once: more are no faster.
+CHUNK_PAIRS = 200_000
+
 
 def fold_of_rows(n: int, n_folds: int, seed: int) -> np.ndarray:
     """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
@@ -69,6 +72,10 @@ class TrainingSet:
         self.label_names = label_names
         self.label_text = label_text
         self.feature_scale = feature_scale
+        # What bounds memory and changes no result: pairs described at once, and whether products that both
+        # proposing and describing need are kept in between.
+        self.chunk_pairs = CHUNK_PAIRS
+        self.keeps_products = True
         self._shared: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
@@ -81,6 +88,12 @@ class TrainingSet:
             if key not in self._shared:
                 self._shared[key] = build(self.X)
             return self._shared[key]  # type: ignore[no-any-return]
+
+    def release(self, prefix: str) -> None:
+        """Forget the shared state whose names begin with `prefix`; asked for again, it is built again."""
+        with self._lock:
+            for key in [key for key in self._shared if key.startswith(prefix)]:
+                del self._shared[key]
 
     def view(self) -> View:
         """The View of all rows."""
@@ -168,6 +181,10 @@ class View:
     def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
         """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""
         return self._data.shared(key, build)
+
+    def release(self, prefix: str) -> None:
+        """Forget shared state that is not needed any more; see `TrainingSet.release`."""
+        self._data.release(prefix)
 
     @property
     def label_counts(self) -> np.ndarray:

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from metarank import Dataset, MetaRanker, pipeline
+from metarank import Dataset, MetaRanker, memory, pipeline
 from metarank.choices import named_scorers
 from metarank.scorers.neighbors import LabelNeighbors
 from metarank.shortlist import Parabel
@@ -95,7 +95,7 @@ def test_rows_are_judged_one_by_one(maker, params, monkeypatch):
     assert_same({n: v[order] for n, v in whole.items()}, parts(model, rows_of(ds, order)))
     for row in (0, 7, ds.n_rows - 1):
         assert_same({n: v[row : row + 1] for n, v in whole.items()}, parts(model, rows_of(ds, [row])))
-    monkeypatch.setattr(pipeline, "_CHUNK_PAIRS", 7 * model.n_labels_ if model.n_labels_ < 1000 else 700)
+    monkeypatch.setattr(memory, "CHUNK_PAIRS", 7 * model.n_labels_ if model.n_labels_ < 1000 else 700)
     assert_same(whole, parts(model, rows_of(ds)))
 
 

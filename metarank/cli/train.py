@@ -6,6 +6,8 @@ import argparse
 import logging
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from metarank.cli._common import add_jobs_option, add_reading_options, read_dataset, showing_progress
@@ -38,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threshold", default="auto", metavar="NAME")
     parser.add_argument("--folds", type=int, default=5, metavar="K")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--memory-budget",
+        default=None,
+        metavar="SIZE",
+        help="most memory to use, such as 4GiB: says what the fit will take before it starts",
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--verbose", action="store_true", help="say what was chosen, and why")
     add_jobs_option(parser)
@@ -47,11 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank import MetaRanker
+    from metarank.memory import parse_budget
     from metarank.persist import check_target
 
     check_target(args.model)
     if args.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
+    parse_budget(args.memory_budget)
     features = args.features if args.features in ("auto", "yang2012") else args.features.split(",")
     model = MetaRanker(
         shortlister=_shortlister(args.shortlister),
@@ -62,10 +72,11 @@ def run(args: argparse.Namespace) -> None:
         n_jobs=args.jobs,
         random_state=args.seed,
         effort=args.effort,
+        memory_budget=args.memory_budget,
     )
     started = time.monotonic()
     dataset = read_dataset(args.train, args)
-    with showing_progress(args.quiet or args.verbose):
+    with showing_progress(args.quiet or args.verbose), _saying_memory(args):
         model.fit(dataset)
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
@@ -74,6 +85,23 @@ def run(args: argparse.Namespace) -> None:
         f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
         f"{size / 2**20:.1f} MiB"
     )
+
+
+@contextmanager
+def _saying_memory(args: argparse.Namespace) -> Iterator[None]:
+    """Show the estimate of memory on a line of its own, where a budget is given."""
+    logger = logging.getLogger("metarank.memory")
+    before, handler = logger.level, logging.StreamHandler(sys.stderr)
+    if args.memory_budget is None or args.verbose:
+        yield
+        return
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def _shortlister(names: str) -> str | list[str] | None:

@@ -148,6 +148,8 @@ class OneVsAll(Shortlister):
                 whole = view.mask.all()
                 ridge = self._shared_ridge(view, penalty) if whole else SharedRidge(extended, penalty)
                 W = ridge.weights(targets, density, view.seed, n_jobs)
+                if whole:  # the largest matrix of a fit, and nobody asks for it any more
+                    view.release(self._ridge_key(penalty))
             else:
                 W = ridge_by_gradients(extended, targets, penalty, density, view.seed, n_jobs)
         return W[:-1], W[-1].toarray()[0] * np.float32(self.intercept_scaling)
@@ -266,8 +268,11 @@ class OneVsAll(Shortlister):
             # Always of the whole fold, so that a row's scores do not depend on the rows asked for; proposing
             # and describing both ask.
             inside = np.flatnonzero(data.fold == fold)
-            key = f"ridge {penalty} {self.intercept_scaling} fold {fold}"
-            H = data.shared(key, lambda X: ridge.held_out(inside, others.rows))
+            key = f"held-out ridge {penalty} {self.intercept_scaling} fold {fold}"
+            if data.keeps_products:
+                H = data.shared(key, lambda X: ridge.held_out(inside, others.rows))
+            else:
+                H = ridge.held_out(inside, others.rows)
             weight = self._label_weight(others.label_counts, others.n_rows)
             seen = np.flatnonzero(others.label_counts)
             zero = np.zeros(view.n_labels)
@@ -278,8 +283,10 @@ class OneVsAll(Shortlister):
 
     def _shared_ridge(self, view: View, penalty: float) -> SharedRidge:
         """The ridge of all rows, one for all Views of a fit: it knows no labels."""
-        key = f"ridge {penalty} {self.intercept_scaling}"
-        return view.shared(key, lambda X: SharedRidge(self._extended(X), penalty))
+        return view.shared(self._ridge_key(penalty), lambda X: SharedRidge(self._extended(X), penalty))
+
+    def _ridge_key(self, penalty: float) -> str:
+        return f"ridge {penalty} {self.intercept_scaling}"
 
     def _check_params(self) -> None:
         for name, value, allowed in (("loss", self.loss, LOSSES), ("relevance", self.relevance, RELEVANCES)):

@@ -94,13 +94,14 @@ class SharedRidge:
         """H (len(rows), len(others)): scores of `rows` from a fit on all `others` are ``H T[others]``."""
         within, between = self._dual_block(rows, rows), self._dual_block(rows, others)
         factor = scipy.linalg.cho_factor(within, lower=True, check_finite=False)
-        return -scipy.linalg.cho_solve(factor, between, check_finite=False)
+        scores = scipy.linalg.cho_solve(factor, between, overwrite_b=True, check_finite=False)
+        return np.negative(scores, out=scores)
 
     def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
         """H (len(rows), n): the score of each row from a fit on all others is ``H T``."""
-        G = self._dual_block(rows, np.arange(self.X.shape[0]))
+        H = self._dual_block(rows, np.arange(self.X.shape[0]))
         own = np.arange(len(rows)), rows
-        H = -G / G[own][:, None]
+        H /= -H[own][:, None]
         H[own] = 0
         return H
 
