@@ -343,13 +343,17 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
 
 
 class _Reader:
-    """The inverse of `_Writer`. A file that several parts of a model name is mapped once."""
+    """The inverse of `_Writer`. A file that several parts of a model name is mapped once.
+
+    Of equal objects, such as a scorer that also proposes labels, there is one.
+    """
 
     def __init__(self, folder: Path, files: set[str], verify: bool = True) -> None:
         self.folder = folder
         self.files = files
         self.verify = verify
         self.arrays: dict[str, np.ndarray] = {}
+        self.objects: dict[str, Any] = {}
 
     def decode(self, value: Any) -> Any:
         if isinstance(value, list):
@@ -372,9 +376,15 @@ class _Reader:
         if "__float__" in value:
             return float(value["__float__"])
         if "__object__" in value:
-            cls: Any = _class_of(value["__object__"])
-            return cls.from_state(self.decode(value["state"]))
+            return self.object(value)
         return {k: self.decode(v) for k, v in value.items()}
+
+    def object(self, value: dict[str, Any]) -> Any:
+        key = json.dumps(value)
+        if key not in self.objects:
+            cls: Any = _class_of(value["__object__"])
+            self.objects[key] = cls.from_state(self.decode(value["state"]))
+        return self.objects[key]
 
     def array(self, value: dict[str, Any]) -> np.ndarray:
         name = value["__array__"]

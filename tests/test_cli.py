@@ -94,6 +94,39 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert "logistic" in capsys.readouterr().out
 
 
+def test_inspect_shows_sizes_by_part_and_what_was_chosen(work, capsys):
+    assert run(["inspect", work / "words"]) == 0
+    page = capsys.readouterr().out
+    assert "choices         shortlister: none, all 3 labels are ranked" in page
+    rows = [line.split() for line in page.split("part ", 1)[1].splitlines()[2:]]
+    parts, files = [" ".join(row[:-2]) for row in rows], [int(row[-1]) for row in rows]
+    assert {"encoder", "ranker", "thresholds", "Centroids"} <= set(parts)
+    assert parts[-1] == "total"
+    assert sum(files[:-1]) == files[-1]
+    assert abs(sum(float(row[-2]) for row in rows[:-1]) - float(rows[-1][-2])) < 0.01 * len(rows)
+
+
+def test_a_memory_budget_says_what_the_fit_will_take(work, tmp_path, capsys):
+    train = [
+        "train",
+        work / "train.svm",
+        "--effort",
+        "low",
+        "--ranker",
+        "logistic",
+        "--folds",
+        "2",
+        "--quiet",
+    ]
+    assert run([*train, "--model", tmp_path / "M", "--memory-budget", "64GiB"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.startswith("memory: about ") for line in said] == [True]
+    assert run([*train, "--model", tmp_path / "M", "--memory-budget", "1 MiB"]) == 2
+    assert "memory_budget must be at least about" in capsys.readouterr().err
+    assert run([*train, "--model", tmp_path / "M", "--memory-budget", "lots"]) == 2
+    assert "memory_budget must be bytes" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("names", ["parabel", "xreg,neighbors", "one-vs-all"])
 def test_shortlisters_by_name(work, tmp_path, capsys, names):
     options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]

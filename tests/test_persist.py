@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import mmap
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import makers
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from metarank import MetaRanker, load, persist
 from metarank.choices import named_shortlisters
@@ -335,6 +337,34 @@ def test_names_that_lead_out_of_the_folder_are_refused_unverified_too(copy, name
 def test_manifests_that_are_none(copy, text):
     (copy / MANIFEST).write_text(text, encoding="latin-1")
     assert_damaged(copy, "damaged")
+
+
+def test_loading_reads_no_array(copy, monkeypatch):
+    """Arrays are mapped, and indexes over them wait for the first question."""
+    for name in ("InvertedIndex", "LabelTrees", "LabelMeanIndex", "LabelText"):
+        monkeypatch.setattr(f"metarank._core.{name}", None)
+    for verify in (True, False):
+        model = load(copy, verify=verify)
+        arrays = [a for scorer in model.scorers_ for a in _arrays(scorer.get_state())]
+        assert arrays
+        assert all(isinstance(a if a.base is None else a.base, (np.memmap, mmap.mmap)) for a in arrays)
+
+
+def _arrays(value):
+    if sp.issparse(value):
+        return [value.data, value.indices, value.indptr]
+    if isinstance(value, np.ndarray):
+        return [value]
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [array for child in children for array in _arrays(child)]
+
+
+def test_a_scorer_that_proposes_and_describes_is_one_object(tmp_path):
+    model = makers.fitted("many labels", **makers.QUICK, shortlister="parabel")
+    model.save(tmp_path / "M")
+    loaded = load(tmp_path / "M")
+    assert loaded.shortlisters_[0] is next(s for s in loaded.scorers_ if type(s).__name__ == "Parabel")
+    assert loaded.choices_ == model.choices_ != []
 
 
 def test_unverified_loads_still_fail_in_one_line(copy):

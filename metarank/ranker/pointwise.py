@@ -109,7 +109,7 @@ class PointwiseRanker(Ranker):
         self.model_texts_ = []
         for number in range(int(left_out.max()) + 1):
             seen = (left_out != number) | (left_out.max() == 0)
-            if not self.can_learn(data.lists(seen)):
+            if not _differ(data.gains, np.repeat(seen & (data.weight > 0), data.sizes)):
                 seen[:] = True
             kept, weight = self._drawn(number, data, seen)
             # A subset keeps the bins of the whole.
@@ -122,8 +122,7 @@ class PointwiseRanker(Ranker):
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether gains differ among the pairs of positive weight."""
-        told = data.gains[np.repeat(data.weight > 0, data.sizes)]
-        return len(told) > 0 and bool(told.min() < told.max())
+        return _differ(data.gains, np.repeat(data.weight > 0, data.sizes))
 
     def _drawn(self, number: int, data: RankingData, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ascending positions of the pairs of one model, among the lists it sees, and their weights."""
@@ -183,3 +182,8 @@ class PointwiseRanker(Ranker):
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
         self.model_texts_ = list(fitted["model_texts"])
         self.arrays_ = BoosterArrays.from_state(fitted["arrays"])
+
+
+def _differ(gains: np.ndarray, seen: np.ndarray) -> bool:
+    told = gains[seen]
+    return len(told) > 0 and bool(told.min() < told.max())
