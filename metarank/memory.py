@@ -28,6 +28,8 @@ _LEAST_CHUNK_PAIRS = 2_000
 _PAIR_BYTES = 64
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
+# Bytes of a saved label tree for each term of a row and label of the row, measured on titles and on abstracts.
+_TREE_BYTES = 6
 # The stages of a fit. Parts of one stage are there at the same time, those of different stages are not.
 DESCRIBE, RANK, CUT, FIT = STAGES = ("describing", "ranking", "thresholds", "fitting on all rows")
 
@@ -212,6 +214,7 @@ def resident_bytes() -> int:
 
 
 def _parts(s: FitSizes, resident: int, chunk_pairs: int, *, keeps_products: bool) -> tuple[Part, ...]:
+    """What a fit holds, in whole arrays; small things are not counted."""
     n, d = s.X.shape
     pairs, columns = s.n_pairs, s.n_columns
     table = 8 * pairs * columns
@@ -260,13 +263,15 @@ def _scorer_parts(scorer: LabelScorer, s: FitSizes, n: int, d: int, keeps_produc
             Part(f"products of {name} by fold", int(8 * fold * (at_once + 2 * s.n_jobs)), (DESCRIBE,), other),
         ]
     if isinstance(scorer, LabelTree):
-        # An edge has at most a weight for each term of the rows that reach it.
-        one = int(_TREE_BYTES * s.n_terms * labels_per_row * scorer.n_trees)
-        vectors = min(2**29, 4 * 64 * (n_labels + d)) * 3
+        # Edges have weights for the terms of the rows that reach them, one row for each of its labels. In
+        # training the weights are there twice, beside the labels' vectors, sparse and in a subspace.
+        terms = s.n_terms * labels_per_row
+        saved = int(_TREE_BYTES * terms) * scorer.n_trees
+        training = saved + int(24 * terms) + 16 * s.n_terms + 3 * min(2**29, 4 * 64 * (n_labels + d))
         fewer = "take fewer trees (n_trees), or another shortlister"
         return [
-            Part(f"{name} on all rows", one + one // 2 + vectors, (FIT,), fewer),
-            Part(f"{name} without folds", one * s.used_folds + one // 2 + vectors, (DESCRIBE,), fewer),
+            Part(f"{name} on all rows", saved + training, (FIT,), fewer),
+            Part(f"{name} without folds", saved * s.used_folds + training, (DESCRIBE,), fewer),
         ]
     if isinstance(scorer, FastXML):
         # Each level of a tree shares the rows' terms out among its nodes; leaves hold labels.
@@ -280,10 +285,6 @@ def _scorer_parts(scorer: LabelScorer, s: FitSizes, n: int, d: int, keeps_produc
         matrices = 3 * 8 * n * n
         return [Part(f"matrices of {name}, {n} x {n}", matrices, (DESCRIBE, FIT), "take effort='low'")]
     return [Part(name, 16 * s.Y.nnz + 8 * n_labels, (FIT,))]
-
-
-# Bytes of a label tree's weights for each term of a row and label of the row.
-_TREE_BYTES = 3.0
 
 
 def _index_bytes(s: FitSizes) -> int:

@@ -1,4 +1,4 @@
-"""Eight threads ask one model for a minute: are the answers identical, does memory grow, what do two processes share?
+"""Eight threads ask one model for a minute: identical answers, no growth? And two processes: one copy?
 
 python experiments/extreme/soak.py MODEL TEST [--seconds 60] [--threads 8] [--rows 512]
 """
@@ -46,12 +46,10 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdin.readline()
         return 0
     calls, wrong, sizes = _ask(model, X, expected, options.threads, options.seconds)
+    print(f"{sum(calls)} calls by {options.threads} threads in {options.seconds:.0f} s, {wrong} different")
     print(
-        f"{sum(calls)} calls by {options.threads} threads in {options.seconds:.0f} s, {wrong} of them different"
-    )
-    print(
-        f"resident memory: {sizes[0] / _MIB:.1f} MiB after a tenth of the time, {sizes[-1] / _MIB:.1f} MiB at "
-        f"the end, at most {max(sizes) / _MIB:.1f} MiB"
+        f"resident memory: {sizes[0] / _MIB:.1f} MiB after a tenth of the time, {sizes[-1] / _MIB:.1f} "
+        f"at the end, at most {max(sizes) / _MIB:.1f} MiB"
     )
     _report_sharing(options)
     return int(wrong > 0)
