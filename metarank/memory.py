@@ -28,8 +28,6 @@ _LEAST_CHUNK_PAIRS = 2_000
 _PAIR_BYTES = 64
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
-# Bytes of a saved label tree for each term of a row and label of the row, measured on titles and on abstracts.
-_TREE_BYTES = 6
 # The stages of a fit. Parts of one stage are there at the same time, those of different stages are not.
 DESCRIBE, RANK, CUT, FIT = STAGES = ("describing", "ranking", "thresholds", "fitting on all rows")
 
@@ -263,11 +261,10 @@ def _scorer_parts(scorer: LabelScorer, s: FitSizes, n: int, d: int, keeps_produc
             Part(f"products of {name} by fold", int(8 * fold * (at_once + 2 * s.n_jobs)), (DESCRIBE,), other),
         ]
     if isinstance(scorer, LabelTree):
-        # Edges have weights for the terms of the rows that reach them, one row for each of its labels. In
-        # training the weights are there twice, beside the labels' vectors, sparse and in a subspace.
-        terms = s.n_terms * labels_per_row
-        saved = int(_TREE_BYTES * terms) * scorer.n_trees
-        training = saved + int(24 * terms) + 16 * s.n_terms + 3 * min(2**29, 4 * 64 * (n_labels + d))
+        # Measured: an edge has weights for the terms of the rows of its labels, up to a thousand or so. In
+        # training they are there more than twice, beside the rows that visit each node.
+        saved = int(min(6 * s.n_terms * labels_per_row, 3000 * n_labels)) * scorer.n_trees
+        training = int(1.4 * saved) + n * (44 * scorer._settled("visitors") + 100) + 16 * s.n_terms
         fewer = "take fewer trees (n_trees), or another shortlister"
         return [
             Part(f"{name} on all rows", saved + training, (FIT,), fewer),
@@ -293,7 +290,7 @@ def _index_bytes(s: FitSizes) -> int:
     labels = 32 * s.Y.nnz + 16 * (n + s.Y.shape[1])
     scratch = 24 * n * s.n_jobs
     if sp.issparse(s.X):
-        means = 16 * min(s.n_terms * max(1, s.Y.nnz // max(1, n)), s.Y.shape[1] * d)
+        means = 16 * int(min(s.n_terms * s.Y.nnz / n, 0.2 * s.Y.shape[1] * d))
         return 8 * s.n_terms + 24 * n + 8 * d + means + labels + scratch
     return 4 * n * d * (3 if n >= 20_000 else 1) + 4 * s.Y.shape[1] * d + labels + scratch
 
