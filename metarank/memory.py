@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.shortlister import Shortlister
 from metarank.view import CHUNK_PAIRS
 
 logger = logging.getLogger("metarank.memory")
@@ -166,6 +167,9 @@ def plan_fit(sizes: FitSizes, budget: int | None, *, resident: int | None = None
     ValueError
         If the fit cannot be had within the budget: names the largest part and what makes it smaller.
     """
+    for scorer in [*sizes.shortlisters, *sizes.scorers]:
+        if isinstance(scorer, Shortlister):
+            scorer._check_params()
     plan = _within(sizes, budget, resident_bytes() if resident is None else resident)
     logger.info("%s", plan)
     return plan
@@ -301,6 +305,13 @@ def _chunk_bytes(s: FitSizes, pairs: int) -> int:
 
 def _n_columns(scorer: LabelScorer) -> int:
     """Columns a scorer gives, or a guess where it is not metarank's."""
+    try:
+        return _columns_of(scorer)
+    except (TypeError, ValueError):
+        return 1  # a parameter that `fit` will refuse in words of its own
+
+
+def _columns_of(scorer: LabelScorer) -> int:
     from metarank.scorers.centroid import Centroids
     from metarank.scorers.label_tree import LabelTree
     from metarank.scorers.names import COLUMNS, NameScorer

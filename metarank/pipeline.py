@@ -418,6 +418,7 @@ class MetaRanker(BaseEstimator):
                 inv_propensity=self.inv_propensity_,
                 n_jobs=n_jobs,
             )
+            note(f"propensity_weight: {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
         else:
             weight = 0.0
         self.propensity_weight_ = weight

@@ -253,3 +253,11 @@ def test_two_processes_share_one_copy(tmp_path):
     (rss, pss), _ = found
     assert rss > 0
     assert pss <= 0.75 * rss  # a page that two processes map counts half for each
+
+
+@pytest.mark.parametrize(
+    "bad", [Parabel(n_trees="many"), Parabel(loss="none"), OneVsAll(loss="none")], ids=str
+)
+def test_scorers_that_cannot_be_fitted_are_refused_in_their_own_words(bad):
+    with pytest.raises((ValueError, TypeError), match=r"(n_trees|loss) must be"):
+        MetaRanker(**makers.QUICK, shortlister=bad).fit(makers.many_labels())
