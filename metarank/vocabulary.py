@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._strings import PackedStrings
 from metarank._validation import check_labels
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
@@ -144,10 +145,9 @@ def added_rows(
     data = _training_set(model, stacked, binary, model.label_names_, text)
     attributes = _updated(model, data, np.arange(model.n_labels_, dtype=np.int32), n_jobs)
     if model.row_names_ is not None or row_names is not None:
-        attributes["row_names_"] = [
-            *(model.row_names_ or [""] * before.shape[0]),
-            *(row_names or [""] * Y.shape[0]),
-        ]
+        attributes["row_names_"] = PackedStrings.of(
+            [*(model.row_names_ or [""] * before.shape[0]), *(row_names or [""] * Y.shape[0])]
+        )
     return attributes
 
 
