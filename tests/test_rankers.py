@@ -662,11 +662,17 @@ def test_columns_that_all_are_constant_give_constant_scores():
         assert np.ptp(scores) == 0
 
 
-def test_labels_beyond_the_label_set_of_fit_are_refused():
+def test_labels_added_after_the_fit_have_no_correction_of_their_own():
     table, gains = make_lists()
-    wider = FeatureTable(table.values[:10], table.names, Candidates.all_labels(1, 10))
-    with pytest.raises(ValueError, match="labels"):
-        make_ranker("ensemble", label_columns=["f0"]).fit(table, gains).score(wider)
+    corrections = LabelCorrections(["f0"])
+    corrections.fit_out_of_fold(data_of(table, gains), np.zeros(len(gains)))
+    n_labels = table.candidates.n_labels
+    wider = FeatureTable(table.values[: n_labels + 1], table.names, Candidates.all_labels(1, n_labels + 1))
+    pooled = np.linspace(-1, 1, n_labels + 1)
+    found = corrections.score(wider, pooled)
+    assert found[-1] == pooled[-1]
+    narrow = FeatureTable(table.values[:n_labels], table.names, Candidates.all_labels(1, n_labels))
+    assert same_bytes(found[:-1], corrections.score(narrow, pooled[:-1]))
 
 
 def test_other_dtypes_and_layouts_give_the_same():
