@@ -37,7 +37,6 @@ from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
-from metarank.scorers.neighbors import NeighborShortlister
 from metarank.scorers.shortlister import check_real
 from metarank.thresholds import ThresholdLearner
 from metarank.view import TrainingSet, fold_of_rows
@@ -73,10 +72,9 @@ class MetaRanker(BaseEstimator):
     ----------
     shortlister : "auto", "neighbors", "names", "parabel", "xreg", "fastxml", "pfastxml",
         "pfastrexml", "one-vs-all", LabelScorer, list, or None
-        Who proposes the candidate labels. None ranks all labels; "auto" does so
-        up to 1,000 labels and asks neighbours (and label names) beyond. Label trees and
-        one-vs-all classifiers answer without a pass over the training rows; with
-        features="auto" their scores describe the candidates too.
+        Who proposes the candidate labels. None ranks all labels; "auto" does so up to 1,000 labels, and
+        beyond asks neighbours, label trees, up to 10,000 rows a ridge over all labels, and label names,
+        where known. With features="auto" whoever proposes candidates describes them too.
     features : "auto", "yang2012", or list of names and LabelScorers
         What describes a pair. "yang2012" gives exactly the paper's 3k + 2 columns,
         k chosen by cross-validation.
@@ -84,9 +82,9 @@ class MetaRanker(BaseEstimator):
         Texts of the labels (L). "auto" takes them, or the label names, from the
         Dataset, and uses them where the features are words.
     ranker : "auto", the name of a ranker, or a Ranker
-        Names: "ensemble", "lambdarank", "xendcg", "binary", "logistic", "listnet", "ranksvm", "svmmap",
-        "blend" (logistic and LambdaRank).
-        "auto" chooses one of them or a blend by cross-validation.
+        Names: "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "logistic", "listnet", "ranksvm",
+        "svmmap", "blend" (logistic and LambdaRank). "auto": the ensemble or LambdaRank, whichever
+        cross-validation prefers, where all labels are ranked; "pointwise" where they are shortlisted.
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, for each metric.
     n_folds : int
@@ -98,7 +96,8 @@ class MetaRanker(BaseEstimator):
     random_state : int
         Seed. Same seed and data give the same bytes.
     effort : "low", "medium" or "high"
-        "low" leaves out the base classifiers; "high" adds slower ones.
+        "low" leaves out the base classifiers, and of the shortlisters of "auto" all but neighbours and names;
+        "high" adds slower classifiers where all labels are ranked.
     shortlist_size : int
         Candidates a row that each shortlister proposes.
     propensity_weight : "auto" or float >= 0
@@ -602,14 +601,11 @@ class MetaRanker(BaseEstimator):
             Equal scores are ordered by ascending label id.
         """
         check_is_fitted(self, "ranker_")
-        if isinstance(k, bool) or not isinstance(k, Integral):
-            raise TypeError(f"k must be a positive integer, got {k!r}")
-        if k < 1:
-            raise ValueError(f"k must be a positive integer, got {k!r}")
+        k = check_k(k)
         features = self.encoder_.encode(X)
         own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
         limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
-        k = min(int(k), self.n_labels_)
+        k = min(k, self.n_labels_)
         weight = self.propensity_weight_
         if propensity_weight is not None:
             check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
@@ -773,7 +769,7 @@ class MetaRanker(BaseEstimator):
     def candidates_of(self, X: Features, found: Found | None = None) -> Candidates:
         """Candidates of encoded rows: all labels, or the union of what the shortlisters propose.
 
-        `found` is what `neighbors_of` found for the rows, where it was asked before.
+        `found` is what `searched` found for the rows, where it was asked before.
         """
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
         parts = [
@@ -790,14 +786,11 @@ class MetaRanker(BaseEstimator):
             _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs, **found.get(id(scorer), {})))
         return self._assembled(columns, candidates, n_jobs)
 
-    def neighbors_of(self, X: Features) -> Found:
-        """The neighbours of encoded rows, for the scorers that both propose and describe by them."""
+    def searched(self, X: Features) -> Found:
+        """What encoded rows find in the scorers that both propose and describe by the same search."""
         n_jobs = resolve_n_jobs(self.n_jobs)
-        return {
-            id(s): {"neighbors": s.nearest(X, n_jobs=n_jobs)}
-            for s in self.shortlisters_
-            if isinstance(s, NeighborShortlister) and any(s is t for t in self.scorers_)
-        }
+        both = [s for s in self.shortlisters_ if hasattr(s, "search") and any(s is t for t in self.scorers_)]
+        return {id(s): s.search(X, n_jobs=n_jobs) for s in both}
 
     def _assembled(self, columns: dict[str, np.ndarray], candidates: Candidates, n_jobs: int) -> FeatureTable:
         standardize = self.features != "yang2012" if isinstance(self.features, str) else True
@@ -817,7 +810,7 @@ class MetaRanker(BaseEstimator):
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]
-            found = self.neighbors_of(part) if own is None else {}
+            found = self.searched(part) if own is None else {}
             c = limits.cut(self.candidates_of(part, found) if own is None else own.rows(rows), rows)
             if own is None and self.shortlisters_:
                 c = limits.complete(c, rows, least, self.inv_propensity_)
@@ -849,8 +842,6 @@ class MetaRanker(BaseEstimator):
             "propensity_weight": self.propensity_weight_,
             "shortlisters": self.shortlisters_,
             "scorers": self.scorers_,
-            # Which of them propose too: one object then, that searches once.
-            "proposing": [_position(s, self.shortlisters_) for s in self.scorers_],
             "ranker": self.ranker_.get_state(),
             "thresholds": self.thresholds_.get_state(),
             "removed": self.removed_,
@@ -872,10 +863,7 @@ class MetaRanker(BaseEstimator):
         model.raw_columns_ = state.get("raw_columns")  # None in files written before there was a choice
         model.propensity_weight_ = float(state.get("propensity_weight", 0.0))  # there was none
         model.shortlisters_ = state["shortlisters"]
-        proposing = state.get("proposing", [-1] * len(state["scorers"]))  # not told before
-        model.scorers_ = [
-            model.shortlisters_[i] if i >= 0 else scorer for i, scorer in zip(proposing, state["scorers"])
-        ]
+        model.scorers_ = state["scorers"]
         model.ranker_ = Ranker.from_state(state["ranker"])
         model.thresholds_ = ThresholdLearner.from_state(state["thresholds"])
         model.removed_ = state.get("removed", np.zeros(0, np.int32))  # older models had none
@@ -910,11 +898,6 @@ def _check_propensity_weight(value: Any, rule: str) -> None:
     if isinstance(value, str) and value == "auto":
         return
     check_real("propensity_weight", value, 0, 10, rule)
-
-
-def _position(scorer: LabelScorer, others: list[LabelScorer]) -> int:
-    """Where the very scorer stands among others; -1 where it does not."""
-    return next((i for i, other in enumerate(others) if other is scorer), -1)
 
 
 def _title(scorer: Any) -> str:

@@ -243,7 +243,7 @@ def check_k(k: int) -> int:
     if isinstance(k, bool) or not isinstance(k, Integral):
         raise TypeError(f"k must be a positive integer, got {k!r}")
     if k < 1:
-        raise ValueError(f"k must be positive, got {k}")
+        raise ValueError(f"k must be a positive integer, got {k!r}")
     return int(k)
 
 

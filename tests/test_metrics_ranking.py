@@ -403,9 +403,9 @@ def test_a_large_evaluation_is_quick():
 def test_a_cut_off_is_positive(k):
     Y, scores = [[1, 0]], [[0.2, 0.1]]
     for function in (metrics.precision_at_k, metrics.recall_at_k, metrics.ndcg, metrics.distinct_at_k):
-        with pytest.raises(ValueError, match="k must be positive"):
+        with pytest.raises(ValueError, match="k must be a positive integer"):
             function(Y, scores, k)
-    with pytest.raises(ValueError, match="k must be positive"):
+    with pytest.raises(ValueError, match="k must be a positive integer"):
         metrics.psp_at_k(Y, scores, k, [1.0, 1.0])
     with pytest.raises(TypeError, match="positive integer"):
         metrics.precision_at_k(Y, scores, 1.5)

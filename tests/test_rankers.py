@@ -28,7 +28,8 @@ from metarank.ranker import (
     make_ranker,
 )
 from metarank.ranker.auto import first_near_the_best, list_quality
-from metarank.ranker.boosted import sampled_pairs, shorten_lists
+from metarank.ranker.boosted import shorten_lists
+from metarank.ranker.boosting import sampled_pairs
 from metarank.ranker.lists import spread_within_lists
 
 LINEAR = ["logistic", "listnet", "ranksvm", "svmmap"]
@@ -490,7 +491,7 @@ def test_sampled_irrelevant_pairs_stand_for_all():
     table, gains = make_lists(n=400)
     data = data_of(table, gains)
     weight = np.repeat(data.weight, data.sizes)
-    kept, scaled = sampled_pairs(data, 500, weight)
+    kept, scaled = sampled_pairs(data.gains, weight, 500, data.seed)
     assert np.isin(np.flatnonzero(gains > 0), kept).all()
     assert (gains[kept] == 0).sum() == 500
     assert scaled[gains[kept] == 0].sum() == pytest.approx((gains == 0).sum())

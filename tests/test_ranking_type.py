@@ -113,7 +113,7 @@ def test_bad_arrays(labels, scores, message):
 def test_bad_arguments():
     with pytest.raises(ValueError, match="label_names must hold 3"):
         Ranking(np.array([[0]]), np.array([[1.0]]), 3, ["a"])
-    with pytest.raises(ValueError, match="k must be positive"):
+    with pytest.raises(ValueError, match="k must be a positive integer"):
         Ranking.from_scores(np.ones((1, 2)), 0)
     with pytest.raises(ValueError, match="NaN"):
         Ranking.from_scores(np.array([[np.nan]]), 1)

@@ -11,6 +11,7 @@ import numpy as np
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
+from metarank.ranker.boosting import lightgbm_params, model_text, pointwise_objective, sampled_pairs
 from metarank.ranker.lists import RankingData, hash_numbers
 
 # LightGBM refuses longer lists.
@@ -119,7 +120,7 @@ class BoostedRanker(Ranker):
                 params["early_stopping_round"] = self.early_stopping
         pair_weight = np.repeat(train.weight, train.sizes)
         if self.objective == "binary":
-            kept, pair_weight = sampled_pairs(train, self.max_irrelevant, pair_weight)
+            kept, pair_weight = sampled_pairs(train.gains, pair_weight, self.max_irrelevant, train.seed)
             train, target = train.pairs(kept), target[kept]
         booster = lgb.train(
             params,
@@ -127,8 +128,7 @@ class BoostedRanker(Ranker):
             num_boost_round=self.n_rounds,
             valid_sets=[held_out] if held_out else [],
         )
-        # The number of threads is no part of the model.
-        self.model_text_ = booster.model_to_string().replace(f"[num_threads: {n_jobs}]", "[num_threads: 1]")
+        self.model_text_ = model_text(booster, n_jobs)
         self.arrays_ = BoosterArrays.from_text(self.model_text_)
 
     def can_learn(self, data: RankingData) -> bool:
@@ -147,25 +147,14 @@ class BoostedRanker(Ranker):
     def _lightgbm_params(
         self, data: RankingData, label_gain: np.ndarray | None, n_jobs: int
     ) -> dict[str, Any]:
-        params: dict[str, Any] = {
-            "num_leaves": self.num_leaves,
-            "learning_rate": self.learning_rate,
-            "min_data_in_leaf": self.min_data_in_leaf,
-            "lambda_l2": self.lambda_l2,
-            "feature_fraction": self.feature_fraction,
+        params = lightgbm_params(self, data.seed, n_jobs) | {
             "bagging_fraction": self.bagging_fraction,
             "bagging_freq": int(self.bagging_fraction < 1),
-            "max_bin": self.max_bin,
-            "seed": data.seed % 2**31,
-            "num_threads": n_jobs,
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
         }
         if label_gain is None:
-            graded = ((data.gains != 0) & (data.gains != data.gains.max())).any()
-            objective = "cross_entropy" if graded else "binary"
-            return params | {"objective": objective, "metric": objective if graded else "binary_logloss"}
+            objective = pointwise_objective(data.gains / (data.gains.max(initial=0) or np.float32(1)))
+            metric = "binary_logloss" if objective == "binary" else objective
+            return params | {"objective": objective, "metric": metric}
         longest = int(data.sizes.max())
         return params | {
             "objective": self.objective,
@@ -210,17 +199,3 @@ def shorten_lists(data: RankingData, longest: int) -> RankingData:
     order = np.lexsort((hash_numbers(len(row), data.seed), data.gains == 0, row))
     kept = np.sort(order[np.arange(len(row)) - data.indptr[row] < longest])
     return data.pairs(kept)
-
-
-def sampled_pairs(
-    data: RankingData, max_irrelevant: int, weight: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Positions and weights: relevant pairs, and irrelevant ones by hash, weighted to stand for all."""
-    irrelevant = np.flatnonzero(data.gains == 0)
-    if len(irrelevant) <= max_irrelevant:
-        return np.arange(len(data.gains)), weight
-    order = np.argsort(hash_numbers(len(irrelevant), data.seed), kind="stable")
-    drawn = irrelevant[order[:max_irrelevant]]
-    kept = np.sort(np.concatenate([np.flatnonzero(data.gains > 0), drawn]))
-    factor = weight[irrelevant].sum() / weight[drawn].sum()
-    return kept, np.where(data.gains[kept] > 0, weight[kept], weight[kept] * factor)

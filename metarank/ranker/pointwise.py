@@ -11,7 +11,8 @@ import numpy as np
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
-from metarank.ranker.lists import RankingData, cross_fit_scores, hash_numbers
+from metarank.ranker.boosting import lightgbm_params, model_text, pointwise_objective, sampled_pairs
+from metarank.ranker.lists import RankingData, cross_fit_scores
 
 # Keeps the draws of pairs apart from those of folds and rows.
 _SEED_SHIFT = 7_000_003
@@ -103,7 +104,8 @@ class PointwiseRanker(Ranker):
             raise ValueError("gains must differ, got the same gain for every pair of positive weight")
         left_out = self._left_out(data)
         target = data.gains / data.gains.max()
-        params = self._lightgbm_params(target, n_jobs)
+        objective = pointwise_objective(target)
+        params = lightgbm_params(self, data.seed, n_jobs) | {"objective": objective}
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
         whole.construct()
         self.model_texts_ = []
@@ -115,9 +117,7 @@ class PointwiseRanker(Ranker):
             # A subset keeps the bins of the whole.
             part = whole.subset(kept.tolist()).set_weight(weight)
             booster = lgb.train(params | {"seed": (data.seed + number) % 2**31}, part, self.n_rounds)
-            # The number of threads is no part of the model.
-            text = booster.model_to_string().replace(f"[num_threads: {n_jobs}]", "[num_threads: 1]")
-            self.model_texts_.append(text)
+            self.model_texts_.append(model_text(booster, n_jobs))
         self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
 
     def can_learn(self, data: RankingData) -> bool:
@@ -127,17 +127,9 @@ class PointwiseRanker(Ranker):
     def _drawn(self, number: int, data: RankingData, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Ascending positions of the pairs of one model, among the lists it sees, and their weights."""
         weight = np.repeat(np.where(seen, data.weight, 0.0), data.sizes)
-        relevant = (data.gains > 0) & (weight > 0)
-        irrelevant = np.flatnonzero((data.gains == 0) & (weight > 0))
-        if len(irrelevant) == 0:
-            kept = np.flatnonzero(relevant)
-            return kept, weight[kept]
-        wanted = max(1, round(self.irrelevant * len(irrelevant)))
-        order = hash_numbers(len(irrelevant), data.seed + _SEED_SHIFT * (number + 1))
-        drawn = irrelevant[np.sort(np.argsort(order, kind="stable")[:wanted])]
-        weight[drawn] *= weight[irrelevant].sum() / weight[drawn].sum()
-        kept = np.sort(np.concatenate([np.flatnonzero(relevant), drawn]))
-        return kept, weight[kept]
+        n_irrelevant = np.count_nonzero((data.gains == 0) & (weight > 0))
+        wanted = max(1, round(self.irrelevant * n_irrelevant))
+        return sampled_pairs(data.gains, weight, wanted, data.seed + _SEED_SHIFT * (number + 1))
 
     def _check_params(self) -> None:
         for name in ("n_models", "n_rounds"):
@@ -148,22 +140,6 @@ class PointwiseRanker(Ranker):
             raise TypeError(f"irrelevant must be a number in (0, 1], got {self.irrelevant!r}")
         if not 0 < self.irrelevant <= 1:
             raise ValueError(f"irrelevant must be a number in (0, 1], got {self.irrelevant!r}")
-
-    def _lightgbm_params(self, target: np.ndarray, n_jobs: int) -> dict[str, Any]:
-        graded = bool(((target > 0) & (target < 1)).any())
-        return {
-            "objective": "cross_entropy" if graded else "binary",
-            "num_leaves": self.num_leaves,
-            "learning_rate": self.learning_rate,
-            "min_data_in_leaf": self.min_data_in_leaf,
-            "lambda_l2": self.lambda_l2,
-            "feature_fraction": self.feature_fraction,
-            "max_bin": self.max_bin,
-            "num_threads": n_jobs,
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
-        }
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         raw: np.ndarray = self.arrays_.predict(table.values, n_jobs=n_jobs)

@@ -26,7 +26,9 @@ class LabelScorer(BaseEstimator):
     The columns of training rows come from scorers fitted on Views without the
     rows' fold; `metarank.crossfit` sees to that. A scorer that knows those
     scores at less cost implements `score_held_out` as a shortcut, one with parameters
-    to be settled once for all folds `choose(view) -> unfitted scorer`.
+    to be settled once for all folds `choose(view) -> unfitted scorer`, and one whose
+    proposals and columns come from one costly search `search(X, n_jobs) -> dict` of
+    keyword arguments for its `shortlist` and `score`.
     """
 
     # Whether the columns are scores of a classifier, which a label may weigh in its own way.

@@ -221,6 +221,10 @@ class NeighborShortlister(LabelScorer):
             weights = np.maximum(1 - distances, 0)
         return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
 
+    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
+        """`nearest`, as an argument of both `shortlist` and `score`."""
+        return {"neighbors": self.nearest(X, n_jobs=n_jobs)}
+
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> dict[str, np.ndarray]:
