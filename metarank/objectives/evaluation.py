@@ -1,0 +1,290 @@
+"""How well one ranking serves several labels: AUC of each, their difference, the least of them, dominance."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> float:
+    """Share of the cost of all pairs of unequal grades that is in the right order (Definition 2.3).
+
+    ``sum c(y, y') [s > s'] / sum c(y, y')`` over the pairs with y > y', a tie of scores counting one half.
+    Divided by the whole cost, so that 1 is the best and one half is chance for any cost and any number of
+    grades; with two grades it is the AUC.
+
+    Parameters
+    ----------
+    scores : float array (n,)
+        Greater is better; infinite values are fine.
+    target : float array (n,)
+        Grades, finite.
+    cost : "difference", "uniform" or float array (G, G)
+        ``y - y'``, or 1, or ``cost[y, y']`` of integer grades 0 to G - 1, of which those with y > y' are
+        read; >= 0.
+
+    Returns
+    -------
+    float
+        In O(n log n) for the two named costs (and log G sorts, G distinct grades), O(n G) for a matrix.
+
+    Raises
+    ------
+    ValueError
+        Scores that are NaN or of another shape than the target; a constant target; a target that is not
+        finite; an unknown cost; a matrix that is not square, finite and >= 0, has no entry for a grade of
+        the target, or costs nothing for any pair.
+
+    Examples
+    --------
+    >>> multipartite_auc([3.0, 2.0, 1.0], [2, 0, 1])
+    0.75
+    >>> multipartite_auc([3.0, 2.0, 1.0], [2, 0, 1], cost="uniform").__round__(4)
+    0.6667
+    """
+    grades = _target(target)
+    values = _scores(scores, len(grades))
+    if not isinstance(cost, str):
+        return _matrix_auc(values, grades, np.asarray(cost, dtype=np.float64))
+    terms = pair_terms(values, grades, cost)
+    _refuse_constant(terms.cost, "target")
+    # Exact sums: the order of the rows does not show.
+    return math.fsum(terms.won) / math.fsum(terms.cost)
+
+
+def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
+    """AUC of one ranking against each label.
+
+    Parameters
+    ----------
+    scores : float array (n,)
+    Y : float array (n, K) or table
+        Grades, finite; a binary label has its plain AUC whatever the cost.
+    cost : as in `multipartite_auc`
+
+    Returns
+    -------
+    float64 array (K,)
+
+    Raises
+    ------
+    ValueError
+        As `multipartite_auc`; a constant label is named.
+
+    Examples
+    --------
+    >>> per_label_auc([4.0, 3.0, 2.0, 1.0], [[1, 0], [1, 1], [0, 0], [0, 1]])
+    array([1.  , 0.25])
+    """
+    grades, names = _targets(Y)
+    values = _scores(scores, len(grades))
+    out = np.empty(len(names))
+    for k, name in enumerate(names):
+        if grades[:, k].min() == grades[:, k].max():
+            raise ValueError(f"{name} has the same value in all rows: no AUC exists")
+        out[k] = multipartite_auc(values, grades[:, k], cost)
+    return out
+
+
+def diff_auc(scores: Any, Y: Any, cost: Any = "difference") -> float:
+    """Greatest less least of `per_label_auc`: Diff AUC, |AUC_1 - AUC_2| of two labels.
+
+    Examples
+    --------
+    >>> diff_auc([4.0, 3.0, 2.0, 1.0], [[1, 0], [1, 1], [0, 0], [0, 1]])
+    0.75
+    """
+    areas = per_label_auc(scores, Y, cost)
+    return float(areas.max() - areas.min())
+
+
+def min_auc(scores: Any, Y: Any, cost: Any = "difference") -> float:
+    """Least of `per_label_auc`: Min AUC.
+
+    Examples
+    --------
+    >>> min_auc([4.0, 3.0, 2.0, 1.0], [[1, 0], [1, 1], [0, 0], [0, 1]])
+    0.25
+    """
+    return float(per_label_auc(scores, Y, cost).min())
+
+
+def dominates(a: Any, b: Any, *, tolerance: float = 0.0) -> bool:
+    """Whether the values `a` are nowhere worse than `b` and somewhere better (Definition 3.1).
+
+    Parameters
+    ----------
+    a, b : float arrays (K,)
+        One value an objective, greater is better: AUCs for example.
+    tolerance : float
+        Differences up to it count as equal.
+
+    Raises
+    ------
+    ValueError
+        Other shapes, NaN, or a negative tolerance.
+
+    Examples
+    --------
+    >>> dominates([0.8, 0.7], [0.8, 0.6]), dominates([0.8, 0.7], [0.9, 0.6]), dominates([0.8], [0.8])
+    (True, False, False)
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape or len(first) == 0:
+        raise ValueError(f"a and b must have the same shape (K,), got {first.shape} and {second.shape}")
+    if np.isnan(first).any() or np.isnan(second).any():
+        raise ValueError("a and b must not hold NaN")
+    if not tolerance >= 0:
+        raise ValueError(f"tolerance must be >= 0, got {tolerance!r}")
+    return bool((first >= second - tolerance).all() and (first > second + tolerance).any())
+
+
+class PairTerms(NamedTuple):
+    """What each row has to do with its pairs.
+
+    The row of the greater grade and the row of the smaller one are both given every pair of theirs, so
+    that sums over all rows count each pair twice.
+    """
+
+    won: np.ndarray
+    cost: np.ndarray
+
+
+def pair_terms(
+    scores: np.ndarray, grades: np.ndarray, cost: str = "difference", group: np.ndarray | None = None
+) -> PairTerms:
+    """Cost of each row's pairs of unequal grades, and how much of it the scores put in the right order.
+
+    The distinct grades are split in two halves, all pairs between the halves are counted at once from
+    sums over the rows sorted by score, then each half is split: log2(G) sorts for G grades.
+
+    Parameters
+    ----------
+    scores : float array (n,)
+        Without NaN.
+    grades : float array (n,)
+    cost : "difference" or "uniform"
+    group : integer array (n,), optional
+        Only rows of the same group make pairs.
+
+    Returns
+    -------
+    PairTerms
+        `won` and `cost`, float64 (n,). Counts are exact, differences rounded in an order that does not
+        depend on that of the rows.
+    """
+    if cost not in ("difference", "uniform"):
+        raise ValueError(f"cost must be 'difference', 'uniform' or a matrix, got {cost!r}")
+    distinct, grade = np.unique(grades, return_inverse=True)
+    # One number a distinct score: rows tied in their score have the same.
+    level = np.unique(scores, return_inverse=True)[1]
+    value = grades - distinct[0] if cost == "difference" else np.zeros(len(grades))
+    block = np.zeros(len(grades), np.int64) if group is None else np.unique(group, return_inverse=True)[1]
+    won, total = np.zeros(len(grades)), np.zeros(len(grades))
+    for bit in reversed(range(int(len(distinct) - 1).bit_length())):
+        upper = (grade >> bit) & 1 == 1
+        # Blocks are groups and, within them, the parts of the grades not yet split.
+        parts = block * ((len(distinct) >> (bit + 1)) + 1) + (grade >> (bit + 1))
+        order = np.lexsort((value, level, parts))
+        _add_half_against_half(
+            order, parts[order], level[order], upper[order], value[order], cost == "difference", won, total
+        )
+    return PairTerms(won, total)
+
+
+def _add_half_against_half(
+    order: np.ndarray,
+    part: np.ndarray,
+    level: np.ndarray,
+    upper: np.ndarray,
+    value: np.ndarray,
+    difference: bool,
+    won: np.ndarray,
+    total: np.ndarray,
+) -> None:
+    """All pairs of an upper and a lower row of the same part; the rows come sorted by part, then score."""
+    n = len(order)
+    new_part = np.concatenate([[True], part[1:] != part[:-1]])
+    new_tie = new_part | np.concatenate([[True], level[1:] != level[:-1]])
+    ends = [np.append(np.flatnonzero(starts), n) for starts in (new_part, new_tie)]
+    of_part, of_tie = np.cumsum(new_part) - 1, np.cumsum(new_tie) - 1
+
+    def sums(members: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Sum over the members of the part below each row, ties by half, and over all of the part."""
+        kept = members if weight is None else np.where(members, weight, 0.0)
+        running = np.concatenate([[0], np.cumsum(kept)])
+        start = running[ends[0][of_part]]
+        below = (running[ends[1][of_tie]] + running[ends[1][of_tie + 1]]) / 2 - start
+        return below, running[ends[0][of_part + 1]] - start
+
+    below_lower, all_lower = sums(~upper, None)
+    below_upper, all_upper = sums(upper, None)
+    above_upper = all_upper - below_upper
+    if difference:
+        value_below_lower, value_all_lower = sums(~upper, value)
+        value_below_upper, value_all_upper = sums(upper, value)
+        won_upper = value * below_lower - value_below_lower
+        won_lower = value_all_upper - value_below_upper - value * above_upper
+        cost_upper = value * all_lower - value_all_lower
+        cost_lower = value_all_upper - value * all_upper
+    else:
+        won_upper, won_lower, cost_upper, cost_lower = below_lower, above_upper, all_lower, all_upper
+    won[order] += np.where(upper, won_upper, won_lower)
+    total[order] += np.where(upper, cost_upper, cost_lower)
+
+
+def _matrix_auc(scores: np.ndarray, grades: np.ndarray, cost: np.ndarray) -> float:
+    if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or len(cost) < 2:
+        raise ValueError(f"cost must be a name or have shape (G, G) with G >= 2, got {cost.shape}")
+    below = np.tril(cost, -1)
+    if not (np.isfinite(below).all() and (below >= 0).all()):
+        raise ValueError("cost must be finite and >= 0 below its diagonal")
+    index = grades.astype(np.int64)
+    if (index != grades).any() or index.min() < 0 or index.max() >= len(cost):
+        wrong = grades[(index != grades) | (index < 0) | (index >= len(cost))][0]
+        raise ValueError(f"target must hold integers from 0 to {len(cost) - 1} for this cost, got {wrong:g}")
+    ordered = [np.sort(scores[index == g]) for g in range(len(cost))]
+    won = whole = 0.0
+    for a, b in zip(*np.nonzero(below)):
+        if len(ordered[a]) and len(ordered[b]):
+            ranks = sum(np.searchsorted(ordered[b], ordered[a], side).sum() for side in ("left", "right"))
+            won += below[a, b] * float(ranks) / 2
+            whole += below[a, b] * len(ordered[a]) * len(ordered[b])
+    if whole == 0:
+        raise ValueError("target must have a pair of grades that costs something")
+    return won / whole
+
+
+def _refuse_constant(cost: np.ndarray, name: str) -> None:
+    if not cost.any():
+        raise ValueError(f"{name} has the same value in all rows: no AUC exists")
+
+
+def _scores(scores: Any, n: int) -> np.ndarray:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"scores must have shape ({n},), one entry a row of the target, got {values.shape}")
+    if np.isnan(values).any():
+        raise ValueError(f"scores must not be NaN, got NaN at row {int(np.flatnonzero(np.isnan(values))[0])}")
+    return values
+
+
+def _target(target: Any) -> np.ndarray:
+    grades = np.asarray(target, dtype=np.float64)
+    if grades.ndim != 1 or len(grades) == 0:
+        raise ValueError(f"target must have shape (n,) with n >= 1, got {grades.shape}")
+    if not np.isfinite(grades).all():
+        row = int(np.flatnonzero(~np.isfinite(grades))[0])
+        raise ValueError(f"target must be finite, got {grades[row]} at row {row}")
+    return grades
+
+
+def _targets(Y: Any) -> tuple[np.ndarray, list[str]]:
+    """Grades (n, K), and how messages call each label."""
+    grades = np.asarray(Y, dtype=np.float64)
+    if grades.ndim != 2 or grades.shape[0] == 0 or grades.shape[1] == 0:
+        raise ValueError(f"Y must have shape (n, K) with n, K >= 1, got {grades.shape}")
+    columns = [str(c) for c in Y.columns] if hasattr(Y, "columns") else range(grades.shape[1])
+    return grades, [f"label {c!r}" if isinstance(c, str) else f"label {c}" for c in columns]
