@@ -28,6 +28,8 @@ NB_MODULE(_core, m) {
   metarank::bind_hashing(m);
   metarank::bind_pair_scores(m);
   metarank::bind_rank_gradients(m);
+  metarank::bind_auc_gradients(m);
+  metarank::bind_lambda_gradients(m);
   metarank::bind_names(m);
   metarank::bind_gbdt_predict(m);
   metarank::bind_text_parse(m);

@@ -76,6 +76,8 @@ void bind_gbdt_predict(nb::module_& m);
 void bind_text_parse(nb::module_& m);
 void bind_pair_scores(nb::module_& m);
 void bind_rank_gradients(nb::module_& m);
+void bind_auc_gradients(nb::module_& m);
+void bind_lambda_gradients(nb::module_& m);
 void bind_linear_train(nb::module_& m);
 void bind_label_tree_train(nb::module_& m);
 void bind_unit_rows(nb::module_& m);

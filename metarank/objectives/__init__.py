@@ -1,4 +1,4 @@
-"""Several target labels, one ranking."""
+"""Several target labels, one ranking: labels or losses aggregated, and what either does to scores."""
 
 from metarank.objectives.bayes import (
     inner_weights,
@@ -8,9 +8,20 @@ from metarank.objectives.bayes import (
     product_scorer,
     uniform_cost_scorer,
 )
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.evaluation import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
+from metarank.objectives.labels import aggregate_labels
+from metarank.objectives.ndcg import ndcg_gradients
+from metarank.objectives.pairwise import auc_gradients, auc_loss
 
 __all__ = [
+    "Grouping",
+    "aggregate_labels",
+    "auc_gradients",
+    "auc_loss",
+    "check_groups",
+    "check_targets",
+    "check_weights",
     "diff_auc",
     "dominates",
     "inner_weights",
@@ -19,6 +30,7 @@ __all__ = [
     "loss_aggregated_scorer",
     "min_auc",
     "multipartite_auc",
+    "ndcg_gradients",
     "per_label_auc",
     "product_scorer",
     "uniform_cost_scorer",

@@ -1,0 +1,261 @@
+// LambdaRank (Burges 2010) as LightGBM computes it, and nDCG itself, on lists.
+//
+// A pair of different gains, of which one stands among the first `truncation`
+// ranks, weighs |gain difference| |discount difference| / ideal DCG. With
+// `norm` the weight is divided by 0.01 + |score difference|, and a list's sums
+// by what makes their total log2(1 + total). Ranks are those of `rank_by`.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "bindings.h"
+#include "lists.h"
+
+namespace metarank {
+
+namespace {
+
+using Index = std::int64_t;
+
+// 1 / (1 + exp(x)) at 2^20 points of |x| <= 25, the value of the point below:
+// LightGBM's table, so that boosting on these gradients grows LightGBM's trees.
+class SigmoidTable {
+ public:
+  SigmoidTable() : value_(kPoints) {
+    for (Index i = 0; i < kPoints; ++i) value_[i] = 1.0 / (1.0 + std::exp(static_cast<double>(i) / kScale - kLimit));
+  }
+  double at(double x) const {
+    if (x <= -kLimit) return value_.front();
+    if (x >= kLimit) return value_.back();
+    return value_[static_cast<std::size_t>((x + kLimit) * kScale)];
+  }
+
+ private:
+  static constexpr Index kPoints = 1 << 20;
+  static constexpr double kLimit = 25, kScale = kPoints / (2 * kLimit);
+  std::vector<double> value_;
+};
+
+const SigmoidTable& sigmoids() {
+  static const SigmoidTable table;
+  return table;
+}
+
+std::vector<double> discounts(Index n) {
+  std::vector<double> out(static_cast<std::size_t>(n));
+  for (Index i = 0; i < n; ++i) out[i] = 1.0 / std::log2(2.0 + static_cast<double>(i));
+  return out;
+}
+
+Index longest_list(const In1<Index>& indptr, Index n_lists) {
+  Index longest = 0;
+  for (Index i = 0; i < n_lists; ++i) longest = std::max(longest, indptr(i + 1) - indptr(i));
+  return longest;
+}
+
+// The greatest DCG of the first `truncation` ranks that each list can have.
+Array1<double> ideal_dcg(In1<double> gains, In1<Index> indptr, Index truncation, int n_threads) {
+  const Index n = require_lists(indptr, gains.shape(0));
+  require_finite(gains, "gains");
+  require(truncation >= 1, "truncation must be at least 1");
+  std::vector<double> out(static_cast<std::size_t>(n), 0.0);
+  {
+    nb::gil_scoped_release release;
+    const auto discount = discounts(longest_list(indptr, n));
+    parallel_for(n, n_threads, 64, [&](Index begin, Index end, int) {
+      std::vector<double> sorted;
+      for (Index q = begin; q < end; ++q) {
+        sorted.assign(gains.data() + indptr(q), gains.data() + indptr(q + 1));
+        std::sort(sorted.begin(), sorted.end(), std::greater<>());
+        const Index depth = std::min(truncation, static_cast<Index>(sorted.size()));
+        for (Index i = 0; i < depth; ++i) out[q] += sorted[i] * discount[i];
+      }
+    });
+  }
+  return to_numpy(std::move(out));
+}
+
+struct Ranked {
+  std::vector<Index> order;
+  std::vector<double> score, gain, grad, hess;
+
+  // Ids 0..n-1 by descending key, ties in the order of the list.
+  void sort(const double* key, Index n) {
+    order.resize(static_cast<std::size_t>(n));
+    std::iota(order.begin(), order.end(), Index{0});
+    const auto better = [key](Index a, Index b) { return key[a] != key[b] ? key[a] > key[b] : a < b; };
+    std::sort(order.begin(), order.end(), better);
+  }
+};
+
+struct Settings {
+  double sigmoid;
+  Index truncation;
+  bool norm, with_loss;
+};
+
+// Adds nothing and returns 0 where no pair of the list differs.
+double lambda_list(const double* s, const double* key, const double* gain, double ideal, Index n, const Settings& set,
+                   const std::vector<double>& discount, double* grad, double* hess, Ranked& work) {
+  const SigmoidTable& table = sigmoids();
+  work.sort(key, n);
+  work.score.resize(work.order.size());
+  work.gain.resize(work.order.size());
+  work.grad.assign(work.order.size(), 0.0);
+  work.hess.assign(work.order.size(), 0.0);
+  for (Index i = 0; i < n; ++i) {
+    work.score[i] = s[work.order[i]];
+    work.gain[i] = gain[work.order[i]];
+  }
+  const auto [least, greatest] = std::minmax_element(work.score.begin(), work.score.end());
+  const bool by_distance = set.norm && *least != *greatest;
+  double total = 0, loss = 0;
+  for (Index i = 0; i < std::min(n - 1, set.truncation); ++i) {
+    const double score_i = work.score[i], gain_i = work.gain[i], discount_i = discount[i];
+    double grad_i = 0, hess_i = 0;
+    for (Index j = i + 1; j < n; ++j) {
+      const double gap = gain_i - work.gain[j];
+      if (gap == 0) continue;
+      const double sign = gap > 0 ? 1.0 : -1.0;
+      const double ahead = sign * (score_i - work.score[j]);  // of the better one
+      double weight = std::fabs(gap) * (discount_i - discount[j]) * ideal;
+      if (by_distance) weight /= 0.01f + std::fabs(ahead);
+      const double sigma = table.at(set.sigmoid * ahead);
+      const double lambda = set.sigmoid * weight * sigma;
+      const double bend = set.sigmoid * lambda * (1 - sigma);
+      grad_i -= sign * lambda;
+      work.grad[j] += sign * lambda;
+      hess_i += bend;
+      work.hess[j] += bend;
+      total += 2 * lambda;
+      if (set.with_loss)
+        loss += weight * (std::max(-set.sigmoid * ahead, 0.0) + std::log1p(std::exp(-std::fabs(set.sigmoid * ahead))));
+    }
+    work.grad[i] += grad_i;
+    work.hess[i] += hess_i;
+  }
+  const double factor = set.norm && total > 0 ? std::log2(1 + total) / total : 1.0;
+  for (Index i = 0; i < n; ++i) {
+    grad[work.order[i]] = factor * work.grad[i];
+    hess[work.order[i]] = factor * work.hess[i];
+  }
+  return factor * loss;
+}
+
+void require_order(const In1<Index>& order, Index n) {
+  require(static_cast<Index>(order.shape(0)) == n, "order must have one entry a score");
+  std::vector<char> seen(static_cast<std::size_t>(n), 0);
+  for (Index i = 0; i < n; ++i) {
+    require(order(i) >= 0 && order(i) < n && !seen[order(i)], "order must be a permutation");
+    seen[order(i)] = 1;
+  }
+}
+
+// `scores` and `rank_by` are in the caller's order of rows, `gains` list by list as `order` puts them.
+std::tuple<double, Array1<double>, Array1<double>> lambda_gradients(In1<double> scores, In1<double> rank_by,
+                                                                    In1<double> gains, In1<double> ideal,
+                                                                    In1<Index> order, In1<Index> indptr,
+                                                                    double sigmoid, Index truncation, bool norm,
+                                                                    bool with_loss, int n_threads) {
+  const Index n_lists = require_lists(indptr, scores.shape(0));
+  const auto n = static_cast<Index>(scores.shape(0));
+  require(rank_by.shape(0) == scores.shape(0), "rank_by must have one entry a score");
+  require(gains.shape(0) == scores.shape(0), "gains must have one entry a score");
+  require(static_cast<Index>(ideal.shape(0)) == n_lists, "ideal must have one entry a list");
+  require_finite(scores, "scores");
+  require_finite(rank_by, "rank_by");
+  require_finite(gains, "gains");
+  require_order(order, n);
+  require(sigmoid > 0, "sigmoid must be positive");
+  require(truncation >= 1, "truncation must be at least 1");
+  const Settings set{sigmoid, truncation, norm, with_loss};
+  std::vector<double> grad(static_cast<std::size_t>(n), 0.0), hess(grad.size(), 0.0);
+  double loss = 0;
+  {
+    nb::gil_scoped_release release;
+    const auto discount = discounts(longest_list(indptr, n_lists));
+    std::vector<double> losses(static_cast<std::size_t>(n_lists), 0.0);
+    parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
+      Ranked work;
+      std::vector<double> s, key, g, h;
+      for (Index q = begin; q < end; ++q) {
+        const Index lo = indptr(q), size = indptr(q + 1) - lo;
+        if (size < 2 || !(ideal(q) > 0)) continue;
+        s.resize(static_cast<std::size_t>(size));
+        key.resize(s.size());
+        g.resize(s.size());
+        h.resize(s.size());
+        for (Index i = 0; i < size; ++i) {
+          s[i] = scores(order(lo + i));
+          key[i] = rank_by(order(lo + i));
+        }
+        losses[q] = lambda_list(s.data(), key.data(), gains.data() + lo, 1.0 / ideal(q), size, set, discount, g.data(),
+                                h.data(), work);
+        for (Index i = 0; i < size; ++i) {
+          grad[order(lo + i)] = g[i];
+          hess[order(lo + i)] = h[i];
+        }
+      }
+    });
+    for (const double value : losses) loss += value;
+  }
+  return {loss, to_numpy(std::move(grad)), to_numpy(std::move(hess))};
+}
+
+// nDCG of the first `truncation` ranks of each list; NaN where no gain is positive. Tied rows share
+// the mean of their gains, so that their order does not matter.
+Array1<double> list_ndcg(In1<double> scores, In1<double> gains, In1<double> ideal, In1<Index> order, In1<Index> indptr,
+                         Index truncation, int n_threads) {
+  const Index n_lists = require_lists(indptr, scores.shape(0));
+  require(gains.shape(0) == scores.shape(0), "gains must have one entry a score");
+  require(static_cast<Index>(ideal.shape(0)) == n_lists, "ideal must have one entry a list");
+  require_finite(scores, "scores");
+  require_order(order, static_cast<Index>(scores.shape(0)));
+  require(truncation >= 1, "truncation must be at least 1");
+  std::vector<double> out(static_cast<std::size_t>(n_lists), std::numeric_limits<double>::quiet_NaN());
+  {
+    nb::gil_scoped_release release;
+    const auto discount = discounts(longest_list(indptr, n_lists));
+    parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
+      Ranked work;
+      std::vector<double> s;
+      for (Index q = begin; q < end; ++q) {
+        const Index lo = indptr(q), size = indptr(q + 1) - lo;
+        if (!(ideal(q) > 0)) continue;
+        s.resize(static_cast<std::size_t>(size));
+        for (Index i = 0; i < size; ++i) s[i] = scores(order(lo + i));
+        work.sort(s.data(), size);
+        double dcg = 0;
+        for (Index i = 0; i < std::min(size, truncation);) {
+          double gain = 0, discounted = 0;
+          Index j = i;
+          for (; j < size && s[work.order[j]] == s[work.order[i]]; ++j) {
+            gain += gains(lo + work.order[j]);
+            if (j < truncation) discounted += discount[j];
+          }
+          dcg += gain / static_cast<double>(j - i) * discounted;
+          i = j;
+        }
+        out[q] = dcg / ideal(q);
+      }
+    });
+  }
+  return to_numpy(std::move(out));
+}
+
+}  // namespace
+
+void bind_lambda_gradients(nb::module_& m) {
+  m.def("ideal_dcg", &ideal_dcg, nb::arg("gains").noconvert(), nb::arg("indptr").noconvert(), nb::arg("truncation"),
+        nb::arg("n_threads"));
+  m.def("lambda_gradients", &lambda_gradients, nb::arg("scores").noconvert(), nb::arg("rank_by").noconvert(),
+        nb::arg("gains").noconvert(), nb::arg("ideal").noconvert(), nb::arg("order").noconvert(),
+        nb::arg("indptr").noconvert(), nb::arg("sigmoid"), nb::arg("truncation"), nb::arg("norm"),
+        nb::arg("with_loss"), nb::arg("n_threads"));
+  m.def("list_ndcg", &list_ndcg, nb::arg("scores").noconvert(), nb::arg("gains").noconvert(),
+        nb::arg("ideal").noconvert(), nb::arg("order").noconvert(), nb::arg("indptr").noconvert(),
+        nb::arg("truncation"), nb::arg("n_threads"));
+}
+
+}  // namespace metarank

@@ -1,0 +1,182 @@
+"""Pairwise surrogates of the AUC: losses, gradients and Hessians in the scores.
+
+The multipartite AUC (Definition 2.3 of the paper on loss and label aggregation) of scores s for a target y
+is the cost-weighted share of the pairs ``y_i > y_j`` that have ``s_i > s_j``. Its surrogate is
+
+    sum_{y_i > y_j} c_ij phi(s_i - s_j) / sum_{y_i > y_j} c_ij
+
+with ``phi(z) = log(1 + exp(-z))`` (logistic) or ``max(0, 1 - z)`` (hinge), and cost ``c_ij = y_i - y_j``
+("difference") or 1 ("uniform"). For a binary target either cost makes it the bipartite AUC, where the mean
+over pairs is what weighs a label by ``1 / (pi (1 - pi))``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from metarank import _core
+from metarank._threads import resolve_n_jobs
+from metarank.objectives.checks import Grouping, check_choice, check_groups, check_vector
+
+Surrogate = Literal["logistic", "hinge"]
+Cost = Literal["difference", "uniform"]
+SURROGATES: tuple[str, ...] = get_args(Surrogate)
+COSTS: tuple[str, ...] = get_args(Cost)
+
+
+class AucPairs:
+    """The pairs of one target, sorted once and asked for many scores.
+
+    Parameters
+    ----------
+    target : float64 array (n,)
+        Finite; must differ between two rows of a group.
+    grouping : Grouping
+    surrogate, cost : str
+    name : str
+        How messages call the target.
+
+    Examples
+    --------
+    >>> pairs = AucPairs(np.array([0.0, 1.0, 1.0]), check_groups(3))
+    >>> pairs.area(np.array([0.5, 0.9, 0.5]))
+    0.75
+    """
+
+    def __init__(
+        self,
+        target: np.ndarray,
+        grouping: Grouping,
+        *,
+        surrogate: Surrogate = "logistic",
+        cost: Cost = "difference",
+        name: str = "target",
+    ) -> None:
+        check_choice(surrogate, "surrogate", SURROGATES)
+        check_choice(cost, "cost", COSTS)
+        self.target = np.ascontiguousarray(target, np.float64)
+        self.surrogate = surrogate
+        self.cost = cost
+        self.order = grouping.sorted_by(self.target)
+        self.indptr = grouping.indptr
+        ordered = self.target[self.order]
+        filled = grouping.sizes > 0
+        ends = ordered[self.indptr[1:][filled] - 1] > ordered[self.indptr[:-1][filled]]
+        if not ends.any():
+            where = "within no group" if grouping.has_queries else "nowhere"
+            shown = f", it is {ordered[0]:g} everywhere" if len(ordered) and np.ptp(ordered) == 0 else ""
+            raise ValueError(f"{name} is constant: it differs {where}{shown}, and no AUC exists")
+
+    def gradients(
+        self, scores: np.ndarray, *, with_loss: bool = True, n_jobs: int = 1
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        """(loss, gradient, hessian) at finite float64 scores (n,); the loss is 0 where it is not wanted."""
+        return self._ask(scores, self.surrogate, with_loss, n_jobs)
+
+    def area(self, scores: np.ndarray, *, n_jobs: int = 1) -> float:
+        """The AUC itself: the cost-weighted share of pairs in the right order, a tie one half; exact."""
+        return 1.0 - self._ask(scores, "step", True, n_jobs)[0]
+
+    def _ask(
+        self, scores: np.ndarray, surrogate: str, with_loss: bool, n_jobs: int
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        return _core.auc_gradients(
+            scores,
+            self.target,
+            self.order,
+            self.indptr,
+            surrogate,
+            self.cost == "difference",
+            with_loss,
+            n_jobs,
+        )
+
+
+def auc_gradients(
+    scores: Any,
+    target: Any,
+    *,
+    surrogate: Surrogate = "logistic",
+    cost: Cost = "difference",
+    group: Any = None,
+    qid: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Loss, gradient and Hessian diagonal of a surrogate of 1 - AUC.
+
+    Parameters
+    ----------
+    scores : array-like (n,)
+        Finite, of absolute value up to 1e15.
+    target : array-like (n,)
+        Finite grades, any number of them; rows of equal grade make no pair.
+    surrogate : "logistic" or "hinge"
+    cost : "difference" or "uniform"
+        What a pair weighs: ``y_i - y_j``, or 1.
+    group, qid : array-like or None
+        Sizes of consecutive groups, or the group of each row in any order. Pairs are then made within groups:
+        a group's loss is the mean over its pairs, and the groups that have a pair count equally.
+    n_jobs : int or None
+
+    Returns
+    -------
+    loss : float
+        The cost-weighted mean over all pairs.
+    gradient : float64 array (n,)
+        Its derivative; for "hinge" the subgradient that is 0 where a margin is exactly 1.
+    hessian : float64 array (n,), >= 0
+        "logistic": the diagonal of the second derivative. "hinge" has none: the cost of all pairs of the row,
+        as if each had curvature 1, so that a Newton step is at most one margin.
+
+    Notes
+    -----
+    O(n log n). "hinge" is exact. "logistic" takes few pairs one by one; many go over a grid of scores with
+    spacing 1/32 and cubic weights, which leaves each number with a relative error below 1e-6 (about 1e-8
+    is common). The result depends on the input only, to the last bit, for any number of threads.
+
+    Raises
+    ------
+    ValueError
+        Bad shapes, values that are not finite, an unknown word, or a target that is constant (in each group).
+
+    Examples
+    --------
+    >>> loss, gradient, hessian = auc_gradients([0.0, 0.0, 0.0], [0, 1, 1], surrogate="hinge")
+    >>> loss, gradient
+    (1.0, array([ 1. , -0.5, -0.5]))
+    """
+    pairs, s = _pairs(scores, target, surrogate, cost, group, qid)
+    return pairs.gradients(s, n_jobs=resolve_n_jobs(n_jobs))
+
+
+def auc_loss(
+    scores: Any,
+    target: Any,
+    *,
+    surrogate: Surrogate = "logistic",
+    cost: Cost = "difference",
+    group: Any = None,
+    qid: Any = None,
+    n_jobs: int | None = None,
+) -> float:
+    """The loss of `auc_gradients` alone.
+
+    Examples
+    --------
+    >>> auc_loss([0.0, 0.5], [0, 1], surrogate="hinge")
+    0.5
+    """
+    pairs, s = _pairs(scores, target, surrogate, cost, group, qid)
+    return pairs.gradients(s, n_jobs=resolve_n_jobs(n_jobs))[0]
+
+
+def _pairs(
+    scores: Any, target: Any, surrogate: Surrogate, cost: Cost, group: Any, qid: Any
+) -> tuple[AucPairs, np.ndarray]:
+    s = check_vector(scores, "scores")
+    if len(s) and np.abs(s).max() > 1e15:
+        raise ValueError(f"scores must be of absolute value up to 1e15, got {np.abs(s).max():g}")
+    y = check_vector(target, "target", len(s))
+    return AucPairs(y, check_groups(len(s), group, qid), surrogate=surrogate, cost=cost), s
