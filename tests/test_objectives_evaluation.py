@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
 from metarank.objectives import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
-from metarank.objectives.evaluation import pair_terms
+from metarank.objectives.pair_terms import pair_terms
 
 
 def slow_auc(scores, target, cost):

@@ -9,19 +9,23 @@ from metarank.objectives.bayes import (
     uniform_cost_scorer,
 )
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis, diagnose
 from metarank.objectives.evaluation import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
 from metarank.objectives.labels import aggregate_labels
 from metarank.objectives.ndcg import ndcg_gradients
 from metarank.objectives.pairwise import auc_gradients, auc_loss
 
 __all__ = [
+    "Diagnosis",
     "Grouping",
+    "ModelDiagnosis",
     "aggregate_labels",
     "auc_gradients",
     "auc_loss",
     "check_groups",
     "check_targets",
     "check_weights",
+    "diagnose",
     "diff_auc",
     "dominates",
     "inner_weights",

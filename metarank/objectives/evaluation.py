@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from metarank.objectives.pair_terms import pair_terms
 
 
 def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> float:
@@ -28,7 +30,7 @@ def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> floa
     Returns
     -------
     float
-        In O(n log n) for the two named costs (and log G sorts, G distinct grades), O(n G) for a matrix.
+    X
 
     Raises
     ------
@@ -139,100 +141,6 @@ def dominates(a: Any, b: Any, *, tolerance: float = 0.0) -> bool:
     if not tolerance >= 0:
         raise ValueError(f"tolerance must be >= 0, got {tolerance!r}")
     return bool((first >= second - tolerance).all() and (first > second + tolerance).any())
-
-
-class PairTerms(NamedTuple):
-    """What each row has to do with its pairs.
-
-    The row of the greater grade and the row of the smaller one are both given every pair of theirs, so
-    that sums over all rows count each pair twice.
-    """
-
-    won: np.ndarray
-    cost: np.ndarray
-
-
-def pair_terms(
-    scores: np.ndarray, grades: np.ndarray, cost: str = "difference", group: np.ndarray | None = None
-) -> PairTerms:
-    """Cost of each row's pairs of unequal grades, and how much of it the scores put in the right order.
-
-    The distinct grades are split in two halves, all pairs between the halves are counted at once from
-    sums over the rows sorted by score, then each half is split: log2(G) sorts for G grades.
-
-    Parameters
-    ----------
-    scores : float array (n,)
-        Without NaN.
-    grades : float array (n,)
-    cost : "difference" or "uniform"
-    group : integer array (n,), optional
-        Only rows of the same group make pairs.
-
-    Returns
-    -------
-    PairTerms
-        `won` and `cost`, float64 (n,). Counts are exact, differences rounded in an order that does not
-        depend on that of the rows.
-    """
-    if cost not in ("difference", "uniform"):
-        raise ValueError(f"cost must be 'difference', 'uniform' or a matrix, got {cost!r}")
-    distinct, grade = np.unique(grades, return_inverse=True)
-    # One number a distinct score: rows tied in their score have the same.
-    level = np.unique(scores, return_inverse=True)[1]
-    value = grades - distinct[0] if cost == "difference" else np.zeros(len(grades))
-    block = np.zeros(len(grades), np.int64) if group is None else np.unique(group, return_inverse=True)[1]
-    won, total = np.zeros(len(grades)), np.zeros(len(grades))
-    for bit in reversed(range(int(len(distinct) - 1).bit_length())):
-        upper = (grade >> bit) & 1 == 1
-        # Blocks are groups and, within them, the parts of the grades not yet split.
-        parts = block * ((len(distinct) >> (bit + 1)) + 1) + (grade >> (bit + 1))
-        order = np.lexsort((value, level, parts))
-        _add_half_against_half(
-            order, parts[order], level[order], upper[order], value[order], cost == "difference", won, total
-        )
-    return PairTerms(won, total)
-
-
-def _add_half_against_half(
-    order: np.ndarray,
-    part: np.ndarray,
-    level: np.ndarray,
-    upper: np.ndarray,
-    value: np.ndarray,
-    difference: bool,
-    won: np.ndarray,
-    total: np.ndarray,
-) -> None:
-    """All pairs of an upper and a lower row of the same part; the rows come sorted by part, then score."""
-    n = len(order)
-    new_part = np.concatenate([[True], part[1:] != part[:-1]])
-    new_tie = new_part | np.concatenate([[True], level[1:] != level[:-1]])
-    ends = [np.append(np.flatnonzero(starts), n) for starts in (new_part, new_tie)]
-    of_part, of_tie = np.cumsum(new_part) - 1, np.cumsum(new_tie) - 1
-
-    def sums(members: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Sum over the members of the part below each row, ties by half, and over all of the part."""
-        kept = members if weight is None else np.where(members, weight, 0.0)
-        running = np.concatenate([[0], np.cumsum(kept)])
-        start = running[ends[0][of_part]]
-        below = (running[ends[1][of_tie]] + running[ends[1][of_tie + 1]]) / 2 - start
-        return below, running[ends[0][of_part + 1]] - start
-
-    below_lower, all_lower = sums(~upper, None)
-    below_upper, all_upper = sums(upper, None)
-    above_upper = all_upper - below_upper
-    if difference:
-        value_below_lower, value_all_lower = sums(~upper, value)
-        value_below_upper, value_all_upper = sums(upper, value)
-        won_upper = value * below_lower - value_below_lower
-        won_lower = value_all_upper - value_below_upper - value * above_upper
-        cost_upper = value * all_lower - value_all_lower
-        cost_lower = value_all_upper - value * all_upper
-    else:
-        won_upper, won_lower, cost_upper, cost_lower = below_lower, above_upper, all_lower, all_upper
-    won[order] += np.where(upper, won_upper, won_lower)
-    total[order] += np.where(upper, cost_upper, cost_lower)
 
 
 def _matrix_auc(scores: np.ndarray, grades: np.ndarray, cost: np.ndarray) -> float:

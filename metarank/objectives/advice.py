@@ -1,0 +1,198 @@
+"""A `Diagnosis` in words: warnings, a recommendation and the page that `print` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis
+
+# Of the pairs that both labels order: where conflicts are rarer, they hardly matter.
+RARE_CONFLICTS = 0.05
+
+
+def warnings_of(found: Diagnosis) -> list[str]:
+    """What is likely to go wrong, one sentence each."""
+    out = []
+    if found.nearly_constant:
+        out.append(
+            f"the aggregated label is nearly constant: the labels cancel each other out, their weighted sum "
+            f"keeps {100 * found.kept_spread:.0f} % of their spread (D.1)"
+        )
+    if found.dictates and not found.mild and _conflict(found) >= RARE_CONFLICTS:
+        out.append(
+            f"under loss aggregation {found.names[found.leader]!r} dictates, with "
+            f"{100 * found.loss_shares[found.leader]:.0f} % of the inner weight; it would stop at a weight "
+            f"of {found.dictates_until:.3g} or less"
+        )
+    few = [name for name, share in zip(found.names, found.pi) if min(share, 1 - share) * found.n_rows < 10]
+    if few:
+        out.append(f"fewer than ten rows on one side of zero: {', '.join(few)}; any AUC of it is uncertain")
+    return out
+
+
+def recommendation_of(found: Diagnosis) -> str:
+    """What to do, in plain words."""
+    before = _before_training(found)
+    after = _after_training(found)
+    return f"{before} {after}" if after else before
+
+
+def _before_training(found: Diagnosis) -> str:
+    if len(found.names) == 1:
+        return "One label: there is nothing to aggregate."
+    if found.nearly_constant:
+        return (
+            "Do not add these labels with these weights: they cancel out. Give them unequal weights, or an "
+            "order of importance (lexicographic): one of them has to give way, and only you can say which."
+        )
+    conflict = _conflict(found)
+    if conflict < RARE_CONFLICTS:
+        return (
+            f"The labels seldom conflict (in {100 * conflict:.1f} % of the pairs that two of them order, at "
+            "most): any aggregation serves all of them; label aggregation is the simplest."
+        )
+    if found.mild:
+        return (
+            "The labels are about equally skewed: loss and label aggregation with these weights ask for "
+            "nearly the same order. Take label aggregation, whose weights keep meaning what they say when "
+            "the shares of positives drift."
+        )
+    balanced = ", ".join(f"{name} {w:.3g}" for name, w in zip(found.names, found.balanced_weights))
+    return (
+        f"Take label aggregation: its weights are the ones that count, whatever the skew. Loss aggregation "
+        f"would favour {found.names[found.leader]!r} unasked, {found.lead:.1f} times the next label; for the "
+        f"order that label aggregation has, its weights would have to be {balanced}."
+    )
+
+
+def _after_training(found: Diagnosis) -> str:
+    if not found.models:
+        return ""
+    names = list(found.models)
+    free = [name for i, name in enumerate(names) if not found.dominance[:, i].any()]
+    best = max(free, key=lambda name: found.models[name].min_auc.value)
+    if len(names) == 1:
+        model = found.models[best]
+        worst = found.names[int(model.auc.argmin())]
+        return f"{worst!r} is served least, with an AUC of {model.min_auc.value:.3f}."
+    lost = [name for name in names if name not in free]
+    text = f"Of the candidates, {best!r} has the greatest Min AUC of those that none dominates."
+    if lost:
+        sure = [name for name in lost if found.clear[:, names.index(name)].any()]
+        unsure = [name for name in lost if name not in sure]
+        parts = [f"dominated: {', '.join(sure)}"] if sure else []
+        parts += [f"dominated, but by no more than chance may do: {', '.join(unsure)}"] if unsure else []
+        text = f"{text[:-1]} ({'; '.join(parts)})."
+    return text
+
+
+def page_of(found: Diagnosis) -> str:
+    """The whole page, at most about a hundred characters wide."""
+    rows = f"{found.n_rows:,} rows, {len(found.names)} label{'s' * (len(found.names) != 1)}"
+    parts = [rows + (f", {found.n_queries:,} queries" if found.n_queries else ""), "", _labels_table(found)]
+    if len(found.names) > 1:
+        parts += ["", _dictator_line(found), "", _conflicts_table(found)]
+    if found.models:
+        parts += ["", _models_table(found)]
+        parts += _dominance_lines(found)
+    parts += ["", *(f"Warning: {text}." for text in found.warnings)] if found.warnings else []
+    return "\n".join([*parts, "", f"Recommendation: {found.recommendation}"])
+
+
+def _labels_table(found: Diagnosis) -> str:
+    head = ["label", "above 0", "spread", "weight", "loss agg.", "label agg.", "weight to balance"]
+    columns = [
+        found.names,
+        [f"{100 * share:.1f} %" for share in found.pi],
+        [f"{width:.4f}" for width in found.spread],
+        [f"{weight:.3g}" for weight in found.weights],
+        [f"{100 * share:.1f} %" for share in found.loss_shares],
+        [f"{100 * share:.1f} %" for share in found.label_shares],
+        [f"{weight:.3g}" for weight in found.balanced_weights],
+    ]
+    return _table(head, list(zip(*columns)))
+
+
+def _dictator_line(found: Diagnosis) -> str:
+    name = found.names[found.leader]
+    if not found.dictates:
+        return f"Loss aggregation: {name!r} weighs most, but not more than all others together."
+    text = (
+        f"Loss aggregation: {name!r} dictates where labels are deterministic (Proposition 6.1); elsewhere it "
+        f"counts {found.lead:.2f} times as much as the next label"
+    )
+    if found.mild:
+        return f"{text}, which is mild: near-ties apart, the order is nearly that of equal weights."
+    return f"{text}. It would stop at a weight of {found.dictates_until:.3g}."
+
+
+def _conflicts_table(found: Diagnosis) -> str:
+    head = ["labels", "correlation", "conflicts, of pairs both order", "of all pairs"]
+    rows = [
+        [
+            f"{found.names[j]} / {found.names[k]}",
+            f"{found.correlations[j, k]:.3f}",
+            _share(found.conflicts[j, k]),
+            _share(found.conflict_shares[j, k]),
+        ]
+        for j, k in combinations(range(len(found.names)), 2)
+    ]
+    return _table(head, rows)
+
+
+def _models_table(found: Diagnosis) -> str:
+    head = ["scores", *(f"AUC {name}" for name in found.names), "Diff", "Min"]
+    rows = []
+    for name, model in found.models.items():
+        cells = [_with_interval(*values) for values in zip(model.auc, model.auc_low, model.auc_high)]
+        rows.append([name, *cells, _with_interval(*model.diff_auc), _with_interval(*model.min_auc)])
+    out = _table(head, rows)
+    if found.n_queries:
+        gains = [[name, *_gains(model)] for name, model in found.models.items()]
+        out += "\n\n" + _table(["scores", *(f"nDCG@{found.k} {name}" for name in found.names)], gains)
+    return out
+
+
+def _gains(model: ModelDiagnosis) -> list[str]:
+    if model.ndcg is None or model.ndcg_low is None or model.ndcg_high is None:
+        return []
+    return [_with_interval(*values) for values in zip(model.ndcg, model.ndcg_low, model.ndcg_high)]
+
+
+def _dominance_lines(found: Diagnosis) -> list[str]:
+    names = list(found.models)
+    lines = [
+        f"{names[i]} dominates {names[j]}" + ("" if found.clear[i, j] else ", by no more than chance may do")
+        for i, j in np.argwhere(found.dominance)
+    ]
+    if len(names) > 1 and not lines:
+        lines = ["No candidate dominates another."]
+    return ["", *lines] if lines else []
+
+
+def _conflict(found: Diagnosis) -> float:
+    """The most that two labels conflict, as a share of the pairs that both order."""
+    off_diagonal = found.conflicts[~np.eye(len(found.names), dtype=bool)]
+    known = off_diagonal[~np.isnan(off_diagonal)]
+    return float(known.max()) if len(known) else 0.0
+
+
+def _share(value: float) -> str:
+    return "-" if np.isnan(value) else f"{100 * value:.1f} %"
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    return "\n".join(
+        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]).rstrip()
+        for row in (head, *rows)
+    )

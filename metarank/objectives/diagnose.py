@@ -1,0 +1,386 @@
+"""`diagnose`: what several targets will do to each other in one ranking, and what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from metarank.metrics.resampling import Interval
+from metarank.objectives.bayes import label_spread
+from metarank.objectives.checks import check_groups, check_targets, check_weights
+from metarank.objectives.conflicts import pair_conflicts
+from metarank.objectives.evaluation import dominates
+from metarank.objectives.intervals import Estimates, auc_estimates, ndcg_estimates
+from metarank.objectives.pair_terms import pair_terms
+
+# Inner weights this near to each other hardly change an order.
+_MILD = 1.25
+# Of the spread of the labels that the sum keeps: below, they cancel each other out (D.1).
+_CANCELLED = 0.25
+_LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class ModelDiagnosis:
+    """How one column of scores serves the labels.
+
+    Attributes
+    ----------
+    auc, auc_low, auc_high : float64 arrays (K,)
+        AUC of each label with its 95 % interval; the mean over the queries where there are queries.
+    ndcg, ndcg_low, ndcg_high : float64 arrays (K,) or None
+        nDCG@k, gains y; None without queries.
+    diff_auc, min_auc : Interval
+        Greatest less least AUC, and the least, with the intervals of these two labels.
+    """
+
+    auc: np.ndarray
+    auc_low: np.ndarray
+    auc_high: np.ndarray
+    diff_auc: Interval
+    min_auc: Interval
+    ndcg: np.ndarray | None = None
+    ndcg_low: np.ndarray | None = None
+    ndcg_high: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What `diagnose` found; printed as a table with a recommendation.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the K labels.
+    n_rows, n_queries : int
+        n_queries is 0 where there are none.
+    weights : float64 array (K,)
+        a_k of loss aggregation, w_k of label aggregation.
+    pi : float64 array (K,)
+        Share of rows with a grade above 0.
+    spread : float64 array (K,)
+        ``pi_k (1 - pi_k)`` of a binary label, half the mean difference of two rows in general
+        (`label_spread`); with queries the harmonic mean over those in which the label is not constant.
+    inner_weights : float64 array (K,)
+        ``a_k / spread_k``: what eta_k is weighted with under loss aggregation (Proposition 5.2).
+    loss_shares, label_shares : float64 arrays (K,)
+        Shares of a step from the least to the greatest grade of each label, in the two Bayes-optimal
+        scorers: inner_weights times the range of grades, and weights times it, both over their sums.
+    balanced_weights : float64 array (K,)
+        Weights, of the same sum, with which loss aggregation would rank as label aggregation does with
+        `weights`: proportional to weights times spread.
+    leader : int
+        The label with the greatest share under loss aggregation.
+    lead : float
+        Its share over that of the next label.
+    dictates : bool
+        Whether its share exceeds those of all others together: of two rows with deterministic labels, its
+        grade alone decides wherever the full range separates them (Proposition 6.1).
+    mild : bool
+        Whether the lead is less than 1.25: it then decides near-ties only, unless labels are deterministic.
+    dictates_until : float
+        The weight of the leader, all others as they are, at and below which it does not dictate.
+    correlations : float64 array (K, K)
+        Pearson's; phi for binary labels.
+    conflicts, conflict_shares : float64 arrays (K, K)
+        Pairs of rows that two labels order oppositely: as a share of the pairs that both of them order (NaN
+        where there are none), and of all pairs.
+    kept_spread : float
+        Spread of ybar = sum_k w_k y_k over the sum of w_k times the spreads, in [0, 1]: 1 where the labels
+        never conflict, 0 where ybar is constant.
+    nearly_constant : bool
+        kept_spread < 0.25: the aggregated label is nearly constant (D.1).
+    models : dict of str to ModelDiagnosis
+        By name of the column of scores.
+    dominance : bool array (m, m)
+        Whether model i dominates model j by AUC (Definition 3.1).
+    clear : bool array (m, m)
+        Whether it does so with a difference of AUCs beyond 1.96 standard errors in some label.
+    warnings : list of str
+    recommendation : str
+        In plain words, both.
+    """
+
+    names: list[str]
+    n_rows: int
+    n_queries: int
+    weights: np.ndarray
+    pi: np.ndarray
+    spread: np.ndarray
+    inner_weights: np.ndarray
+    loss_shares: np.ndarray
+    label_shares: np.ndarray
+    balanced_weights: np.ndarray
+    leader: int
+    lead: float
+    dictates: bool
+    mild: bool
+    dictates_until: float
+    correlations: np.ndarray
+    conflicts: np.ndarray
+    conflict_shares: np.ndarray
+    kept_spread: float
+    nearly_constant: bool
+    k: int
+    models: dict[str, ModelDiagnosis] = field(default_factory=dict)
+    dominance: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
+    clear: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
+
+    @property
+    def warnings(self) -> list[str]:
+        from metarank.objectives.advice import warnings_of
+
+        return warnings_of(self)
+
+    @property
+    def recommendation(self) -> str:
+        from metarank.objectives.advice import recommendation_of
+
+        return recommendation_of(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists, numbers and texts alone, ready for JSON; NaN and infinite numbers are None."""
+        return _plain(self) | {"warnings": self.warnings, "recommendation": self.recommendation}
+
+    def __str__(self) -> str:
+        from metarank.objectives.advice import page_of
+
+        return page_of(self)
+
+
+def diagnose(
+    Y: Any,
+    scores: Any = None,
+    *,
+    weights: Any = None,
+    names: Sequence[str] | None = None,
+    group: Any = None,
+    qid: Any = None,
+    k: int = 10,
+) -> Diagnosis:
+    """What several targets mean for one ranking: before training, and of trained models' scores.
+
+    Parameters
+    ----------
+    Y : (n, K) array, table, or dict of name to column
+        Grades >= 0, none of the K labels constant.
+    scores : array (n,), (n, m) table, or dict of name to column, optional
+        One or several rankings of the rows to be judged and compared, held-out ones preferably.
+    weights : float array (K,), optional
+        a_k of loss aggregation and w_k of label aggregation; ones by default.
+    names : sequence of str, optional
+        Of the labels; the columns of a table, or "label 0" and so on, by default.
+    group : integer array, optional
+        Sizes of the queries, whose rows follow each other. With queries all pairs are pairs of a query,
+        and AUC, nDCG and inner weights are means over the queries in which a label is not constant.
+    qid : array (n,), optional
+        Query of each row, in any order, instead of `group`.
+    k : int
+        Of nDCG@k, which is computed with queries only.
+
+    Returns
+    -------
+    Diagnosis
+        `print` shows it as a page of text; `to_dict` is ready for JSON.
+
+    Raises
+    ------
+    ValueError
+        Y negative, not finite, without a row or a label; a constant label, which has no AUC (with queries:
+        one constant in every query); weights of a wrong length, negative or summing to zero; names of a
+        wrong number or repeated; groups that do not add up, qid of a wrong length, or both; scores that
+        are NaN or of a wrong length; k < 1.
+
+    Examples
+    --------
+    Documents of which half are relevant and one in ten is recent (Appendix F):
+
+    >>> found = diagnose([[1, 1]] + 4 * [[1, 0]] + 5 * [[0, 0]], names=["relevant", "recent"])
+    >>> found.names[found.leader], found.dictates, round(found.lead, 2), round(found.dictates_until, 2)
+    ('recent', True, 2.78, 0.36)
+    >>> found = diagnose([[1, 0], [0, 1], [1, 0], [0, 1]])
+    >>> found.nearly_constant, round(found.kept_spread, 2)
+    (True, 0.0)
+    """
+    grades, label_names = check_targets(Y)
+    n, n_labels = grades.shape
+    if n == 0:
+        raise ValueError("Y must have at least one row, got none")
+    if names is not None:
+        label_names = [str(name) for name in names]
+        if len(label_names) != n_labels or len(set(label_names)) < n_labels:
+            raise ValueError(f"names must be {n_labels} different names, one a label, got {label_names}")
+    a = check_weights(weights, n_labels, names=label_names)
+    grouping = check_groups(n, group, qid)
+    group_of_row = grouping.group_of_row if grouping.has_queries else None
+    columns = _score_columns(scores, n)
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise ValueError(f"k must be a positive integer, got {k!r}")
+
+    spread = _spread(grades, group_of_row)
+    for label, width in zip(label_names, spread):
+        if not width > 0:
+            where = "in all rows" if group_of_row is None else "in every query"
+            raise ValueError(f"Y: label {label!r} has one value {where}: no AUC exists")
+    step = grades.max(axis=0) - grades.min(axis=0)
+    inner = a / spread
+    loss_shares, label_shares = _shares(inner * step), _shares(a * step)
+    leader = int(loss_shares.argmax())
+    others = np.delete(loss_shares, leader)
+    rest = float(others.sum())
+    lead = float(loss_shares[leader] / others.max()) if rest > 0 else np.inf
+    balanced = a * spread * (a.sum() / (a * spread).sum())
+
+    pairs = pair_conflicts(grades, group_of_row)
+    with np.errstate(invalid="ignore"):
+        conflicts = pairs.opposite / pairs.ordered
+    kept = _kept_spread(grades, a, group_of_row)
+    models, dominance, clear = _judge(columns, grades, group_of_row, int(k))
+    found = Diagnosis(
+        names=label_names,
+        n_rows=n,
+        n_queries=len(grouping.ids) if grouping.has_queries else 0,
+        weights=a,
+        pi=(grades > 0).mean(axis=0),
+        spread=spread,
+        inner_weights=inner,
+        loss_shares=loss_shares,
+        label_shares=label_shares,
+        balanced_weights=balanced,
+        leader=leader,
+        lead=lead,
+        dictates=bool(n_labels > 1 and loss_shares[leader] > rest * (1 + 1e-9)),
+        mild=lead < _MILD,
+        dictates_until=float(a[leader] * rest / loss_shares[leader]),
+        correlations=_correlations(grades),
+        conflicts=conflicts,
+        conflict_shares=pairs.opposite / max(pairs.n_pairs, 1.0),
+        kept_spread=kept,
+        nearly_constant=kept < _CANCELLED,
+        k=int(k),
+        models=models,
+        dominance=dominance,
+        clear=clear,
+    )
+    return found
+
+
+def _spread(grades: np.ndarray, group: np.ndarray | None) -> np.ndarray:
+    """Half the mean difference; within queries its harmonic mean, since 1 / spread is what weighs."""
+    if group is None:
+        return label_spread(grades)
+    out = np.zeros(grades.shape[1])
+    sizes = np.bincount(group).astype(np.float64)
+    for j, column in enumerate(grades.T):
+        # Pairs that differ are counted once a row: sums over rows have each pair twice.
+        differences = np.bincount(group, pair_terms(column, column, "difference", group).cost)
+        widths = differences / 2 / sizes**2
+        if widths.any():
+            out[j] = 1 / (1 / widths[widths > 0]).mean()
+    return out
+
+
+def _kept_spread(grades: np.ndarray, weights: np.ndarray, group: np.ndarray | None) -> float:
+    """Sum over all pairs of |ybar - ybar'|, over that of sum_k w_k |y_k - y_k'|."""
+    total = np.zeros(len(grades))
+    apart = 0.0
+    for column, weight in zip(grades.T, weights):
+        total += weight * column
+        apart += weight * pair_terms(column, column, "difference", group).cost.sum()
+    # Sums of weighted grades that are equal but for rounding are equal.
+    total = np.round(total / total.max(), 12) * total.max()
+    return float(pair_terms(total, total, "difference", group).cost.sum() / apart)
+
+
+def _correlations(grades: np.ndarray) -> np.ndarray:
+    centred = grades - grades.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    out = np.eye(len(length))
+    for j, k in combinations(range(len(length)), 2):
+        out[j, k] = out[k, j] = (centred[:, j] * centred[:, k]).sum() / (length[j] * length[k])
+    return np.clip(out, -1.0, 1.0)
+
+
+def _shares(values: np.ndarray) -> np.ndarray:
+    return values / values.sum()
+
+
+def _score_columns(scores: Any, n: int) -> dict[str, np.ndarray]:
+    """The columns of scores by name."""
+    if scores is None:
+        return {}
+    if isinstance(scores, Mapping):
+        columns = {str(name): np.asarray(values) for name, values in scores.items()}
+    elif hasattr(scores, "columns"):
+        columns = {str(name): np.asarray(scores[name]) for name in scores.columns}
+    elif np.ndim(scores) == 2:
+        columns = {f"scores {j}": column for j, column in enumerate(np.asarray(scores).T)}
+    else:
+        columns = {"scores": np.asarray(scores)}
+    for name, values in columns.items():
+        if values.shape != (n,):
+            raise ValueError(f"scores must have one entry a row of Y, ({n},), got {values.shape} in {name!r}")
+        columns[name] = values.astype(np.float64)
+        if np.isnan(columns[name]).any():
+            raise ValueError(f"scores must not be NaN, got NaN in {name!r}")
+    return columns
+
+
+def _judge(
+    columns: Mapping[str, np.ndarray], grades: np.ndarray, group: np.ndarray | None, k: int
+) -> tuple[dict[str, ModelDiagnosis], np.ndarray, np.ndarray]:
+    """Each column of scores, and which dominates which."""
+    areas = [auc_estimates(scores, grades, group) for scores in columns.values()]
+    models = {}
+    for (name, scores), area in zip(columns.items(), areas):
+        lows, highs = _intervals(area)
+        best, worst = int(area.values.argmax()), int(area.values.argmin())
+        unit = np.eye(grades.shape[1])
+        gap = area.interval(unit[best] - unit[worst], _LEVEL)
+        model = ModelDiagnosis(
+            auc=area.values,
+            auc_low=lows,
+            auc_high=highs,
+            diff_auc=Interval(gap.value, max(gap.low, 0.0), gap.high),
+            min_auc=Interval(float(area.values[worst]), float(lows[worst]), float(highs[worst])),
+        )
+        if group is not None:
+            gains = ndcg_estimates(scores, grades, group, k)
+            lows, highs = _intervals(gains)
+            model = replace(model, ndcg=gains.values, ndcg_low=lows, ndcg_high=highs)
+        models[name] = model
+    m = len(areas)
+    dominance, clear = np.zeros((m, m), bool), np.zeros((m, m), bool)
+    for i, j in permutations(range(m), 2):
+        dominance[i, j] = dominates(areas[i].values, areas[j].values)
+        apart = Estimates(areas[i].values - areas[j].values, areas[i].influence - areas[j].influence)
+        lows = _intervals(apart)[0]
+        clear[i, j] = dominance[i, j] and bool((lows > 0).any())
+    return models, dominance, clear
+
+
+def _intervals(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of each value; not beyond 0 and 1 where they are of AUC or nDCG."""
+    unit = np.eye(len(estimates.values))
+    bounds = np.array([estimates.interval(row, _LEVEL)[1:] for row in unit])
+    return np.maximum(bounds[:, 0], 0.0), np.minimum(bounds[:, 1], 1.0)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, Interval):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value
