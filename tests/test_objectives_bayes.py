@@ -229,9 +229,9 @@ ETA = [[0.5, 0.5]]
         (lambda: inner_weights([0.5, 1.0]), "constant label has no AUC.* got 1 for label 1"),
         (lambda: inner_weights([]), r"pi must have shape \(K,\) with K >= 1"),
         (lambda: inner_weights([0.5, np.nan]), "pi must lie strictly .* got nan for label 1"),
-        (lambda: inner_weights([0.5], [1.0, 2.0]), "weights must have 1 entries, one a label, got 2"),
-        (lambda: inner_weights([0.5, 0.5], [0, 0]), r"not all zero, got \[0.0, 0.0\]"),
-        (lambda: label_aggregated_scorer(ETA, [1, -1]), "weights must be finite, >= 0"),
+        (lambda: inner_weights([0.5], [1.0, 2.0]), "weights must have one entry an objective"),
+        (lambda: inner_weights([0.5, 0.5], [0, 0]), "weights must not sum to 0"),
+        (lambda: label_aggregated_scorer(ETA, [1, -1]), "weights must be finite and >= 0"),
         (lambda: label_aggregated_scorer([[-0.5, 0.5]]), "eta must be >= 0, got -0.5 at row 0, column 0"),
         (
             lambda: loss_aggregated_scorer([[0.5, 1.5]], [0.5, 0.5]),

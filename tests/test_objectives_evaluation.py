@@ -132,7 +132,7 @@ def test_dominance():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: multipartite_auc([1.0, 2.0], [1, 1]), "target has the same value in all rows: no AUC"),
+        (lambda: multipartite_auc([1.0, 2.0], [1, 1]), "target has one value in all rows: no AUC"),
         (lambda: multipartite_auc([1.0, np.nan], [0, 1]), "scores must not be NaN, got NaN at row 1"),
         (lambda: multipartite_auc([1.0], [0, 1]), r"scores must have shape \(2,\).* got \(1,\)"),
         (lambda: multipartite_auc([], []), r"target must have shape \(n,\) with n >= 1"),
@@ -142,9 +142,13 @@ def test_dominance():
         (lambda: multipartite_auc([1.0, 2.0], [0, 2], np.ones((2, 2))), "integers from 0 to 1 .* got 2"),
         (lambda: multipartite_auc([1.0, 2.0], [0, 1], -np.ones((2, 2))), "finite and >= 0"),
         (lambda: multipartite_auc([1.0, 2.0], [0, 1], np.zeros((2, 2))), "pair of grades that costs"),
-        (lambda: per_label_auc([1.0, 2.0], [[0, 1], [1, 1]]), "label 1 has the same value in all rows"),
-        (lambda: per_label_auc([1.0, 2.0], [0, 1]), r"Y must have shape \(n, K\)"),
-        (lambda: min_auc([1.0, 2.0], np.ones((2, 0))), r"Y must have shape \(n, K\) with n, K >= 1"),
+        (
+            lambda: per_label_auc([1.0, 2.0], [[0, 1], [1, 1]]),
+            "'objective_1' has one value in all rows",
+        ),
+        (lambda: per_label_auc([1.0, 2.0], [[0, -1], [1, 1]]), "Y must be finite and >= 0.* -1 at row 0"),
+        (lambda: per_label_auc([], np.ones((0, 2))), "Y must have at least one row"),
+        (lambda: min_auc([1.0, 2.0], np.ones((2, 0))), r"at least one objective \(K >= 1\)"),
         (lambda: dominates([1.0], [1.0, 2.0]), "same shape"),
         (lambda: dominates([1.0], [np.nan]), "NaN"),
         (lambda: dominates([1.0], [2.0], tolerance=-1), "tolerance must be >= 0, got -1"),
@@ -157,5 +161,5 @@ def test_bad_input_is_one_clear_line(call, message):
 
 def test_a_table_names_its_labels():
     Y = pd.DataFrame({"relevance": [1, 0, 1], "clicks": [1, 1, 1]})
-    with pytest.raises(ValueError, match="label 'clicks' has the same value"):
+    with pytest.raises(ValueError, match="label 'clicks' has one value"):
         per_label_auc([1.0, 2.0, 3.0], Y)

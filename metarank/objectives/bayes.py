@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from metarank.objectives.checks import check_weights
+
 # What rounding may take a probability beyond its bounds.
 _SLACK = 1e-9
 
@@ -52,7 +54,7 @@ def inner_weights(pi: Any, weights: Any = None) -> np.ndarray:
                 f"pi must lie strictly between 0 and 1 (a constant label has no AUC), got {share:g} "
                 f"for label {k}"
             )
-    return _weights(weights, len(shares)) / (shares * (1 - shares))
+    return check_weights(weights, len(shares)) / (shares * (1 - shares))
 
 
 def label_spread(Y: Any) -> np.ndarray:
@@ -149,7 +151,7 @@ def label_aggregated_scorer(eta: Any, weights: Any = None) -> np.ndarray:
     array([1. , 0.9])
     """
     means = _probabilities(eta, highest=np.inf)
-    return _weighted_sum(means, _weights(weights, means.shape[1]))
+    return _weighted_sum(means, check_weights(weights, means.shape[1]))
 
 
 def uniform_cost_scorer(eta: Any, both: Any = None) -> np.ndarray:
@@ -278,14 +280,3 @@ def _vector(values: Any, name: str) -> np.ndarray:
     if vector.ndim != 1 or len(vector) == 0:
         raise ValueError(f"{name} must have shape (K,) with K >= 1, got {vector.shape}")
     return vector
-
-
-def _weights(weights: Any, n_labels: int) -> np.ndarray:
-    if weights is None:
-        return np.ones(n_labels)
-    values = _vector(weights, "weights")
-    if len(values) != n_labels:
-        raise ValueError(f"weights must have {n_labels} entries, one a label, got {len(values)}")
-    if not (np.isfinite(values).all() and (values >= 0).all() and values.sum() > 0):
-        raise ValueError(f"weights must be finite, >= 0 and not all zero, got {values.tolist()}")
-    return values

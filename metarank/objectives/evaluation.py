@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank.objectives.checks import check_targets
 from metarank.objectives.pair_terms import pair_terms
 
 
@@ -62,8 +63,8 @@ def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
     Parameters
     ----------
     scores : float array (n,)
-    Y : float array (n, K) or table
-        Grades, finite; a binary label has its plain AUC whatever the cost.
+    Y : (n, K) array, table, or dict of name to column
+        Grades >= 0; a binary label has its plain AUC whatever the cost.
     cost : as in `multipartite_auc`
 
     Returns
@@ -80,12 +81,14 @@ def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
     >>> per_label_auc([4.0, 3.0, 2.0, 1.0], [[1, 0], [1, 1], [0, 0], [0, 1]])
     array([1.  , 0.25])
     """
-    grades, names = _targets(Y)
+    grades, names = check_targets(Y)
+    if len(grades) == 0:
+        raise ValueError("Y must have at least one row, got none")
     values = _scores(scores, len(grades))
     out = np.empty(len(names))
     for k, name in enumerate(names):
         if grades[:, k].min() == grades[:, k].max():
-            raise ValueError(f"{name} has the same value in all rows: no AUC exists")
+            raise ValueError(f"Y: label {name!r} has one value in all rows: no AUC exists")
         out[k] = multipartite_auc(values, grades[:, k], cost)
     return out
 
@@ -167,7 +170,7 @@ def _matrix_auc(scores: np.ndarray, grades: np.ndarray, cost: np.ndarray) -> flo
 
 def _refuse_constant(cost: np.ndarray, name: str) -> None:
     if not cost.any():
-        raise ValueError(f"{name} has the same value in all rows: no AUC exists")
+        raise ValueError(f"{name} has one value in all rows: no AUC exists")
 
 
 def _scores(scores: Any, n: int) -> np.ndarray:
@@ -187,12 +190,3 @@ def _target(target: Any) -> np.ndarray:
         row = int(np.flatnonzero(~np.isfinite(grades))[0])
         raise ValueError(f"target must be finite, got {grades[row]} at row {row}")
     return grades
-
-
-def _targets(Y: Any) -> tuple[np.ndarray, list[str]]:
-    """Grades (n, K), and how messages call each label."""
-    grades = np.asarray(Y, dtype=np.float64)
-    if grades.ndim != 2 or grades.shape[0] == 0 or grades.shape[1] == 0:
-        raise ValueError(f"Y must have shape (n, K) with n, K >= 1, got {grades.shape}")
-    columns = [str(c) for c in Y.columns] if hasattr(Y, "columns") else range(grades.shape[1])
-    return grades, [f"label {c!r}" if isinstance(c, str) else f"label {c}" for c in columns]
