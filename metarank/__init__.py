@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from metarank._version import __version__
 
 if TYPE_CHECKING:
-    from metarank import data, features, metrics, ranker, shortlist, thresholds
+    from metarank import data, features, metrics, objectives, ranker, shortlist, thresholds
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
+    from metarank.multi_objective import MultiObjectiveRanker
     from metarank.persist import load
     from metarank.pipeline import MetaRanker
     from metarank.ranking import Ranking
@@ -23,12 +24,14 @@ __all__ = [
     "Candidates",
     "Dataset",
     "MetaRanker",
+    "MultiObjectiveRanker",
     "Ranking",
     "__version__",
     "data",
     "features",
     "load",
     "metrics",
+    "objectives",
     "ranker",
     "shortlist",
     "thresholds",
@@ -41,6 +44,7 @@ _HOME = {
     "Candidates": "metarank.candidates",
     "Dataset": "metarank.data.dataset",
     "MetaRanker": "metarank.pipeline",
+    "MultiObjectiveRanker": "metarank.multi_objective",
     "Ranking": "metarank.ranking",
     "load": "metarank.persist",
 }

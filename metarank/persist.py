@@ -35,6 +35,7 @@ _INLINE_STRINGS = 50
 
 _BUILT_IN = {
     "MetaRanker": "metarank.pipeline",
+    "MultiObjectiveRanker": "metarank.multi_objective.ranker",
     "InputEncoder": "metarank.encoder",
     "PackedStrings": "metarank._strings",
     "FeatureTransform": "metarank.features.transform",
@@ -326,7 +327,8 @@ def load(path: str | os.PathLike[str], verify: bool = True) -> Any:
 
     Returns
     -------
-    MetaRanker
+    MetaRanker or MultiObjectiveRanker
+        Whatever was saved.
 
     Raises
     ------

@@ -41,7 +41,7 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
     ([[3.0, 0.0], [0.0, 12.0]], ['relevance', 'clicks'])
     """
     if Y is None:
-        raise ValueError(f"this method requires y to be passed, but the target {name} is None")
+        raise ValueError(f"this method requires y to be passed, but the target y is None: {name} is missing")
     names = None
     if isinstance(Y, Mapping):
         names = [str(key) for key in Y]

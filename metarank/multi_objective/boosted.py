@@ -1,0 +1,114 @@
+"""`Boosting`: LightGBM's trees on an objective of several targets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._progress import report
+from metarank.gbdt import BoosterArrays
+from metarank.multi_objective.watch import Watch
+from metarank.objectives.aggregation import Aggregation
+from metarank.ranker.boosting import model_text, pointwise_objective
+
+# A model in LightGBM's text format that scores 0, over features up to a number.
+_NO_TREES = "num_tree_per_iteration=1\nmax_feature_idx={}\n\nend of trees"
+# Rows of sparse features that are made dense at a time.
+_BLOCK = 4096
+
+
+class BoostedScorer:
+    """Trees, as LightGBM's text and as arrays that the core evaluates."""
+
+    kind = "boosted"
+
+    def __init__(self, text: str, arrays: BoosterArrays | None = None) -> None:
+        self.text = text
+        self.arrays = BoosterArrays.from_text(text) if arrays is None else arrays
+
+    def score(self, X: np.ndarray | sp.csr_matrix, n_jobs: int = 1) -> np.ndarray:
+        """float64 (n,): raw scores."""
+        if isinstance(X, np.ndarray):
+            return self.arrays.predict(X, n_jobs=n_jobs)
+        blocks = range(0, X.shape[0], _BLOCK)
+        parts = [self.arrays.predict(X[i : i + _BLOCK].toarray(), n_jobs=n_jobs) for i in blocks]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def get_state(self) -> dict[str, Any]:
+        return {"kind": self.kind, "text": self.text, "arrays": self.arrays.get_state()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> BoostedScorer:
+        return cls(state["text"], BoosterArrays.from_state(state["arrays"]))
+
+
+class Boosting:
+    """Trains as often as asked on features that are binned once.
+
+    Parameters
+    ----------
+    X, X_eval : float32 array or CSR matrix
+        X_eval is None where the training rows are watched.
+    params : dict
+        LightGBM's.
+    n_rounds : int
+    n_jobs : int
+    """
+
+    def __init__(
+        self,
+        X: np.ndarray | sp.csr_matrix,
+        X_eval: np.ndarray | sp.csr_matrix | None,
+        params: dict[str, Any],
+        n_rounds: int,
+        n_jobs: int,
+    ) -> None:
+        self.params = params | {"metric": "None", "feature_pre_filter": False}
+        self.n_rounds = n_rounds
+        self.n_jobs = n_jobs
+        unlabelled = np.zeros(X.shape[0], np.float32)
+        self.train = lgb.Dataset(X, label=unlabelled, params=self.params, free_raw_data=False).construct()
+        self.held_out = None
+        if X_eval is not None:
+            unlabelled = np.zeros(X_eval.shape[0], np.float32)
+            self.held_out = self.train.create_valid(X_eval, label=unlabelled, params=self.params)
+
+    def fit(self, objective: Aggregation, watch: Watch, start: Aggregation | None = None) -> BoostedScorer:
+        """Trees grown on the gradients of an objective, up to the best round of the watch."""
+        return self._boost(self.params | {"objective": "none"}, watch, objective)
+
+    def fit_probability(self, target: np.ndarray, watch: Watch) -> BoostedScorer:
+        """Trees whose raw score is the log-odds of a target in [0, 1]."""
+        self.train.set_label(target)
+        return self._boost(self.params | {"objective": pointwise_objective(target)}, watch, None)
+
+    def _boost(self, params: dict[str, Any], watch: Watch, objective: Aggregation | None) -> BoostedScorer:
+        n_features = self.train.num_feature()
+        if all(self.train.feature_num_bin(j) < 2 for j in range(n_features)):  # nothing to split by
+            watch.record(np.zeros((self.held_out or self.train).num_data()))
+            return BoostedScorer(_NO_TREES.format(n_features - 1))
+        booster = lgb.Booster(params, self.train)
+        if self.held_out is not None:
+            booster.add_valid(self.held_out, "held out")
+        stop = False
+
+        def measure(scores: np.ndarray, _: lgb.Dataset) -> tuple[str, float, bool]:
+            nonlocal stop
+            stop = watch.record(scores)
+            return "watched", 0.0, True
+
+        for number in range(self.n_rounds):
+            if number % max(1, self.n_rounds // 20) == 0:
+                report(f"boosting: round {number} of {self.n_rounds}", number / self.n_rounds)
+            finished = booster.update(fobj=objective)
+            if self.held_out is None:
+                booster.eval_train(measure)
+            else:
+                booster.eval_valid(measure)
+            if stop or finished:
+                break
+        booster.best_iteration = watch.best + 1
+        return BoostedScorer(model_text(booster, self.n_jobs))

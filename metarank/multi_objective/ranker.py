@@ -1,0 +1,432 @@
+"""`MultiObjectiveRanker`: one score a row for several objectives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from metarank import persist
+from metarank._progress import report
+from metarank._threads import resolve_n_jobs, single_threaded_blas
+from metarank._validation import check_features, layout_of
+from metarank.multi_objective.boosted import BoostedScorer
+from metarank.multi_objective.linear import LinearScorer
+from metarank.multi_objective.training import PLUG_IN, PlugIn, Training
+from metarank.objectives.checks import (
+    Grouping,
+    check_choice,
+    check_groups,
+    check_targets,
+    check_weights,
+)
+from metarank.objectives.labels import COMBINATIONS, Combination
+from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
+
+Method = Literal["label", "loss", "product", "plug-in-label", "plug-in-loss", "chebyshev", "epsilon"]
+METHODS: tuple[str, ...] = get_args(Method)
+_SCORERS = {scorer.kind: scorer for scorer in (BoostedScorer, LinearScorer)}
+_NAME = "MultiObjectiveRanker"
+
+
+class MultiObjectiveRanker(BaseEstimator):
+    """Learns one ranking from several targets.
+
+    Parameters
+    ----------
+    aggregation : str
+        How several objectives become one:
+
+        * "label": label aggregation: one target is made of all (`combine`), then ranked by. With "sum" and
+          difference costs the optimal order is that of ``sum_k w_k E[y_k | x]``.
+        * "loss": loss aggregation: ``sum_k a_k loss_k``, each the mean over its own pairs. For AUC the
+          optimal order is that of ``sum_k a_k eta_k(x) / (pi_k (1 - pi_k))``: skewed labels count for more
+          than their weight.
+        * "product": "label" with ``combine="product"``.
+        * "plug-in-label", "plug-in-loss": a probability model for each label, put into these two formulas.
+          Only here `predict` takes other weights without a new fit.
+        * "chebyshev": loss aggregation with the weights under which the greatest shortfall
+          ``w_k (1 - metric_k / its value alone)`` is least.
+        * "epsilon": loss aggregation with the weights that leave most of the other objectives while those in
+          `constraints` keep a share of what they attain alone.
+    model : "lightgbm" or "linear"
+        Boosted trees, or weights of standardised columns found by L-BFGS.
+    weights : array-like (K,), mapping of names to weights, or None
+        Of the objectives; None: equal. Only proportions count.
+    n_jobs : int or None
+        Threads; no result depends on it.
+    random_state : int
+        Of LightGBM and of ``combine="stochastic"``.
+    metric : "auto", "auc" or "ndcg"
+        What is learned and what early stopping and the searches look at: pairwise surrogates of the AUC and
+        the AUC, or LambdaRank and nDCG@10. "auto": "ndcg" where `fit` is given queries.
+    combine : "sum", "product", "max", "lexicographic" or "stochastic"
+        As in `aggregate_labels`; "lexicographic" takes the objectives by descending weight.
+    cost, surrogate : str
+        As in `auc_gradients`.
+    label_gain : None, "linear" or array-like
+        Gains of nDCG, as in `ndcg_gradients`.
+    n_rounds, learning_rate, num_leaves, min_data_in_leaf, lambda_l2, feature_fraction, max_bin : numbers
+        As in LightGBM; `n_rounds` also bounds the steps of L-BFGS (times 5).
+    l2 : float
+        Penalty of the linear model.
+    early_stopping : int
+        Where positive, training stops after so many rounds without a gain on `eval_set`, and the best round
+        is kept.
+    stop_on : str, int or None
+        Whose gain: an objective by name or number, "min" or "mean" of all; None is "mean".
+    constraints : mapping of names to numbers in (0, 1], or None
+        For "epsilon": the share of its value alone that an objective must attain on the watched rows.
+
+    Attributes
+    ----------
+    objective_names_ : list of str
+    weights_ : float64 array (K,)
+        Summing to 1; for "chebyshev" and "epsilon" those that were found: ``aggregation="loss"`` with them
+        gives the same model.
+    metric_ : "auc" or "ndcg"
+    evals_ : dict
+        ``evals_[objective][metric]`` is a list, a value a round, on the evaluation rows, or on the training
+        rows where there are none: "auc", and with queries "ndcg@10". The rounds are those of the model that
+        was kept, for plug-ins those of each objective's own.
+    best_round_ : int or list of int
+        From 1; one an objective for plug-ins.
+    attained_, alone_ : float64 array (K,)
+        The metric of each objective on the watched rows at the end; and, for plug-ins, "chebyshev" and
+        "epsilon", that of a model of its own (NaN where none was needed).
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 3))
+    >>> Y = {"relevance": (X[:, 0] > 0) * 1, "clicks": (X[:, 1] > 1) * 1}
+    >>> ranker = MultiObjectiveRanker("loss", model="linear", weights={"relevance": 2, "clicks": 1}, n_jobs=1)
+    >>> scores = ranker.fit(X, Y).predict(X)
+    >>> scores.shape, ranker.weights_.round(2)
+    ((500,), array([0.67, 0.33]))
+    """
+
+    def __init__(
+        self,
+        aggregation: Method = "label",
+        model: Literal["lightgbm", "linear"] = "lightgbm",
+        weights: Any = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        *,
+        metric: Literal["auto", "auc", "ndcg"] = "auto",
+        combine: Combination = "sum",
+        cost: Cost = "difference",
+        surrogate: Surrogate = "logistic",
+        label_gain: Any = None,
+        n_rounds: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        min_data_in_leaf: int = 20,
+        lambda_l2: float = 0.0,
+        feature_fraction: float = 1.0,
+        max_bin: int = 255,
+        l2: float = 1e-4,
+        early_stopping: int = 0,
+        stop_on: str | int | None = None,
+        constraints: Mapping[str, float] | None = None,
+    ) -> None:
+        self.aggregation = aggregation
+        self.model = model
+        self.weights = weights
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.metric = metric
+        self.combine = combine
+        self.cost = cost
+        self.surrogate = surrogate
+        self.label_gain = label_gain
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_data_in_leaf = min_data_in_leaf
+        self.lambda_l2 = lambda_l2
+        self.feature_fraction = feature_fraction
+        self.max_bin = max_bin
+        self.l2 = l2
+        self.early_stopping = early_stopping
+        self.stop_on = stop_on
+        self.constraints = constraints
+
+    # --- fit ---------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        Y: Any = None,
+        group: Any = None,
+        *,
+        qid: Any = None,
+        eval_set: tuple[Any, Any] | None = None,
+        eval_group: Any = None,
+        eval_qid: Any = None,
+    ) -> MultiObjectiveRanker:
+        """Learn from rows and their targets.
+
+        Parameters
+        ----------
+        X : array-like or sparse (n, d), or data frame
+        Y : array-like (n, K) or (n,), data frame, or mapping of names to columns
+            Grades >= 0, each label with two different ones at least.
+        group : array-like (G,), optional
+            Sizes of consecutive queries.
+        qid : array-like (n,), optional
+            The query of each row instead, integers or strings, in any order.
+        eval_set : (X, Y), optional
+            Rows to watch; early stopping needs them.
+        eval_group, eval_qid : array-like, optional
+            Their queries, where the training rows have some.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            An input or a parameter that does not keep its rule; the message names it.
+
+        Warns
+        -----
+        UserWarning
+            If no model keeps all `constraints`: the one that misses them by the least is kept.
+        """
+        n_jobs = self._check_parameters()
+        is_linear = self.model == "linear"
+        features = check_features(X, layout="dense" if is_linear else None, min_rows=2, estimator=_NAME)
+        values, names = check_targets(Y, n_rows=features.shape[0])
+        grouping = check_groups(len(values), group, qid)
+        _refuse_constant_labels(values, names)
+        weights = check_weights(self.weights, len(names), names=names)
+        training = Training(self, values, names, grouping, group, qid, weights / weights.sum(), n_jobs)
+        held_out, watched = self._check_eval_set(eval_set, eval_group, eval_qid, features, names, grouping)
+        watched = (values, grouping, "Y") if watched is None else watched
+        with single_threaded_blas():
+            training.prepare(features, held_out, training.metrics(*watched))
+            result = training.fit()
+        report("done", 1.0)
+        self.objective_names_ = names
+        self.weights_ = result.weights
+        self.metric_ = training.metric
+        self.evals_ = result.evals
+        self.best_round_ = result.best_round
+        self.attained_ = result.attained
+        self.alone_ = training.alone
+        self.n_features_in_ = features.shape[1]
+        self.layout_ = layout_of(features)
+        self.scorers_ = result.scorers
+        self.plug_in_ = training.plug_in()
+        _remember_feature_names(self, X)
+        return self
+
+    def _check_parameters(self) -> int:
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        check_choice(self.aggregation, "aggregation", METHODS)
+        check_choice(self.model, "model", ("lightgbm", "linear"))
+        check_choice(self.metric, "metric", ("auto", "auc", "ndcg"))
+        check_choice(self.combine, "combine", COMBINATIONS)
+        check_choice(self.cost, "cost", COSTS)
+        check_choice(self.surrogate, "surrogate", SURROGATES)
+        for name, least in (
+            ("random_state", 0),
+            ("n_rounds", 1),
+            ("num_leaves", 2),
+            ("min_data_in_leaf", 1),
+            ("max_bin", 2),
+            ("early_stopping", 0),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+        for name, low, high in (
+            ("learning_rate", 0.0, np.inf),
+            ("feature_fraction", 0.0, 1.0),
+            ("lambda_l2", -1e-300, np.inf),
+            ("l2", -1e-300, np.inf),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) <= high:
+                rule = ">= 0" if low < 0 else "> 0" if high == np.inf else "in (0, 1]"
+                raise ValueError(f"{name} must be a number {rule}, got {value!r}")
+        if (self.constraints is not None) != (self.aggregation == "epsilon"):
+            raise ValueError(
+                "constraints and aggregation='epsilon' go together, got "
+                f"constraints={self.constraints!r} with aggregation={self.aggregation!r}"
+            )
+        return n_jobs
+
+    def _check_eval_set(
+        self, eval_set: Any, group: Any, qid: Any, X: Any, names: list[str], grouping: Grouping
+    ) -> tuple[Any, tuple[np.ndarray, Grouping, str] | None]:
+        if eval_set is None:
+            if group is not None or qid is not None:
+                raise ValueError("eval_group and eval_qid describe eval_set, which is missing")
+            if self.early_stopping:
+                raise ValueError(
+                    f"early_stopping needs rows to watch: give eval_set, got early_stopping="
+                    f"{self.early_stopping} without"
+                )
+            return None, None
+        try:
+            X_eval, Y_eval = eval_set
+        except (TypeError, ValueError):
+            raise ValueError("eval_set must be a pair (X, Y)") from None
+        features = check_features(
+            X_eval, n_features=X.shape[1], layout=layout_of(X), name="X of eval_set", estimator=_NAME
+        )
+        values, eval_names = check_targets(Y_eval, n_rows=features.shape[0], name="Y of eval_set")
+        if eval_names != names:
+            raise ValueError(f"Y of eval_set must hold the objectives {names}, got {eval_names}")
+        eval_grouping = check_groups(len(values), group, qid)
+        if eval_grouping.has_queries != grouping.has_queries:
+            raise ValueError(
+                "eval_set must have queries (eval_group or eval_qid) if and only if the training rows do"
+            )
+        return features, (values, eval_grouping, "eval_set")
+
+    # --- use ---------------------------------------------------------------
+
+    def predict(self, X: Any, weights: Any = None) -> np.ndarray:
+        """Scores, float64 (n,): the greater, the higher a row ranks (within its query).
+
+        Parameters
+        ----------
+        X : array-like or sparse (n, d), or data frame
+        weights : array-like (K,) or mapping of names to weights, optional
+            Other weights than those of the fit; for plug-ins only.
+
+        Raises
+        ------
+        ValueError
+            Not fitted, bad input, or other weights where the method learned with its own.
+        """
+        check_is_fitted(self)
+        _check_feature_names(self, X)
+        features = check_features(
+            X, n_features=self.n_features_in_, layout=self.layout_, min_rows=0, estimator=_NAME
+        )
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        w = self.weights_
+        if weights is not None:
+            names = self.objective_names_
+            w = check_weights(weights, len(names), names=names)
+            w = w / w.sum()
+            if self.aggregation not in PLUG_IN and not np.allclose(w, self.weights_, rtol=1e-9):
+                raise ValueError(
+                    f"weights must be those of the fit, {self.weights_.tolist()}, with aggregation="
+                    f"{self.aggregation!r}: for others fit again, or use 'plug-in-label' or 'plug-in-loss', "
+                    "which take them here"
+                )
+        raw = [scorer.score(features, n_jobs) for scorer in self.scorers_]
+        if self.aggregation not in PLUG_IN:
+            return raw[0]
+        return self.plug_in_.combine(raw, w)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a folder, which `metarank.load` reads: checksums, no pickle.
+
+        Raises
+        ------
+        ValueError
+            If not fitted, or if something else stands at `path`.
+        """
+        check_is_fitted(self)
+        persist.save(self, path)
+
+    def get_state(self) -> dict[str, Any]:
+        """What `from_state` needs."""
+        params = self.get_params(deep=False)
+        for name in ("weights", "label_gain"):
+            if not isinstance(params[name], (type(None), str, Mapping)):
+                params[name] = np.asarray(params[name])
+        return {
+            "params": {name: dict(v) if isinstance(v, Mapping) else v for name, v in params.items()},
+            "objective_names": self.objective_names_,
+            "weights": self.weights_,
+            "metric": self.metric_,
+            "evals": [
+                [[name, np.array(values)] for name, values in self.evals_[objective].items()]
+                for objective in self.objective_names_
+            ],
+            "best_round": self.best_round_,
+            "attained": self.attained_,
+            "alone": self.alone_,
+            "n_features": self.n_features_in_,
+            "feature_names": list(getattr(self, "feature_names_in_", [])),
+            "layout": self.layout_,
+            "scorers": [scorer.get_state() for scorer in self.scorers_],
+            "top_grade": self.plug_in_.top_grade,
+            "spread": self.plug_in_.spread,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> MultiObjectiveRanker:
+        """The inverse of `get_state`."""
+        model = cls(**state["params"])
+        model.objective_names_ = state["objective_names"]
+        model.weights_ = state["weights"]
+        model.metric_ = state["metric"]
+        model.evals_ = {
+            objective: {name: values.tolist() for name, values in curves}
+            for objective, curves in zip(model.objective_names_, state["evals"])
+        }
+        model.best_round_ = state["best_round"]
+        model.attained_ = state["attained"]
+        model.alone_ = state["alone"]
+        model.n_features_in_ = int(state["n_features"])
+        if state["feature_names"]:
+            model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+        model.layout_ = state["layout"]
+        model.scorers_ = [_SCORERS[scorer["kind"]].from_state(scorer) for scorer in state["scorers"]]
+        model.plug_in_ = PlugIn(state["top_grade"], state["spread"])
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:
+    for k, name in enumerate(names):
+        if values[:, k].min() == values[:, k].max():
+            raise ValueError(
+                f"the label {name!r} of Y is constant, {values[0, k]:g} everywhere: no AUC exists"
+            )
+
+
+def _remember_feature_names(model: MultiObjectiveRanker, X: Any) -> None:
+    names = _names_of(X)
+    if names is not None:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def _check_feature_names(model: MultiObjectiveRanker, X: Any) -> None:
+    known, names = getattr(model, "feature_names_in_", None), _names_of(X)
+    if known is not None and names is not None and list(known) != names:
+        raise ValueError(
+            "The feature names should match those that were passed during fit: "
+            f"{list(known)[:5]}, got {names[:5]}"
+        )
+
+
+def _names_of(X: Any) -> list[str] | None:
+    if not hasattr(X, "columns"):
+        return None
+    names = list(getattr(X, "column_names", X.columns))
+    return names if all(isinstance(name, str) for name in names) else None

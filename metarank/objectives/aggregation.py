@@ -1,0 +1,233 @@
+"""`LossAggregation` and `LabelAggregation`: objectives of several targets, as callables of the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from metarank._threads import resolve_n_jobs
+from metarank.objectives.checks import Grouping, check_choice, check_groups, check_targets, check_weights
+from metarank.objectives.labels import Combination, aggregate_labels
+from metarank.objectives.ndcg import NdcgLists
+from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
+
+RankMetric = Literal["auc", "ndcg"]
+METRICS: tuple[str, ...] = get_args(RankMetric)
+
+
+class Aggregation:
+    """A weighted sum of rank losses, each of one target.
+
+    Called with scores (n,), it returns the gradient and the Hessian diagonal on the scale that suits
+    boosting: an AUC loss is a mean over pairs, which is multiplied by n, so that LightGBM's
+    ``min_sum_hessian_in_leaf`` and ``lambda_l2`` mean what they mean for a sum over rows; LambdaRank's
+    is LightGBM's own. A second argument is ignored: LightGBM takes the object as its ``objective``.
+    """
+
+    def __init__(self, terms: Sequence[AucPairs | NdcgLists], weights: np.ndarray, n_rows: int, n_jobs: int):
+        self._terms = list(terms)
+        self._weights = weights
+        self._n_rows = n_rows
+        self._n_jobs = n_jobs
+
+    def __call__(self, scores: np.ndarray, _data: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """(gradient, hessian), float64 (n,) each, for finite scores (n,)."""
+        scores = np.ascontiguousarray(scores, np.float64)
+        gradient, hessian = np.zeros(self._n_rows), np.zeros(self._n_rows)
+        for weight, term in zip(self._weights, self._terms):
+            if weight == 0:
+                continue
+            scale = weight * (self._n_rows if isinstance(term, AucPairs) else 1.0)
+            _, g, h = term.gradients(scores, with_loss=False, n_jobs=self._n_jobs)
+            gradient += scale * g
+            hessian += scale * h
+        return gradient, hessian
+
+    def mean_loss(self, scores: np.ndarray, rank_by: np.ndarray | None = None) -> tuple[float, np.ndarray]:
+        """The loss as a mean (over pairs, or over queries) and its gradient.
+
+        Parameters
+        ----------
+        scores : array (n,)
+        rank_by : array (n,) or None
+            For nDCG: scores whose ranks weigh the pairs. Held fixed, they make the loss convex in `scores`
+            if the terms do without LambdaRank's norm.
+        """
+        scores = np.ascontiguousarray(scores, np.float64)
+        loss, gradient = 0.0, np.zeros(self._n_rows)
+        for weight, term in zip(self._weights, self._terms):
+            if weight == 0:
+                continue
+            if isinstance(term, AucPairs):
+                value, slope, _ = term.gradients(scores, n_jobs=self._n_jobs)
+            else:
+                value, slope, _ = term.gradients(scores, rank_by=rank_by, n_jobs=self._n_jobs)
+                weight = weight / (len(term.indptr) - 1)
+            loss += weight * value
+            gradient += weight * slope
+        return loss, gradient
+
+
+class LossAggregation(Aggregation):
+    """``sum_k a_k loss_k`` with the weights a divided by their sum: loss aggregation.
+
+    Parameters
+    ----------
+    Y : array-like (n, K), data frame or mapping of names to columns
+    weights : array-like (K,) or mapping of names, or None
+    metric : "auc" or "ndcg"
+        Pairwise surrogates of the AUC, each the mean over its own pairs, or LambdaRank.
+    group, qid : array-like or None
+        Sizes of consecutive queries, or the query of each row; "ndcg" needs one of them.
+    surrogate, cost : str
+        As in `auc_gradients`.
+    label_gain, norm :
+        As in `ndcg_gradients`.
+    n_jobs : int or None
+
+    Attributes
+    ----------
+    weights : float64 array (K,)
+        May be set anew between calls.
+
+    Raises
+    ------
+    ValueError
+        Bad targets, weights or groups; a label that is constant (no AUC exists), by its name.
+
+    Examples
+    --------
+    >>> objective = LossAggregation([[0, 1], [1, 1], [1, 0]], weights=[1, 3], n_jobs=1)
+    >>> gradient, hessian = objective(np.zeros(3))
+    >>> gradient
+    array([-0.1875, -0.75  ,  0.9375])
+    """
+
+    def __init__(
+        self,
+        Y: Any,
+        weights: Any = None,
+        *,
+        metric: RankMetric = "auc",
+        group: Any = None,
+        qid: Any = None,
+        surrogate: Surrogate = "logistic",
+        cost: Cost = "difference",
+        label_gain: Any = None,
+        norm: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        values, names = check_targets(Y)
+        self.names = names
+        grouping = check_groups(len(values), group, qid)
+        w = check_weights(weights, len(names), names=names)
+        terms = [
+            rank_loss(
+                values[:, k], grouping, metric, surrogate, cost, label_gain, norm, name=f"the label {name!r}"
+            )
+            for k, name in enumerate(names)
+        ]
+        super().__init__(terms, w / w.sum(), len(values), resolve_n_jobs(n_jobs))
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self._weights
+
+    @weights.setter
+    def weights(self, weights: Any) -> None:
+        w = check_weights(weights, len(self.names), names=self.names)
+        self._weights = w / w.sum()
+
+
+class LabelAggregation(Aggregation):
+    """The loss of one target made of several: label aggregation.
+
+    Parameters
+    ----------
+    Y : array-like (n, K), data frame or mapping of names to columns
+    how : "sum", "product", "max", "lexicographic" or "stochastic"
+        As in `aggregate_labels`.
+    weights : array-like (K,) or mapping of names, or None
+        Only their proportions count: they are scaled to sum to K.
+    order : sequence or None
+        For "lexicographic", the most important label first.
+    metric, group, qid, surrogate, cost, label_gain, norm, n_jobs :
+        As in `LossAggregation`.
+    random_state : int
+        For "stochastic".
+
+    Attributes
+    ----------
+    target : float64 array (n,)
+        The aggregated label.
+
+    Raises
+    ------
+    ValueError
+        Bad targets, weights or groups; an aggregated label that is constant.
+
+    Examples
+    --------
+    >>> objective = LabelAggregation([[0, 1], [1, 1], [0, 0]], n_jobs=1)
+    >>> objective.target
+    array([1., 2., 0.])
+    >>> objective(np.zeros(3))[0]
+    array([ 0.   , -1.125,  1.125])
+    """
+
+    def __init__(
+        self,
+        Y: Any,
+        how: Combination = "sum",
+        weights: Any = None,
+        *,
+        order: Sequence[int | str] | None = None,
+        metric: RankMetric = "auc",
+        group: Any = None,
+        qid: Any = None,
+        surrogate: Surrogate = "logistic",
+        cost: Cost = "difference",
+        label_gain: Any = None,
+        norm: bool = True,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        values, names = check_targets(Y)
+        grouping = check_groups(len(values), group, qid)
+        if weights is not None:
+            weights = check_weights(weights, len(names), names=names)
+            weights = weights * (len(names) / weights.sum())
+        self.target = aggregate_labels(
+            dict(zip(names, values.T)),
+            how,
+            weights=weights,
+            order=order,
+            group=group,
+            qid=qid,
+            random_state=random_state,
+        )
+        name = f"the aggregated label ({how} of {', '.join(names)})"
+        term = rank_loss(self.target, grouping, metric, surrogate, cost, label_gain, norm, name=name)
+        super().__init__([term], np.ones(1), len(values), resolve_n_jobs(n_jobs))
+
+
+def rank_loss(
+    target: np.ndarray,
+    grouping: Grouping,
+    metric: RankMetric,
+    surrogate: Surrogate,
+    cost: Cost,
+    label_gain: Any,
+    norm: bool,
+    *,
+    name: str,
+) -> AucPairs | NdcgLists:
+    """The loss of one target: its pairs, or its lists."""
+    check_choice(metric, "metric", METRICS)
+    if metric == "auc":
+        return AucPairs(target, grouping, surrogate=surrogate, cost=cost, name=name)
+    if not grouping.has_queries:
+        raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
+    return NdcgLists(target, grouping, label_gain=label_gain, norm=norm, name=name)
