@@ -46,6 +46,7 @@ NB_MODULE(_core, m) {
   metarank::bind_label_neighbors(m);
   metarank::bind_neighbor_votes(m);
   metarank::bind_centroid(m);
+  metarank::bind_gram(m);
   metarank::bind_label_means(m);
   metarank::bind_label_mean_index(m);
   metarank::bind_candidate_lists(m);

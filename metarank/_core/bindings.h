@@ -91,6 +91,7 @@ void bind_inverted_index(nb::module_& m);
 void bind_label_neighbors(nb::module_& m);
 void bind_neighbor_votes(nb::module_& m);
 void bind_centroid(nb::module_& m);
+void bind_gram(nb::module_& m);
 void bind_label_means(nb::module_& m);
 void bind_label_mean_index(nb::module_& m);
 void bind_candidate_lists(nb::module_& m);

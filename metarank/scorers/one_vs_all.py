@@ -130,7 +130,7 @@ class OneVsAll(Shortlister):
         if sample_weight is not None:
             raise ValueError("OneVsAll does not take sample_weight: it must be None")
         require_rows(view)
-        C = self._settled_C(view)
+        C = self._settled_C(view, n_jobs)
         solve = self._fit_ridge if self.loss == "ridge" else self._fit_squared_hinge
         W, bias = solve(view, C, n_jobs)
         self.C_, self.index_ = C, WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
@@ -146,7 +146,10 @@ class OneVsAll(Shortlister):
             if SharedRidge.size(extended) <= self.max_size:
                 # Of all rows it is what the held-out scores were made from.
                 whole = view.mask.all()
-                ridge = self._shared_ridge(view, penalty) if whole else SharedRidge(extended, penalty)
+                if whole:
+                    ridge = self._shared_ridge(view, penalty, n_jobs)
+                else:
+                    ridge = SharedRidge(extended, penalty, n_jobs=n_jobs)
                 W = ridge.weights(targets, density, view.seed, n_jobs)
                 if whole:  # the largest matrix of a fit, and nobody asks for it any more
                     view.release(self._ridge_key(penalty))
@@ -171,7 +174,7 @@ class OneVsAll(Shortlister):
         """An unfitted copy whose `C` is settled on this View."""
         self._check_params()
         require_rows(view)
-        return clone(self).set_params(C=self._settled_C(view))
+        return clone(self).set_params(C=self._settled_C(view, n_jobs))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """Float32 column (m,): ``w . x + b`` of each pair, of the weights kept.
@@ -218,7 +221,7 @@ class OneVsAll(Shortlister):
         the fold, whose own labels take no part.
         """
         rows = np.arange(len(data.fold)) if rows is None else rows
-        held_out = self._held_out_ridge(data)
+        held_out = self._held_out_ridge(data, n_jobs)
         if held_out is None:
             return refit_columns(self, data, candidates, rows=rows, n_jobs=n_jobs)
 
@@ -238,7 +241,7 @@ class OneVsAll(Shortlister):
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
     ) -> Candidates:
         """The k proposals for each of some training rows; see `score_held_out`."""
-        held_out = self._held_out_ridge(data)
+        held_out = self._held_out_ridge(data, n_jobs)
         if held_out is None:
             return refit_shortlist(self, data, k, rows=rows, n_jobs=n_jobs)
 
@@ -252,7 +255,7 @@ class OneVsAll(Shortlister):
             return stack_folds(one_fold, data.fold[rows], n_jobs)
 
     def _held_out_ridge(
-        self, data: TrainingSet
+        self, data: TrainingSet, n_jobs: int
     ) -> Callable[[int, np.ndarray], tuple[WeightIndex, np.ndarray]] | None:
         """What scores some rows of a fold: the others' targets as weights, the rows of H as features."""
         view = data.view()
@@ -260,8 +263,8 @@ class OneVsAll(Shortlister):
         extended = self._extended(data.X)
         if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
             return None
-        penalty = 1 / (2 * self._settled_C(view))
-        ridge = self._shared_ridge(view, penalty)
+        penalty = 1 / (2 * self._settled_C(view, n_jobs))
+        ridge = self._shared_ridge(view, penalty, n_jobs)
 
         def of_fold(fold: int, rows: np.ndarray) -> tuple[WeightIndex, np.ndarray]:
             others = data.without_fold(fold)
@@ -281,9 +284,10 @@ class OneVsAll(Shortlister):
 
         return of_fold
 
-    def _shared_ridge(self, view: View, penalty: float) -> SharedRidge:
+    def _shared_ridge(self, view: View, penalty: float, n_jobs: int) -> SharedRidge:
         """The ridge of all rows, one for all Views of a fit: it knows no labels."""
-        return view.shared(self._ridge_key(penalty), lambda X: SharedRidge(self._extended(X), penalty))
+        key = self._ridge_key(penalty)
+        return view.shared(key, lambda X: SharedRidge(self._extended(X), penalty, n_jobs=n_jobs))
 
     def _ridge_key(self, penalty: float) -> str:
         return f"ridge {penalty} {self.intercept_scaling}"
@@ -311,8 +315,8 @@ class OneVsAll(Shortlister):
     def _chooses_C(self) -> bool:
         return isinstance(self.C, str) and self.C == "auto"
 
-    def _settled_C(self, view: View) -> float:
-        return self._choose_C(view) if self._chooses_C else float(self.C)
+    def _settled_C(self, view: View, n_jobs: int) -> float:
+        return self._choose_C(view, n_jobs) if self._chooses_C else float(self.C)
 
     def _extended(self, X: Features) -> sp.csr_matrix:
         """X with the constant feature as its last column."""
@@ -331,7 +335,7 @@ class OneVsAll(Shortlister):
             return np.ones(len(counts))
         return inv_propensity(counts, *propensity_curve(self.propensity), n_points=n_rows)
 
-    def _choose_C(self, view: View) -> float:
+    def _choose_C(self, view: View, n_jobs: int) -> float:
         """1; for the ridge the C of `_C_GRID` with the largest nDCG@5 of leave-one-out scores."""
         if self.loss == "squared_hinge":
             return 1.0
@@ -345,8 +349,9 @@ class OneVsAll(Shortlister):
             self._label_weight(c, n - 1) for c in (np.minimum(counts, n - 1), np.maximum(counts - 1, 0))
         ]
         with single_threaded_blas():
-            gram = SharedRidge.gram(X)
-            quality = [leave_one_out_ndcg(SharedRidge(X, 1 / (2 * C), gram), Y, *weights) for C in _C_GRID]
+            gram = SharedRidge.gram(X, n_jobs=n_jobs)
+            ridges = (SharedRidge(X, 1 / (2 * C), gram) for C in _C_GRID)
+            quality = [leave_one_out_ndcg(ridge, Y, *weights, n_jobs=n_jobs) for ridge in ridges]
         return _C_GRID[int(np.argmax(quality))]
 
     def get_state(self) -> dict[str, Any]:

@@ -16,8 +16,10 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from metarank import _core
 from metarank._threads import single_threaded_blas
 from metarank.scorers._arrays import pruning_factors
+from metarank.scorers.training_rows import as_canonical, csr_arrays
 
 # Features to a block of P.
 _BLOCK = 256
@@ -40,20 +42,22 @@ class SharedRidge:
         `SharedRidge.gram(X)`, where several penalties are tried.
     """
 
-    def __init__(self, X: sp.csr_matrix, penalty: float, gram: np.ndarray | None = None) -> None:
+    def __init__(
+        self, X: sp.csr_matrix, penalty: float, gram: np.ndarray | None = None, n_jobs: int = 1
+    ) -> None:
         self.X = X
         self.penalty = penalty
         magnitude = abs(X)
         largest = float((magnitude @ (magnitude.T @ np.ones(X.shape[0]))).max(initial=0.0))  # >= eigenvalues
         dtype = np.float32 if largest <= _FLOAT32_CONDITION * penalty else np.float64
         self.is_dual = X.shape[0] <= X.shape[1]
-        product = self.gram(X, dtype) if gram is None else gram.astype(dtype)
+        product = self.gram(X, dtype, n_jobs) if gram is None else gram.astype(dtype)
         self.inverse = _inverse(product, penalty)
 
     @staticmethod
-    def gram(X: sp.csr_matrix, dtype: type = np.float64) -> np.ndarray:
+    def gram(X: sp.csr_matrix, dtype: type = np.float64, n_jobs: int = 1) -> np.ndarray:
         """X X' or X'X, whichever is smaller, summed in 64 bits."""
-        return _gram(X if X.shape[0] <= X.shape[1] else X.T.tocsr(), dtype)
+        return _gram(as_canonical(X if X.shape[0] <= X.shape[1] else X.T), dtype, n_jobs)
 
     @staticmethod
     def size(X: sp.csr_matrix) -> int:
@@ -114,7 +118,7 @@ class SharedRidge:
 
 
 def leave_one_out_ndcg(
-    ridge: SharedRidge, T: sp.csr_matrix, weight: np.ndarray, own_weight: np.ndarray
+    ridge: SharedRidge, T: sp.csr_matrix, weight: np.ndarray, own_weight: np.ndarray, *, n_jobs: int = 1
 ) -> float:
     """Mean nDCG@5 of the exact leave-one-out scores of up to 1,000 rows, spread evenly.
 
@@ -129,7 +133,8 @@ def leave_one_out_ndcg(
     n = T.shape[0]
     judged = np.unique(np.linspace(0, n - 1, min(n, _JUDGED_ROWS)).astype(np.int64))
     by_label = T.T.tocsr()
-    discount = 1 / np.log2(np.arange(2, 7))
+    k = min(5, T.shape[1])
+    discount = 1 / np.log2(np.arange(2, 2 + k))
     ndcg = []
     for rows in np.array_split(judged, -(-len(judged) // _BLOCK)):
         own = T[rows].tocoo()
@@ -137,10 +142,12 @@ def leave_one_out_ndcg(
         scores[own.row, own.col] *= own_weight[own.col] / weight[own.col]
         gains = np.zeros_like(scores)
         gains[own.row, own.col] = own.data * own_weight[own.col]
-        attained = np.take_along_axis(gains, np.argsort(-scores, axis=1, kind="stable")[:, :5], axis=1)
-        best = -np.sort(-gains, axis=1)[:, :5]
-        ideal = best @ discount[: best.shape[1]]
-        ndcg.append((attained @ discount[: best.shape[1]])[ideal > 0] / ideal[ideal > 0])
+        attained, best = (
+            np.take_along_axis(gains, _core.top_k_dense(np.ascontiguousarray(of), k, n_jobs)[0], axis=1)
+            for of in (scores, gains)
+        )
+        ideal = best @ discount
+        ndcg.append((attained @ discount)[ideal > 0] / ideal[ideal > 0])
     values = np.concatenate(ndcg)
     return float(values.mean()) if len(values) else 0.0
 
@@ -206,13 +213,10 @@ def _in_threads(task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int
         yield from pool.map(task, starts)
 
 
-def _gram(X: sp.csr_matrix, dtype: type) -> np.ndarray:
+def _gram(X: sp.csr_matrix, dtype: type, n_jobs: int) -> np.ndarray:
     """X X', summed in 64 bits."""
-    wide = X.astype(np.float64)
-    columns = wide.T.tocsr()
     K = np.empty((X.shape[0], X.shape[0]), dtype)
-    for start in range(0, X.shape[0], _BLOCK):
-        K[start : start + _BLOCK] = (wide[start : start + _BLOCK] @ columns).toarray()
+    _core.sparse_gram(X.shape[1], *csr_arrays(X), K, n_jobs)
     return K
 
 
