@@ -40,7 +40,7 @@ def named_scorers() -> dict[str, Any]:
     from metarank.scorers.kernel_ridge import KernelRidge
     from metarank.scorers.kernel_svm import KernelSVM
     from metarank.scorers.linear import LinearClassifier
-    from metarank.scorers.names import NameScorer
+    from metarank.scorers.names import NameScorer, SpellingScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
     from metarank.scorers.one_vs_all import OneVsAll
     from metarank.scorers.parabel import Parabel
@@ -63,6 +63,7 @@ def named_scorers() -> dict[str, Any]:
         "linear-svm": LinearClassifier,
         "boosted": BoostedTrees,
         "names": NameScorer,
+        "spelling": SpellingScorer,
         "parabel": Parabel,
         "xreg": XReg,
         "fastxml": FastXML,
@@ -75,7 +76,7 @@ def named_scorers() -> dict[str, Any]:
 def named_shortlisters() -> dict[str, Any]:
     """The scorers that can be asked by name to propose candidates, as constructors."""
     known = named_scorers()
-    names = ("names", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all")
+    names = ("names", "spelling", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all")
     return {"neighbors": known["votes"]} | {name: known[name] for name in names}
 
 
@@ -118,7 +119,8 @@ def choose_features(
         near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
         kinds = {type(s) for s in shortlisters}
         near += [known[name]() for name in ["votes"] if known[name] not in kinds]
-        near += [known["names"]()] if label_text is not None and known["names"] not in kinds else []
+        if label_text is not None:
+            near += [known[name]() for name in ("names", "spelling") if known[name] not in kinds]
         scorers = [*near, *shortlisters]
         note("features: " + ", ".join(type(s).__name__ for s in scorers))
         return scorers
@@ -198,7 +200,7 @@ def choose_shortlister(
         if effort != "low":
             chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
         if label_text is not None:
-            chosen.append(proposers["names"]())
+            chosen += [proposers["names"](), proposers["spelling"]()]
         compared = "no more" if n_rows <= RIDGE_ROWS else "more"
         note(
             f"shortlister: {' and '.join(type(s).__name__ for s in chosen)}, since {n_labels} labels are "

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._lazy import lazy
 from metarank._validation import Layout, check_features
 from metarank.data.dataset import Dataset
+from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer
 from metarank.features.transform import FeatureTransform
 from metarank.scorers.base import Features
@@ -134,6 +136,26 @@ class InputEncoder:
         if self.words is not None:
             return label_text_matrix(names, longer, feature_names=self.words, idf=self.idf)
         return sp.csr_matrix((len(names), self.n_features), dtype=np.float32)
+
+    def label_spelling(
+        self, names: Sequence[str] | None, texts: Sequence[str] | None
+    ) -> sp.csr_matrix | None:
+        """As `label_text`, which comes first, by the known words that are spelled like those of the names."""
+        if names is None or (self.vectorizer is None and self.words is None):
+            return None
+        return self.rows_of_spellings(names, texts)
+
+    def rows_of_spellings(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
+        """Labels as the words spelled like those of their names; of their texts where there is no name."""
+        written = [name or text or "" for name, text in zip(names, texts or [None] * len(names))]
+        return self._spelling.transform(written)
+
+    @lazy
+    def _spelling(self) -> SpellingIndex:
+        if self.vectorizer is not None:
+            return SpellingIndex(self.vectorizer.vocabulary_, self.vectorizer.idf_, reader=self.vectorizer)
+        words, idf = self.words or [], np.zeros(0) if self.idf is None else self.idf
+        return SpellingIndex([str(word).lower() for word in words], idf)
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""

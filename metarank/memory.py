@@ -314,7 +314,7 @@ def _n_columns(scorer: LabelScorer) -> int:
 def _columns_of(scorer: LabelScorer) -> int:
     from metarank.scorers.centroid import Centroids
     from metarank.scorers.label_tree import LabelTree
-    from metarank.scorers.names import COLUMNS, NameScorer
+    from metarank.scorers.names import COLUMNS, NameScorer, SpellingScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 
     if isinstance(scorer, LabelNeighbors):
@@ -323,7 +323,7 @@ def _columns_of(scorer: LabelScorer) -> int:
     if isinstance(scorer, NeighborShortlister):
         return 2 * len(tuple(scorer.ks))
     if isinstance(scorer, NameScorer):
-        return len(COLUMNS)
+        return 2 if isinstance(scorer, SpellingScorer) else len(COLUMNS)
     if isinstance(scorer, Centroids):
         return 2
     if isinstance(scorer, LabelTree):

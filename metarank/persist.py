@@ -46,6 +46,7 @@ _BUILT_IN = {
     "LabelPrior": "metarank.scorers.prior",
     "TailClassifiers": "metarank.scorers.tail",
     "NameScorer": "metarank.scorers.names",
+    "SpellingScorer": "metarank.scorers.names",
     "KernelRidge": "metarank.scorers.kernel_ridge",
     "KernelSVM": "metarank.scorers.kernel_svm",
     "ExtraTrees": "metarank.scorers.forest",

@@ -70,7 +70,7 @@ class MetaRanker(BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", "parabel", "xreg", "fastxml", "pfastxml",
+    shortlister : "auto", "neighbors", "names", "spelling", "parabel", "xreg", "fastxml", "pfastxml",
         "pfastrexml", "one-vs-all", LabelScorer, list, or None
         Who proposes the candidate labels. None ranks all labels; "auto" does so up to 1,000 labels, and
         beyond asks neighbours, label trees, up to 10,000 rows a ridge over all labels, and label names,
@@ -284,15 +284,6 @@ class MetaRanker(BaseEstimator):
         elif not (isinstance(self.label_text, str) and self.label_text == "auto"):
             raise TypeError(f"label_text must be 'auto', None or a list of texts, got {self.label_text!r}")
         label_text = self.encoder_.label_text(X, names, label_texts, words)
-        data = TrainingSet(
-            X,
-            Y,
-            fold_of_rows(n, self.n_folds, self.random_state),
-            seed=self.random_state,
-            label_names=self.label_names_,
-            label_text=label_text,
-            feature_scale=self.encoder_.transform.scale,
-        )
         shortlisters = choose_shortlister(
             self.shortlister,
             n_labels,
@@ -308,6 +299,18 @@ class MetaRanker(BaseEstimator):
             label_text=label_text,
             effort=self.effort,
             shortlisters=shortlisters,
+        )
+        spelled = any(_reads_spelling(s) for s in [*shortlisters, *scorers])
+        spelling = self.encoder_.label_spelling(names, label_texts) if spelled else None
+        data = TrainingSet(
+            X,
+            Y,
+            fold_of_rows(n, self.n_folds, self.random_state),
+            seed=self.random_state,
+            label_names=self.label_names_,
+            label_text=label_text,
+            label_spelling=spelling,
+            feature_scale=self.encoder_.transform.scale,
         )
         rows = _ranked_rows(
             data.fold,
@@ -898,6 +901,10 @@ def _check_propensity_weight(value: Any, rule: str) -> None:
     if isinstance(value, str) and value == "auto":
         return
     check_real("propensity_weight", value, 0, 10, rule)
+
+
+def _reads_spelling(scorer: Any) -> bool:
+    return getattr(scorer, "source", None) == "label_spelling"
 
 
 def _title(scorer: Any) -> str:

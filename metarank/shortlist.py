@@ -3,6 +3,7 @@
 from metarank.scorers.hierarchy import Hierarchy
 from metarank.scorers.instance_tree import FastXML, PfastXML
 from metarank.scorers.names import NameScorer as NameShortlister
+from metarank.scorers.names import SpellingScorer as SpellingShortlister
 from metarank.scorers.neighbors import NeighborShortlister
 from metarank.scorers.one_vs_all import OneVsAll
 from metarank.scorers.parabel import Parabel
@@ -18,5 +19,6 @@ __all__ = [
     "Parabel",
     "PfastXML",
     "PfastreXML",
+    "SpellingShortlister",
     "XReg",
 ]

@@ -49,6 +49,8 @@ class TrainingSet:
     label_names : list of str or None
     label_text : float32 CSR (L, d) or None
         The labels' names in the feature space of X (one row a label), where names are known.
+    label_spelling : float32 CSR (L, d) or None
+        The same by the words spelled like those of the names, see `metarank.data.spelling`.
     feature_scale : float32 array (d,) or None
         Factors that were applied to the columns of dense X; X divided by them is as the user gave it.
     """
@@ -62,6 +64,7 @@ class TrainingSet:
         seed: int = 0,
         label_names: list[str] | None = None,
         label_text: sp.csr_matrix | None = None,
+        label_spelling: sp.csr_matrix | None = None,
         feature_scale: np.ndarray | None = None,
     ) -> None:
         self.X = X
@@ -71,6 +74,7 @@ class TrainingSet:
         self.seed = seed
         self.label_names = label_names
         self.label_text = label_text
+        self.label_spelling = label_spelling
         self.feature_scale = feature_scale
         # What bounds memory and changes no result: pairs described at once, and whether products that both
         # proposing and describing need are kept in between.
@@ -173,6 +177,10 @@ class View:
     @property
     def label_text(self) -> sp.csr_matrix | None:
         return self._data.label_text
+
+    @property
+    def label_spelling(self) -> sp.csr_matrix | None:
+        return self._data.label_spelling
 
     @property
     def feature_scale(self) -> np.ndarray | None:

@@ -115,9 +115,10 @@ def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[
     changed = sp.csr_matrix((np.ones(len(label[kept]), np.float32), pairs), (Y.shape[0], change.n_labels))
     changed.sum_duplicates()
     changed.data[:] = 1
-    names = _name_scorer(model)
-    text = None if names is None else _changed_text(model, names.label_text_, change)
-    data = _training_set(model, rows.X, changed, change.names, text)
+    texts = _label_texts(model)
+    make = {"label_text": model.encoder_.rows_of_names, "label_spelling": model.encoder_.rows_of_spellings}
+    texts = {source: _changed_text(text, change, make[source]) for source, text in texts.items()}
+    data = _training_set(model, rows.X, changed, change.names, texts)
     data.shared("training-rows", lambda X: rows)
     attributes = _updated(model, data, change.now, n_jobs)
     attributes |= {
@@ -140,9 +141,7 @@ def added_rows(
         raise ValueError(f"Y must not hold removed labels, got {label}")
     stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
     binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
-    names = _name_scorer(model)
-    text = None if names is None else names.label_text_
-    data = _training_set(model, stacked, binary, model.label_names_, text)
+    data = _training_set(model, stacked, binary, model.label_names_, _label_texts(model))
     attributes = _updated(model, data, np.arange(model.n_labels_, dtype=np.int32), n_jobs)
     if model.row_names_ is not None or row_names is not None:
         attributes["row_names_"] = PackedStrings.of(
@@ -188,15 +187,17 @@ def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:
     )
 
 
-def _training_set(model: MetaRanker, X: Any, Y: sp.csr_matrix, names: Any, text: Any) -> TrainingSet:
+def _training_set(
+    model: MetaRanker, X: Any, Y: sp.csr_matrix, names: Any, texts: dict[str, sp.csr_matrix]
+) -> TrainingSet:
     return TrainingSet(
         X,
         Y,
         np.zeros(Y.shape[0], np.int32),
         seed=model.random_state,
         label_names=names,
-        label_text=text,
         feature_scale=model.encoder_.transform.scale,
+        **texts,
     )
 
 
@@ -219,19 +220,22 @@ def _updated(model: MetaRanker, data: TrainingSet, now: np.ndarray, n_jobs: int)
     }
 
 
-def _name_scorer(model: MetaRanker) -> NameScorer | None:
+def _label_texts(model: MetaRanker) -> dict[str, sp.csr_matrix]:
+    """The matrices of label texts that the model's scorers index, by their name in a `TrainingSet`."""
     scorers = [*model.scorers_, *model.shortlisters_]
-    return next((s for s in scorers if isinstance(s, NameScorer)), None)
+    return {s.source: s.label_text_ for s in scorers if isinstance(s, NameScorer)}
 
 
-def _changed_text(model: MetaRanker, text: sp.csr_matrix, change: LabelChange) -> sp.csr_matrix:
+def _changed_text(
+    text: sp.csr_matrix, change: LabelChange, rows_of: Callable[..., sp.csr_matrix]
+) -> sp.csr_matrix:
     """The index rows of the labels after a change: those of removed labels are empty."""
     n_new = change.n_labels - text.shape[0]
     stays = np.append(change.now == np.arange(text.shape[0]), np.zeros(n_new, bool)).astype(np.float32)
     out = sp.diags_array(stays) @ sp.vstack([text, sp.csr_matrix((n_new, text.shape[1]), dtype=np.float32)])
     if change.texts:
         ids = list(change.texts)
-        new = model.encoder_.rows_of_names(*zip(*change.texts.values()))
+        new = rows_of(*zip(*change.texts.values()))
         place = sp.csr_matrix((np.ones(len(ids)), (ids, np.arange(len(ids)))), (change.n_labels, len(ids)))
         fresh = np.ones(change.n_labels, np.float32)
         fresh[ids] = 0
@@ -277,7 +281,7 @@ def _added(model: MetaRanker, add: Any) -> list[tuple[str, str | None]]:
             if add < 0:
                 raise ValueError(f"add must be at least 0, got {add}")
             return [("", None)] * int(add)
-        if add is None or (_name_scorer(model) is not None and not isinstance(add, Mapping)):
+        if add is None or (_label_texts(model) and not isinstance(add, Mapping)):
             return [("", text) for text in map(_text_of("add"), _sequence(add, "add"))]
         raise ValueError(
             f"add must be a number of labels, since the labels of this model have no names, got {add!r:.80}"

@@ -88,12 +88,13 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:
     """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone."""
-    label_text = None
+    texts = {}
     if sp.issparse(X):
         rng = np.random.default_rng(7)
-        label_text = sp.random(Y.shape[1], X.shape[1], 0.1, "csr", np.float32, random_state=rng)
-        label_text.sort_indices()
-    return TrainingSet(X, Y, fold_of_rows(X.shape[0], n_folds, seed), seed=seed, label_text=label_text)
+        for source in ("label_text", "label_spelling"):
+            texts[source] = sp.random(Y.shape[1], X.shape[1], 0.1, "csr", np.float32, random_state=rng)
+            texts[source].sort_indices()
+    return TrainingSet(X, Y, fold_of_rows(X.shape[0], n_folds, seed), seed=seed, **texts)
 
 
 @register

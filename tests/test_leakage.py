@@ -47,7 +47,7 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
 FEWER = {"extra-trees": {"n_trees": 20}, "boosted": {"n_rounds": 10}}
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
-SPARSE_ONLY = {"names"}
+SPARSE_ONLY = {"names", "spelling"}
 CASES = [
     pytest.param(name, layout, id=f"{name}-{layout}")
     for name in SCORERS

@@ -200,7 +200,11 @@ def every_scorer(sparse: bool) -> list:
     """All that can describe a pair, small."""
     smaller = {"extra-trees": {"n_trees": 5}, "boosted": {"n_rounds": 3}}
     known = named_scorers()
-    names = set(known) - {"names"} - ({"rbf-svm", "rbf-ridge", "laplacian-ridge"} if sparse else set())
+    names = (
+        set(known)
+        - {"names", "spelling"}
+        - ({"rbf-svm", "rbf-ridge", "laplacian-ridge"} if sparse else set())
+    )
     return [known[name](**smaller.get(name, {})) for name in sorted(names)]
 
 

@@ -45,14 +45,15 @@ def assert_same(a: list[np.ndarray], b: list[np.ndarray]) -> None:
         np.testing.assert_array_equal(left, right)
 
 
-def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, text=None) -> None:
+def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) -> None:
     """Every exact part equals one fitted on these rows, and so do the propensities."""
     from metarank.propensity import inv_propensity
 
     rows, kept = training_rows_of(model)
     X = rows.X if X is None else X
     np.testing.assert_array_equal(kept.toarray(), (Y > 0).toarray())
-    data = TrainingSet(X, Y, np.zeros(Y.shape[0], np.int32), label_names=model.label_names_, label_text=text)
+    fold = np.zeros(Y.shape[0], np.int32)
+    data = TrainingSet(X, Y, fold, label_names=model.label_names_, **(texts or {}))
     quick = [s for s in [*model.scorers_, *model.shortlisters_] if s.is_quick]
     assert len(quick) >= 3
     pairs = Candidates.all_labels(4, Y.shape[1])
@@ -68,9 +69,9 @@ def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, text=None) -> 
     np.testing.assert_array_equal(model.inv_propensity_, inv_propensity(Y))
 
 
-def text_of(model: MetaRanker):
-    names = [s for s in [*model.scorers_, *model.shortlisters_] if hasattr(s, "label_text_")]
-    return names[0].label_text_ if names else None
+def texts_of(model: MetaRanker):
+    scorers = [*model.scorers_, *model.shortlisters_]
+    return {s.source: s.label_text_ for s in scorers if hasattr(s, "label_text_")}
 
 
 @pytest.mark.parametrize("maker", PARTS)
@@ -90,7 +91,7 @@ def test_changes_equal_a_fit_of_the_parts(maker):
     Y = sp.csr_matrix(np.hstack([Y, np.zeros((len(Y), 2))]).astype(np.float32))
     assert model.n_labels_ == L + 2
     assert model.removed_.tolist() == [drop, source]
-    assert_as_fitted(model, Y, text=text_of(model))
+    assert_as_fitted(model, Y, texts=texts_of(model))
 
 
 @pytest.mark.parametrize("maker", PARTS)
@@ -104,7 +105,7 @@ def test_added_rows_equal_a_fit_of_the_parts(maker):
     X = model.encoder_.encode(more)
     stack = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.vstack([rows.X, X])
     Y = sp.csr_matrix(sp.vstack([before, more.Y > 0], "csr"), dtype=np.float32)
-    assert_as_fitted(model, Y, X=stack, text=text_of(model))
+    assert_as_fitted(model, Y, X=stack, texts=texts_of(model))
     assert (model.row_names_ is None) or len(model.row_names_) == Y.shape[0]
     assert model.explain(more.take(slice(0, 1)), int(more.Y.indices[0])).neighbors[0].row >= 0
 
@@ -200,11 +201,11 @@ def test_names_of_a_bag_of_words():
     )
     model = MetaRanker(**makers.QUICK).fit(train)
     model = MetaRanker.from_state(model.get_state())
-    text = text_of(model)
+    text = texts_of(model)["label_text"]
     assert text is not None
     model.update_labels(add={"w20": "w21 w22"})
-    assert text_of(model)[5].indices.tolist() == [20, 21, 22]
-    np.testing.assert_array_equal(text_of(model)[:5].toarray(), text.toarray())
+    assert texts_of(model)["label_text"][5].indices.tolist() == [20, 21, 22]
+    np.testing.assert_array_equal(texts_of(model)["label_text"][:5].toarray(), text.toarray())
     same = model.encoder_.rows_of_names(train.label_names, None)
     np.testing.assert_array_equal(same.toarray(), text.toarray())
 

@@ -1,4 +1,4 @@
-"""`NameScorer`: how well do a document's words fit the label's name?
+"""`NameScorer` and `SpellingScorer`: how well do a document's words fit the label's name?
 
 Label names cost no training and serve labels without a single training row;
 on label sets with a long tail they are the strongest evidence there is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,8 +51,11 @@ class NameScorer(LabelScorer):
     """
 
     is_quick = True
+    # What of a View is indexed, and the name of the proposals' score.
+    source: ClassVar[str] = "label_text"
+    proposal: ClassVar[str] = "names"
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> NameScorer:
+    def fit(self, view: View, *, n_jobs: int = 1) -> Self:
         """Index the labels' texts, once for all Views of a fit. Returns self.
 
         Raises
@@ -60,27 +63,29 @@ class NameScorer(LabelScorer):
         ValueError
             If the View has no label text.
         """
-        text = view.label_text
+        source, title = self.source, type(self).__name__
+        text = getattr(view, source)
         if text is None:
-            raise ValueError("NameScorer needs the text of the labels: pass label_names, got label_text=None")
+            raise ValueError(f"{title} needs the text of the labels: pass label_names, got {source}=None")
         if text.shape != (view.n_labels, view.n_features):
-            raise ValueError(
-                f"label_text must have shape {(view.n_labels, view.n_features)}, got {text.shape}"
-            )
-        self.label_text_, self._index = view.shared("label-text", lambda X: _indexed(text))
+            raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
+        self.label_text_, self._index = view.shared(source, lambda X: _indexed(text))
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``."""
+        return dict(zip(COLUMNS, self._evidence(X, candidates, n_jobs)))
+
+    def _evidence(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
         rows = self._rows(X)
         if candidates.n_labels != self.label_text_.shape[0]:
             raise ValueError(
                 f"candidates must be of {self.label_text_.shape[0]} labels, got {candidates.n_labels}"
             )
-        return dict(zip(COLUMNS, self._index.evidence(*rows, candidates.indptr, candidates.labels, n_jobs)))
+        return self._index.evidence(*rows, candidates.indptr, candidates.labels, n_jobs)
 
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
-        """The k labels of highest cosine for each row, exactly, with that cosine as score ``names``.
+        """The k labels of highest cosine for each row, exactly; the score is that cosine.
 
         Ties go to the smaller label id; labels of cosine 0 or less are left out, so that a row may have
         fewer than k, or none.
@@ -94,13 +99,13 @@ class NameScorer(LabelScorer):
             raise ValueError(f"k must be a positive integer, got {k!r}")
         k = min(int(k), max(1, self.label_text_.shape[0]))
         indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
-        return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {"names": cosine})
+        return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
 
     def get_state(self) -> dict[str, Any]:
         return {"label_text": self.label_text_}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> NameScorer:
+    def from_state(cls, state: dict[str, Any]) -> Self:
         out = cls()
         out.label_text_ = state["label_text"]
         return out
@@ -117,6 +122,36 @@ class NameScorer(LabelScorer):
         if X.ndim != 2 or X.shape[1] != n_features:
             raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
         return csr_arrays(as_canonical(X))
+
+
+class SpellingScorer(NameScorer):
+    """Evidence from words that are spelled like those of the labels' names, `View.label_spelling`.
+
+    It finds labels whose names are inflected or compounded otherwise than in the document. Columns:
+    ``spelling_cosine``, and ``spelling_share``, the share of the label's words that occur in the row, by
+    weight. See `metarank.data.spelling`.
+
+    Examples
+    --------
+    >>> from metarank.data.spelling import SpellingIndex
+    >>> from metarank.view import TrainingSet
+    >>> v = TextVectorizer().fit(["a red wine glass", "green tea cup"])
+    >>> text = SpellingIndex(v.vocabulary_, v.idf_).transform(["Glasses", "Cups of tea"])
+    >>> X = v.transform(["a glass of water"])
+    >>> Y = sp.csr_matrix((1, 2), dtype=np.float32)
+    >>> data = TrainingSet(X, Y, np.zeros(1, np.int32), label_spelling=text)
+    >>> scorer = SpellingScorer().fit(data.view())
+    >>> scorer.score(X, Candidates.all_labels(1, 2))["spelling_cosine"]
+    array([1., 0.], dtype=float32)
+    """
+
+    source = "label_spelling"
+    proposal = "spelling"
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``."""
+        cosine, _, share, _ = self._evidence(X, candidates, n_jobs)
+        return {"spelling_cosine": cosine, "spelling_share": share}
 
 
 def label_text_matrix(
