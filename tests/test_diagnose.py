@@ -52,6 +52,18 @@ def test_balanced_weights_make_loss_aggregation_rank_as_label_aggregation():
     assert found.balanced_weights.sum() == pytest.approx(6.0)
 
 
+def test_tilt_compares_the_two_aggregations():
+    Y = make(shares=(0.5, 0.1))[1]
+    found = diagnose(Y)
+    ratio = found.loss_shares / found.label_shares
+    assert found.tilt == pytest.approx(ratio.max() / ratio.min())
+    assert found.favoured == 1
+    assert diagnose(Y, weights=[5.0, 1.0]).tilt == pytest.approx(found.tilt)
+    # Loss aggregation does not notice ranges of grades, the sum does.
+    graded = diagnose(np.column_stack([2 * Y[:, 0], 1 - Y[:, 0] * (np.arange(len(Y)) % 3 > 0)]))
+    assert any("different ranges" in text and "67 %" in text for text in graded.warnings)
+
+
 def test_three_labels_dictate_only_over_all_others_together():
     rng = np.random.default_rng(1)
     alike = (rng.random((2000, 3)) < [0.5, 0.5, 0.2]).astype(float)

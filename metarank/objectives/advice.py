@@ -29,6 +29,15 @@ def warnings_of(found: Diagnosis) -> list[str]:
             f"{100 * found.loss_shares[found.leader]:.0f} % of the inner weight; it would stop at a weight "
             f"of {found.dictates_until:.3g} or less"
         )
+    asked = found.weights / found.weights.sum()
+    far = int(np.argmax(found.label_shares - asked))
+    if found.label_shares[far] - asked[far] > 0.05:
+        out.append(
+            f"the labels' grades have different ranges: in their sum {found.names[far]!r} has "
+            f"{100 * found.label_shares[far]:.0f} % where the weights say {100 * asked[far]:.0f} %; divide "
+            "each "
+            "label by its greatest grade if that is not meant"
+        )
     few = [name for name, share in zip(found.names, found.pi) if min(share, 1 - share) * found.n_rows < 10]
     if few:
         out.append(f"fewer than ten rows on one side of zero: {', '.join(few)}; any AUC of it is uncertain")
@@ -64,9 +73,13 @@ def _before_training(found: Diagnosis) -> str:
         )
     balanced = ", ".join(f"{name} {w:.3g}" for name, w in zip(found.names, found.balanced_weights))
     return (
-        f"Take label aggregation: its weights are the ones that count, whatever the skew. Loss aggregation "
-        f"would favour {found.names[found.leader]!r} unasked, {found.lead:.1f} times the next label; for the "
-        f"order that label aggregation has, its weights would have to be {balanced}."
+        "Take label aggregation: its weights are the ones that count, whatever the skew. Loss aggregation "
+        "would "
+        f"tilt the order towards {found.names[found.favoured]!r} by a factor of {found.tilt:.1f} that no "
+        "weight "
+        f"tells; for the order that label aggregation has, its weights would have to be {balanced}. A label "
+        "that "
+        "is both rare and hard to predict gets little of a sum: compare Min AUC of the two on held-out rows."
     )
 
 

@@ -17,7 +17,7 @@ from metarank.objectives.evaluation import dominates
 from metarank.objectives.intervals import Estimates, auc_estimates, ndcg_estimates
 from metarank.objectives.pair_terms import pair_terms
 
-# Inner weights this near to each other hardly change an order.
+# Shares this near to each other hardly change an order.
 _MILD = 1.25
 # Of the spread of the labels that the sum keeps: below, they cancel each other out (D.1).
 _CANCELLED = 0.25
@@ -80,8 +80,14 @@ class Diagnosis:
     dictates : bool
         Whether its share exceeds those of all others together: of two rows with deterministic labels, its
         grade alone decides wherever the full range separates them (Proposition 6.1).
+    tilt : float
+        How differently the two aggregations weigh the labels: the greatest over the least of loss_shares /
+        label_shares, 1 where both ask for the same order.
+    favoured : int
+        The label whose share grows most from label to loss aggregation.
     mild : bool
-        Whether the lead is less than 1.25: it then decides near-ties only, unless labels are deterministic.
+        Whether the tilt is less than 1.25: the two then differ in near-ties only, unless labels are
+        deterministic.
     dictates_until : float
         The weight of the leader, all others as they are, at and below which it does not dictate.
     correlations : float64 array (K, K)
@@ -118,6 +124,8 @@ class Diagnosis:
     leader: int
     lead: float
     dictates: bool
+    tilt: float
+    favoured: int
     mild: bool
     dictates_until: float
     correlations: np.ndarray
@@ -233,6 +241,9 @@ def diagnose(
     others = np.delete(loss_shares, leader)
     rest = float(others.sum())
     lead = float(loss_shares[leader] / others.max()) if rest > 0 else np.inf
+    # Labels of weight 0 count in neither.
+    gain = np.divide(loss_shares, label_shares, out=np.ones(n_labels), where=a > 0)
+    tilt = float(gain[a > 0].max() / gain[a > 0].min())
     balanced = a * spread * (a.sum() / (a * spread).sum())
 
     pairs = pair_conflicts(grades, group_of_row)
@@ -254,7 +265,9 @@ def diagnose(
         leader=leader,
         lead=lead,
         dictates=bool(n_labels > 1 and loss_shares[leader] > rest * (1 + 1e-9)),
-        mild=lead < _MILD,
+        tilt=tilt,
+        favoured=int(gain.argmax()),
+        mild=tilt < _MILD,
         dictates_until=float(a[leader] * rest / loss_shares[leader]),
         correlations=_correlations(grades),
         conflicts=conflicts,

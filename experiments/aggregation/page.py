@@ -1,0 +1,79 @@
+"""results.md: what was claimed, the chapters, and how they were made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import metarank
+
+_HERE = Path(__file__).resolve().parent
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
+
+
+def write(records: dict[str, dict[str, Any]]) -> str:
+    """The whole page, from the kept chapters."""
+    findings = _HERE / "findings.md"
+    parts = ["# Loss or label aggregation: several labels, one ranking"]
+    parts += [findings.read_text().strip()] if findings.exists() else []
+    parts += [_claims(records)]
+    for record in records.values():
+        parts += [f"## {record['title']}", record["text"]]
+        if record["claims"]:
+            parts.append("\n".join(f"- {what}: {_verdict(holds)}" for what, holds in record["claims"]))
+    return "\n\n".join([*parts, _provenance(records)]) + "\n"
+
+
+def _claims(records: dict[str, dict[str, Any]]) -> str:
+    claims = [holds for record in records.values() for _, holds in record["claims"]]
+    failed = [
+        f"- {record['title']}: {what}"
+        for record in records.values()
+        for what, holds in record["claims"]
+        if not holds
+    ]
+    text = f"Of {len(claims)} claims checked, {sum(claims)} hold."
+    return text + (" Those that do not:\n\n" + "\n".join(failed) if failed else "")
+
+
+def _verdict(holds: bool) -> str:
+    return "**holds**" if holds else "**does not hold**"
+
+
+def _provenance(records: dict[str, dict[str, Any]]) -> str:
+    now = digest_of_sources()
+    lines = [
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores",
+        f"metarank {metarank.__version__}, " + ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
+        f"sha256 of metarank's and this study's sources: {now}",
+    ]
+    inputs = sorted({line for record in records.values() for line in record["inputs"]})
+    lines += [f"sha256 of {line}" for line in inputs]
+    for name, record in records.items():
+        kept = record["settings"]
+        what = f"{name}: {record['seconds']:.0f} s, seed {kept['seed']}"
+        what += ", quick: proves nothing" if kept["quick"] else ""
+        what += f", made with sources {record['sources']}" if record["sources"] != now else ""
+        lines.append(what)
+    return "## How it was made\n\n" + "\n".join(f"- {line}" for line in lines)
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def digest_of_sources() -> str:
+    """Of metarank's Python and C++ files and of this folder's."""
+    package = Path(metarank.__file__).parent
+    files = [*package.rglob("*.py"), *package.rglob("*.cpp"), *package.rglob("*.h"), *_HERE.glob("*.py")]
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]

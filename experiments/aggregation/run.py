@@ -1,0 +1,92 @@
+"""Loss or label aggregation: the tables, figures and examples of the paper, on data, by theory and by force.
+
+python experiments/aggregation/run.py [--out results.md] [--only banking,enumeration] [--quick]
+
+Each chapter is kept in cache/ when it is done; --only runs some and takes the others from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+# Before anything brings an OpenMP runtime: its idle threads must sleep, not spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+_HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(_HERE))
+
+from chapter import Chapter, NotHereError, Settings  # noqa: E402
+from page import digest_of_sources, write  # noqa: E402
+
+CHAPTERS = (
+    "banking",
+    "bayes_curves",
+    "enumeration",
+    "synthetic_training",
+    "counterexample",
+    "growth",
+    "boosted_banking",
+    "learned_scorers",
+    "letor",
+    "mslr",
+    "helpsteer",
+    "speed",
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    parser.add_argument("--only", default=",".join(CHAPTERS), help=f"among {', '.join(CHAPTERS)}")
+    parser.add_argument("--data", type=Path, default=_data_folder(), help="default: $METARANK_DATA")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--trials", type=int, default=25, help="resamplings of a banking rate")
+    parser.add_argument("--quick", action="store_true", help="everything in seconds, as a trial of the code")
+    parser.add_argument("--cache", type=Path, default=_HERE / "cache")
+    options = parser.parse_args(arguments)
+    chosen = options.only.split(",")
+    if unknown := set(chosen) - set(CHAPTERS):
+        parser.error(f"{', '.join(sorted(unknown))}: not among {', '.join(CHAPTERS)}")
+    settings = Settings(options.data, options.seed, options.trials, options.quick)
+    options.cache.mkdir(parents=True, exist_ok=True)
+
+    for name in chosen:
+        started = time.perf_counter()
+        try:
+            chapter = importlib.import_module(name).chapter(settings)
+        except NotHereError as absent:
+            chapter = Chapter(name, f"Left out: {absent}.")
+        record = asdict(chapter) | {
+            "seconds": time.perf_counter() - started,
+            "sources": digest_of_sources(),
+            "settings": {"seed": settings.seed, "trials": settings.trials, "quick": settings.quick},
+        }
+        (options.cache / f"{name}.json").write_text(json.dumps(record, indent=1))
+        print(f"{name}: {record['seconds']:.0f} s", file=sys.stderr)
+    records = {}
+    for name in CHAPTERS:
+        kept = options.cache / f"{name}.json"
+        if kept.exists():
+            records[name] = json.loads(kept.read_text())
+            for file, drawing in records[name]["figures"].items():
+                options.out.with_name(file).write_text(drawing)
+    options.out.write_text(write(records))
+    return 0
+
+
+def _data_folder() -> Path:
+    return Path(os.environ.get("METARANK_DATA", _HERE.parents[2] / "shared" / "data"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,325 @@
+"""experiments/aggregation: its pieces do what they say, and the command writes its page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from itertools import permutations
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+FOLDER = Path(__file__).parents[1] / "experiments" / "aggregation"
+_PATH = list(sys.path)
+sys.path.insert(0, str(FOLDER))
+
+import bank_data  # noqa: E402
+import banking  # noqa: E402
+import bayes_curves  # noqa: E402
+import counterexample  # noqa: E402
+import enumeration  # noqa: E402
+import growth  # noqa: E402
+import helpsteer  # noqa: E402
+import letor  # noqa: E402
+import mslr  # noqa: E402
+import perceptron  # noqa: E402
+import ranking_files  # noqa: E402
+from chapter import NotHereError, Settings, with_error  # noqa: E402
+
+sys.path[:] = _PATH
+
+from metarank.objectives import auc_loss, multipartite_auc  # noqa: E402
+
+# --- banking -----------------------------------------------------------------
+
+
+def test_resampling_meets_the_rate_and_keeps_sides_apart():
+    Y = (np.random.default_rng(0).random((5000, 2)) < [0.55, 0.16]).astype(float)
+    for rate in bank_data.RATES:
+        rows = bank_data.resample(Y, rate, 0, 3)
+        assert not set(rows.train) & set(rows.test)
+        for part, size in ((rows.train, 4000), (rows.test, 1000)):
+            assert len(set(part)) == len(part) <= size
+            assert Y[part, 0].mean() == pytest.approx(rate, abs=2 / len(part))
+        again = bank_data.resample(Y, rate, 0, 3)
+        assert (again.train == rows.train).all()
+        assert not np.array_equal(bank_data.resample(Y, rate, 0, 4).train, rows.train)
+
+
+def test_scalings_are_learned_on_the_training_part():
+    rng = np.random.default_rng(1)
+    train, test = rng.standard_t(2, (500, 3)), rng.standard_t(2, (100, 3))
+    for name, scale in bank_data.SCALINGS.items():
+        a, b = scale(train, test)
+        alone = scale(train, test[:1])
+        np.testing.assert_allclose(alone[0], a)
+        np.testing.assert_allclose(alone[1], b[:1])
+        if "clipped at 3" not in name:
+            np.testing.assert_allclose(a.std(axis=0), 1)
+    assert np.abs(bank_data.clipped(train, test)[1]).max() <= 3
+
+
+def test_the_linear_model_minimises_its_objective():
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(400, 2)), (rng.random((400, 2)) < 0.4).astype(float)
+    Y[:, 0] = X[:, 0] + rng.normal(size=400) > 0
+    for objective in banking.OBJECTIVES:
+        parts = banking.parts_of(objective, Y)
+
+        def loss(w, parts=parts):
+            return sum(a * auc_loss(X @ w, target) for a, target in parts)
+
+        w = banking.fit_linear(X, parts)
+        assert all(loss(w) <= loss(w + step) + 1e-9 for step in 0.05 * rng.normal(size=(20, 2)))
+    assert banking.parts_of(banking.LOSS, Y)[0][0] == 0.5
+
+
+def test_the_paper_is_quoted_with_four_figures_a_row():
+    assert set(banking.PAPER) == set(banking.OBJECTIVES)
+    for row in banking.PAPER.values():
+        assert row[3] == min(row[:2])
+        assert row[2] == pytest.approx(abs(row[0] - row[1]), abs=0.0011)
+
+
+# --- theory ------------------------------------------------------------------
+
+
+def test_expected_auc_is_that_of_many_draws():
+    x = bayes_curves.grid(40)
+    eta = bayes_curves.eta_of(x, 5.0, 0.4)
+    scores = np.round(eta.sum(axis=1), 2)
+    rng = np.random.default_rng(3)
+    rows = rng.integers(len(x), size=400_000)
+    y = rng.random(400_000) < eta[rows, 1]
+    assert bayes_curves.expected_auc(scores, eta[:, 1]) == pytest.approx(
+        roc_auc_score(y, scores[rows]), abs=0.003
+    )
+    assert bayes_curves.expected_auc(np.zeros(len(x)), eta[:, 0]) == pytest.approx(0.5)
+
+
+def test_shifts_give_the_shares():
+    x = bayes_curves.grid(50)
+    for share in (0.05, 0.5, 0.9):
+        eta = bayes_curves.eta_of(x, 20.0, bayes_curves.shift_of(x, 20.0, share))
+        assert eta[:, 1].mean() == pytest.approx(share, abs=1e-9)
+        assert eta[:, 0].mean() == pytest.approx(0.5)
+
+
+def test_deterministic_labels_have_the_gaps_that_the_page_states():
+    for record in bayes_curves.curve(1e5, (0.1, 0.2, 0.3), 100):
+        p = record["share"]
+        assert record["loss aggregation diff"] == pytest.approx(p * (1 - p), abs=0.01)
+        assert record["label aggregation diff"] == pytest.approx(abs(1 / 8 - p * (1 - p) / 2), abs=0.01)
+
+
+def test_enumeration_tries_all_scorers_and_counts_as_the_library_does():
+    sample = enumeration.draw(np.random.default_rng(4))
+    m = len(sample.disagreeing)
+    assert len(sample.hypotheses) == len({tuple(row) for row in sample.hypotheses.tolist()}) == 4**m
+    both, none = sample.labels.all(axis=1), ~sample.labels.any(axis=1)
+    assert (sample.hypotheses[:, both] == 3).all()
+    assert (sample.hypotheses[:, none] == 0).all()
+    grade = sample.labels.sum(axis=1)
+    for cost in ("uniform", "difference"):
+        won = sample.label_aggregated("sum", cost)
+        total = np.maximum(grade[:, None] - grade, 0) if cost == "difference" else grade[:, None] > grade
+        for i in range(0, len(won), 17):
+            area = multipartite_auc(sample.hypotheses[i].astype(float), grade, cost)
+            assert won[i] / 2 / total.sum() == pytest.approx(area)
+    a = enumeration.equal_weights(sample)
+    assert enumeration.kind_of(sample, a) == "equal"
+    assert enumeration.kind_of(sample, (a[0] + 1, a[1])) == "first dictates"
+
+
+def test_all_claims_of_the_enumeration_and_of_the_counterexample_hold(tmp_path):
+    for made in (
+        enumeration.chapter(Settings(tmp_path, quick=True)),
+        counterexample.chapter(Settings(tmp_path)),
+    ):
+        assert made.claims
+        assert all(holds for _, holds in made.claims), made.claims
+
+
+def test_weak_orders():
+    assert [len(counterexample.weak_orders(n)) for n in (1, 2, 3, 4)] == [1, 3, 13, 75]
+    assert counterexample.named(np.array([2.0, 5.0, 2.0])) == "1 > 0 = 2"
+
+
+def test_sums_and_shortfall_by_force():
+    rng = np.random.default_rng(5)
+    eta = rng.random((5, 3))
+    outcomes = np.array(list(np.ndindex(2, 2, 2)))
+    chance = np.where(outcomes, eta[:, None], 1 - eta[:, None]).prod(axis=2)
+    slow = np.array([[row[outcomes.sum(1) == s].sum() for s in range(4)] for row in chance])
+    np.testing.assert_allclose(growth.sums(eta), slow)
+    won = growth.greater(slow)
+    np.testing.assert_allclose(won[1, 2], sum(slow[1, a] * slow[2, b] for a in range(4) for b in range(a)))
+    stake = (won + won.T)[np.triu_indices(5, 1)].sum()
+    attained = [
+        sum(won[order[i], order[j]] for i in range(5) for j in range(i)) / stake
+        for order in permutations(range(5))
+    ]
+    # The bound is not below what the best order attains.
+    for order in permutations(range(5)):
+        scores = np.argsort(order).astype(float)
+        assert growth.shortfall(eta, scores) >= -1e-12
+    best = max(range(len(attained)), key=attained.__getitem__)
+    order = list(permutations(range(5)))[best]
+    bound = attained[best] + growth.shortfall(eta, np.argsort(order).astype(float))
+    assert bound == pytest.approx(np.maximum(won, won.T)[np.triu_indices(5, 1)].sum() / stake)
+    adverse = growth.adverse(50, 64, rng)
+    assert adverse.min() >= 0.1 - 1e-9
+    assert adverse.max() <= 0.9 + 1e-9
+    assert np.abs(adverse.sum(axis=1) - 32).max() <= 0.05 + 1e-9
+
+
+# --- training ----------------------------------------------------------------
+
+
+def test_perceptron_gradients_are_those_of_differences():
+    rng = np.random.default_rng(6)
+    scores, target = rng.normal(size=12), rng.integers(3, size=12).astype(float)
+
+    def loss(s):
+        cost = np.maximum(target[:, None] - target, 0)
+        return (cost * np.logaddexp(0, s - s[:, None])).sum() / cost.sum()
+
+    slope = perceptron.pairwise_gradient(scores, target)
+    eps = 1e-6
+    slow = [(loss(scores + eps * e) - loss(scores - eps * e)) / (2 * eps) for e in np.eye(12)]
+    np.testing.assert_allclose(slope, slow, atol=1e-8)
+    assert not perceptron.pairwise_gradient(scores, np.ones(12)).any()
+
+    model = perceptron.Perceptron(2, 5, 0)
+    model.weights = [w.astype(np.float64) for w in model.weights]
+    X = rng.normal(size=(12, 2))
+    found = model._backward(X, lambda s, rows: perceptron.pairwise_gradient(s, target), np.arange(12))
+    for w, g in zip(model.weights[:-1], found):
+        w.flat[0] += 1e-3
+        above = loss(model._forward(X)[-1][:, 0])
+        w.flat[0] -= 2e-3
+        below = loss(model._forward(X)[-1][:, 0])
+        w.flat[0] += 1e-3
+        assert g.flat[0] == pytest.approx((above - below) / 2e-3, abs=1e-4)
+
+
+def test_perceptron_learns():
+    rng = np.random.default_rng(7)
+    X = rng.uniform(-1, 1, (2000, 2))
+    y = (np.abs(X[:, 0]) > 0.5).astype(float)
+    model = perceptron.Perceptron(2, 32, 0).fit(
+        X, lambda s, rows: perceptron.pairwise_gradient(s, y[rows]), epochs=10, batch=64, rate=3e-3, seed=0
+    )
+    assert roc_auc_score(y, model.predict(X)) > 0.97
+
+
+# --- data --------------------------------------------------------------------
+
+
+def test_ranking_files(tmp_path):
+    text = "2 qid:7 1:0.5 3:-1 # a page\n\n0 qid:7 2:4e-2\n1 qid:8 3:1\n"
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "a.txt.xz").write_bytes(lzma.compress(text.encode()))
+    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("a.txt", "a.txt.xz", "b.txt.gz"):
+        X, grades, queries = ranking_files.read(tmp_path / name, 3)
+        np.testing.assert_allclose(X, [[0.5, 0, -1], [0, 0.04, 0], [0, 0, 1]], atol=1e-7)
+        assert (grades.tolist(), queries.tolist()) == ([2, 0, 1], [7, 7, 8])
+    with pytest.raises(ValueError, match="line 1: feature 3 is not in 1 to 2"):
+        ranking_files.read(tmp_path / "a.txt", 2)
+    (tmp_path / "c.txt").write_text("1 1:2\n")
+    with pytest.raises(ValueError, match="line 1: must start with a grade and qid:"):
+        ranking_files.read(tmp_path / "c.txt", 2)
+
+
+def _ranking_lines(n, n_features, rng):
+    """Made-up documents, four a query, whose grades follow feature 1 and whose clicks feature 2."""
+    for i in range(n):
+        x = rng.random(n_features).round(3)
+        x[mslr.CLICKS - 1] = 3 * (x[1] + 0.2 * rng.random() > 0.6)
+        grade = int(x[0] + 0.2 * rng.random() > 0.6)
+        yield f"{grade} qid:{i // 4} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x))
+
+
+def test_mslr_without_the_clicks(tmp_path):
+    folder = tmp_path / "ltr" / "mslr_web30k" / "Fold1"
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(8)
+    for part in ("train", "test"):
+        (folder / f"{part}.txt").write_text("\n".join(_ranking_lines(400, mslr.N_FEATURES, rng)))
+    X, Y, _ = mslr.load(tmp_path, "train")
+    assert X.shape == (400, 135)
+    whole = ranking_files.read(folder / "train.txt", mslr.N_FEATURES)[0]
+    np.testing.assert_array_equal(X[:, [0, 132, 133, 134]], whole[:, [0, 132, 134, 135]])
+    np.testing.assert_array_equal(Y[:, 0], whole[:, 133] > 0)
+    with pytest.raises(NotHereError, match="vali"):
+        mslr.load(tmp_path, "vali")
+    made = mslr.chapter(Settings(tmp_path))
+    assert "| label aggregation |" in made.text
+    assert len(made.inputs) == 2
+
+
+def test_helpsteer_labels_are_the_greatest_rating(tmp_path):
+    folder = tmp_path / "text" / "helpsteer"
+    folder.mkdir(parents=True)
+    rng = np.random.default_rng(9)
+    words = ["sea", "sun", "sand", "wind", "wave", "rock", "moon", "tide"]
+    for part, n in (("train", 200), ("validation", 60)):
+        lines = []
+        for _ in range(n):
+            text = rng.choice(words, 6)
+            ratings = {name: int(rng.integers(0, 5)) for name in helpsteer.OTHERS}
+            ratings[helpsteer.FIRST] = 4 if "sea" in text else 2
+            lines.append(json.dumps({"prompt": text[0], "response": " ".join(text[1:]), **ratings}))
+        (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    texts, labels, _ = helpsteer.load(tmp_path, "train")
+    assert len(texts) == 200
+    assert texts[0].count("\n") == 1
+    assert next(iter(labels)) == "coherence"
+    np.testing.assert_array_equal(labels["coherence"], ["sea" in text for text in texts])
+    made = helpsteer.chapter(Settings(tmp_path))
+    assert len(made.claims) == len(helpsteer.OTHERS)
+
+
+def test_the_second_target_of_mq2008_is_as_stated():
+    rng = np.random.default_rng(10)
+    X, grades = rng.random((20_000, letor.N_FEATURES)).astype(np.float32), rng.integers(3, size=20_000)
+    y = letor.engagement(X, grades, 0)
+    assert set(y) == {0.0, 1.0}
+    assert (y == letor.engagement(X, grades, 0)).all()
+    assert (y != letor.engagement(X, grades, 1)).any()
+    z = X[:, 40] + X[:, 41] - X[:, 43] - X[:, 44]
+    assert y[z > 1].mean() > 3 * y[z < -0.5].mean()
+    assert y[grades > 0].mean() > y[grades == 0].mean()
+
+
+# --- the command -------------------------------------------------------------
+
+
+def test_the_command_writes_page_and_figures(tmp_path):
+    environment = os.environ | {"METARANK_DATA": str(tmp_path / "nothing")}
+    command = [sys.executable, str(FOLDER / "run.py"), "--quick", "--out", str(tmp_path / "page.md")]
+    command += ["--cache", str(tmp_path / "cache"), "--only", "banking,bayes_curves,counterexample,growth"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.md").read_text()
+    assert "Left out: " in page
+    assert "0 > 1 > 2 > 3: AUCs 0.7860 and 0.7533: **holds**" in page
+    assert "seed 0, quick: proves nothing" in page
+    for name in ("bayes_diff.svg", "bayes_auc.svg", "growth.svg"):
+        assert ElementTree.parse(tmp_path / name).getroot().tag.endswith("svg")
+        assert name in page
+    wrong = subprocess.run([*command[:-1], "nonsense"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert "nonsense" in wrong.stderr
+
+
+def test_means_with_errors():
+    assert with_error([1.0, 2.0, 3.0], 2) == "2.00 ± 0.58"
