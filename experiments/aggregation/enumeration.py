@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from itertools import product
 from math import gcd
 
@@ -157,12 +156,17 @@ _ARROWS = {
 def _drawing(sample: Sample) -> str:
     order = np.argsort(-sample.labels[sample.disagreeing, 0], kind="stable")
     names = ["".join(map(str, sample.labels[sample.disagreeing[i]])) for i in order]
-    kinds = ("first dictates", "second dictates", "equal", "product")
+    # Weights far apart, so that the first, or the second, dictates.
+    objectives = (
+        sample.loss_aggregated((1000, 1)),
+        sample.loss_aggregated((1, 1000)),
+        sample.label_aggregated("sum", "uniform"),
+        sample.label_aggregated("product", "uniform"),
+    )
     panels = [_partial_order(title, arrows) for title, arrows in _ARROWS.items()]
-    panels += [
-        _maximisers(title, names, np.array(sorted(expected(sample, kind)))[:, order])
-        for title, kind in zip(_ARROWS, kinds)
-    ]
+    for title, objective in zip(_ARROWS, objectives):
+        found = np.array(sorted(maximisers(sample, objective)))
+        panels.append(_maximisers(title, names, found[:, order]))
     return side_by_side(panels, 4)
 
 
@@ -183,7 +187,7 @@ def _partial_order(title: str, arrows: tuple[tuple[str, str], ...]) -> Panel:
 
 def _maximisers(title: str, names: list[str], found: np.ndarray) -> Panel:
     panel = Panel(title, "labels of the disagreeing rows", "score", (0, len(names)), (-0.3, 3.3))
-    panel.head(f"{escape(title)}: {len(found)} maximiser{'s' * (len(found) > 1)}")
+    panel.head(f"{title}: {len(found)} maximiser{'s' * (len(found) > 1)}")
     panel.y_axis(SCORES, lambda v: f"{v:g}")
     panel.x_names([i + 0.5 for i in range(len(names))], names)
     for i in range(len(names)):
