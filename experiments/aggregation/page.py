@@ -49,7 +49,7 @@ def _provenance(records: dict[str, dict[str, Any]]) -> str:
     lines = [
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores",
         f"metarank {metarank.__version__}, " + ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
-        f"sha256 of metarank's and this study's sources: {now}",
+        f"sha256 of the objectives' and this study's sources: {now}",
     ]
     inputs = sorted({line for record in records.values() for line in record["inputs"]})
     lines += [f"sha256 of {line}" for line in inputs]
@@ -70,9 +70,10 @@ def _version(name: str) -> str:
 
 
 def digest_of_sources() -> str:
-    """Of metarank's Python and C++ files and of this folder's."""
+    """Of what the chapters run: metarank's objectives, its rankers of several objectives, this folder."""
     package = Path(metarank.__file__).parent
-    files = [*package.rglob("*.py"), *package.rglob("*.cpp"), *package.rglob("*.h"), *_HERE.glob("*.py")]
+    files = [*package.glob("objectives/*.py"), *package.glob("multi_objective/*.py"), *_HERE.glob("*.py")]
+    files += package.glob("_core/*gradients.cpp")
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.name.encode() + path.read_bytes())
