@@ -9,7 +9,7 @@
 //   c_ij = (y_i - m) + (m - y_j)        two terms that are never negative,
 //
 // so all pairs across it need only sums over one side of phi and of phi times
-// a weight. Hinge: the sides are merged by score, and running sums give these
+// a weight. Hinge: running sums along both sides, sorted by score, give these
 // exactly. Logistic: few pairs are taken one by one; many go over a grid of
 // scores of spacing 1/32. A score is deposited on the four nodes around it with
 // cubic weights, nodes meet nodes, and the sums are read off with the same
@@ -438,40 +438,45 @@ class Logistic {
   }
 };
 
-// --- hinge and the area itself, by merging ----------------------------------
+// --- hinge and the area itself, in the order of scores ----------------------
 
-class Merge {
+class Sweep {
  public:
   // step: the loss is the share of pairs in the wrong order, a tie one half, and has no derivatives.
-  explicit Merge(bool step) : step_(step) {}
+  explicit Sweep(bool step) : step_(step) {}
 
-  double solve(Sample& d) {
-    centre_ = d.s[d.n / 2];
-    id_.resize(static_cast<std::size_t>(d.n));
-    other_.resize(id_.size());
-    std::iota(id_.begin(), id_.end(), Index{0});
-    return sorted(d, 0, static_cast<Index>(d.first.size()) - 1);
+  double solve(const Sample& d) {
+    keyed_.resize(static_cast<std::size_t>(d.n));
+    for (Index i = 0; i < d.n; ++i) keyed_[i] = {d.s[i], i};
+    std::sort(keyed_.begin(), keyed_.end());
+    centre_ = keyed_[d.n / 2].first;
+    id_.resize(keyed_.size());
+    above_.resize(keyed_.size());
+    for (Index i = 0; i < d.n; ++i) id_[i] = keyed_[i].second;
+    return pairs_of(d, 0, static_cast<Index>(d.first.size()) - 1);
   }
 
  private:
   bool step_;
   double centre_ = 0;
-  std::vector<Index> id_, other_;
+  std::vector<std::pair<double, Index>> keyed_;
+  std::vector<Index> id_, above_;  // rows by ascending score, within the grades at hand
 
-  // The loss of all pairs of grades [a, b); their ids are in ascending order of score afterwards.
-  double sorted(const Sample& d, Index a, Index b) {
-    const Index lo = d.first[a], hi = d.first[b];
-    const auto by_score = [&](Index i, Index j) { return d.s[i] != d.s[j] ? d.s[i] < d.s[j] : i < j; };
-    if (b - a == 1) {
-      std::sort(id_.begin() + lo, id_.begin() + hi, by_score);
-      return 0;
+  // The loss of all pairs of grades [a, b), whose rows stand in order in their part of id_.
+  double pairs_of(const Sample& d, Index a, Index b) {
+    if (b - a == 1) return 0;
+    const Index c = d.middle_grade(a, b), lo = d.first[a], mid = d.first[c], hi = d.first[b];
+    Index below = lo, n_above = 0;  // rows stand by grade: a row above the cut has a number from mid on
+    for (Index k = lo; k < hi; ++k) {
+      if (id_[k] < mid)
+        id_[below++] = id_[k];
+      else
+        above_[n_above++] = id_[k];
     }
-    const Index c = d.middle_grade(a, b), mid = d.first[c];
-    double loss = sorted(d, a, c) + sorted(d, c, b);
-    loss += step_ ? area_across(d, lo, mid, hi) : hinge_across(d, lo, mid, hi);
-    std::merge(id_.begin() + lo, id_.begin() + mid, id_.begin() + mid, id_.begin() + hi, other_.begin() + lo, by_score);
-    std::copy(other_.begin() + lo, other_.begin() + hi, id_.begin() + lo);
-    return loss;
+    std::copy(above_.begin(), above_.begin() + n_above, id_.begin() + mid);
+    const double loss = step_ ? area_across(d, lo, mid, hi) : hinge_across(d, lo, mid, hi);
+    const double of_lower = pairs_of(d, a, c);
+    return loss + of_lower + pairs_of(d, c, b);
   }
 
   double hinge_across(const Sample& d, Index lo, Index mid, Index hi) const {
@@ -577,7 +582,7 @@ std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> sco
     const int inner = n_groups == 1 ? n_threads : 1;
     parallel_for(n_groups, n_groups == 1 ? 1 : n_threads, 64, [&](Index begin, Index end, int) {
       Logistic logistic;
-      Merge merge(surrogate == Surrogate::kStep);
+      Sweep sweep(surrogate == Surrogate::kStep);
       Sample d{};
       for (Index g = begin; g < end; ++g) {
         const Index lo = indptr(g), size = indptr(g + 1) - lo;
@@ -590,7 +595,7 @@ std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> sco
         d.grad = grad.empty() ? nullptr : grad.data() + lo;
         d.hess = hess.empty() ? nullptr : hess.data() + lo;
         d.find_grades();
-        const double total = surrogate == Surrogate::kLogistic ? logistic.solve(d, inner) : merge.solve(d);
+        const double total = surrogate == Surrogate::kLogistic ? logistic.solve(d, inner) : sweep.solve(d);
         const double cost = d.total_cost();
         counts[g] = 1;
         losses[g] = total / cost;

@@ -8,7 +8,6 @@ import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._progress import report
 from metarank.gbdt import BoosterArrays
 from metarank.multi_objective.watch import Watch
 from metarank.objectives.aggregation import Aggregation
@@ -102,7 +101,7 @@ class Boosting:
 
         for number in range(self.n_rounds):
             if number % max(1, self.n_rounds // 20) == 0:
-                report(f"boosting: round {number} of {self.n_rounds}", number / self.n_rounds)
+                watch.report(f"round {number} of {self.n_rounds}", number / self.n_rounds)
             finished = booster.update(fobj=objective)
             if self.held_out is None:
                 booster.eval_train(measure)

@@ -10,7 +10,6 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from metarank import _core
-from metarank._progress import report
 from metarank.multi_objective.watch import Watch
 from metarank.objectives.aggregation import Aggregation
 from metarank.ranker.linear import column_scale
@@ -121,7 +120,7 @@ class LinearFit:
             if watch is None:
                 return
             u = intermediate_result.x
-            report(f"fitting: step {len(watch.history)}", min(1.0, len(watch.history) / self.max_iterations))
+            watch.report(f"step {len(watch.history)}", min(1.0, len(watch.history) / self.max_iterations))
             stop = watch.record(self._scores(self.X_eval, solve_triangular(self.root, u[:-1]), u[-1]))
             if watch.best == len(watch.history) - 1:
                 kept = u.copy()

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from metarank.multi_objective.boosted import Boosting
 from metarank.multi_objective.linear import LinearFit
-from metarank.multi_objective.search import Trial, best_minimum, most_under_constraints
+from metarank.multi_objective.search import TRIALS, Trial, best_minimum, most_under_constraints
 from metarank.multi_objective.watch import Metrics, Watch
 from metarank.objectives.aggregation import Aggregation, LabelAggregation, LossAggregation, RankMetric
 from metarank.objectives.bayes import label_aggregated_scorer, label_spread
@@ -97,6 +97,7 @@ class Training:
         self.share = self._check_constraints()
         self.alone = np.full(len(names), np.nan)
         self._losses: dict[str, LossAggregation] = {}
+        self.n_watched = 0
 
     def metrics(self, values: np.ndarray, grouping: Grouping, where: str) -> Metrics:
         cost, label_gain = self.ranker.cost, self.ranker.label_gain
@@ -193,7 +194,17 @@ class Training:
     def _watch(self, stop_on: int | None = None) -> Watch:
         column = "ndcg@10" if self.metric == "ndcg" else "auc"
         whose = self.stop_on if stop_on is None else stop_on
-        return Watch(self.watched, column, whose, int(self.ranker.early_stopping))
+        self.n_watched += 1
+        part = (self.n_watched - 1, self._n_trainings())
+        return Watch(self.watched, column, whose, int(self.ranker.early_stopping), part)
+
+    def _n_trainings(self) -> int:
+        method = self.ranker.aggregation
+        if method in PLUG_IN:
+            return len(self.names)
+        if method == "chebyshev":
+            return int((self.weights > 0).sum()) + TRIALS
+        return len(self.names) + TRIALS if method == "epsilon" else 1
 
     def _train(self, build: Any, weights: np.ndarray, watch: Watch) -> Any:
         # The linear model minimises LambdaRank's loss without its norm, which has no fixed weights of pairs.

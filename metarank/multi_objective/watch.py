@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._progress import report
 from metarank.objectives.checks import Grouping
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost
@@ -66,10 +67,20 @@ class Watch:
         An objective's number, or what of all objectives.
     patience : int
         Rounds without a gain; 0 never stops, and the last round is the best.
+    part : (int, int)
+        The number of this training, from 0, and how many there are: for the report of progress.
     """
 
-    def __init__(self, metrics: Metrics, metric: str, stop_on: int | str = "mean", patience: int = 0) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        metric: str,
+        stop_on: int | str = "mean",
+        patience: int = 0,
+        part: tuple[int, int] = (0, 1),
+    ) -> None:
         self.metrics = metrics
+        self.part = part
         self.column = metrics.names.index(metric)
         self.stop_on = stop_on
         self.patience = patience
@@ -83,6 +94,12 @@ class Watch:
         if not self.patience or self._value(now) > self._value(self.best):
             self.best = now
         return bool(self.patience) and now - self.best >= self.patience
+
+    def report(self, stage: str, done: float) -> None:
+        """Say that a share of this training is done."""
+        number, total = self.part
+        which = f"model {number + 1} of {total}, " if total > 1 else ""
+        report(f"{which}{stage}", min(1.0, (number + done) / total))
 
     @property
     def attained(self) -> np.ndarray:
