@@ -316,7 +316,10 @@ def _columns_of(scorer: LabelScorer) -> int:
     from metarank.scorers.label_tree import LabelTree
     from metarank.scorers.names import COLUMNS, NameScorer, SpellingScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+    from metarank.scorers.objective import ObjectiveScorer
 
+    if isinstance(scorer, ObjectiveScorer):
+        return _columns_of(scorer.scorer)
     if isinstance(scorer, LabelNeighbors):
         orders, means = scorer._statistics()
         return len(tuple(scorer.metrics)) * (len(orders) + len(means))

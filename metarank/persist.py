@@ -47,6 +47,7 @@ _BUILT_IN = {
     "TailClassifiers": "metarank.scorers.tail",
     "NameScorer": "metarank.scorers.names",
     "SpellingScorer": "metarank.scorers.names",
+    "ObjectiveScorer": "metarank.scorers.objective",
     "KernelRidge": "metarank.scorers.kernel_ridge",
     "KernelSVM": "metarank.scorers.kernel_svm",
     "ExtraTrees": "metarank.scorers.forest",

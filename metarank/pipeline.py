@@ -31,13 +31,17 @@ from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
 from metarank.memory import FitSizes, parse_budget, plan_fit, prediction_chunk
 from metarank.missing import MissingLabel, MissingPairs
+from metarank.multi_objective import MultiObjectiveRanker
 from metarank.propensity import inv_propensity
 from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
 from metarank.ranker import Ranker, RankingData, make_ranker
+from metarank.ranker.objectives import ObjectivesRanker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.shortlister import check_real
+from metarank.targets import check_objectives, check_targets
 from metarank.thresholds import ThresholdLearner
 from metarank.view import TrainingSet, fold_of_rows
 from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
@@ -169,19 +173,33 @@ class MetaRanker(BaseEstimator):
 
     # --- fit ---------------------------------------------------------------
 
-    def fit(self, X: Any, Y: Any = None, *, sample_weight: Any = None, exclude: Any = None) -> MetaRanker:
-        """Learn from instances and their labels.
+    def fit(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        sample_weight: Any = None,
+        exclude: Any = None,
+        objectives: str | MultiObjectiveRanker | None = None,
+    ) -> MetaRanker:
+        """Learn from instances and their labels, or from several targets of each pair at once.
 
         Parameters
         ----------
         X : array-like or sparse (n, d), data frame, list of n texts, or Dataset
         Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of labels
-            Relevance >= 0; relevant means > 0. Left out where X is a Dataset.
+            Relevance >= 0; relevant means > 0. Left out where X is a Dataset. Or a dict of such, by objective
+            ("relevance", "engagement", ...), all of the same labels: candidates and cuts then ask whether a
+            label is relevant for any of them, pairs are described for each, and the order serves all.
         sample_weight : array (n,), optional
             Non-negative weight of each row in the ranker.
         exclude : CSR (n, L) or list of n lists of label ids, optional
             Labels that are out of the question for a row, whatever speaks for them, such as the item
             itself where labels are items too. They are no candidates, here as in `rank` and `predict`.
+        objectives : str or MultiObjectiveRanker, optional
+            How several targets become one order: an aggregation of `MultiObjectiveRanker` ("label", the
+            default, "loss", "plug-in-label", "epsilon", ...), or an unfitted one with weights and settings
+            of its own. After a plug-in `rank` takes other weights.
 
         Returns
         -------
@@ -193,8 +211,9 @@ class MetaRanker(BaseEstimator):
             If an input or a parameter does not keep its rule; the message names it.
         """
         n_jobs = self._check_parameters()
+        aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=self.random_state)
         if isinstance(X, Dataset):
-            if Y is not None:
+            if Y is not None and aggregation is None:
                 raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
             Y_in, names, label_texts, words, row_names = (
                 X.Y,
@@ -217,13 +236,19 @@ class MetaRanker(BaseEstimator):
             features = new.encoder_.fit_encode(X)
             if features.shape[0] < 2:
                 raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
-            labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
+            targets: dict[str, sp.csr_matrix] = {}
+            if aggregation is None:
+                labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
+            else:
+                targets, labels, found_names = check_targets(Y, features.shape[0], names, aggregation)
             weight = check_sample_weight(sample_weight, features.shape[0])
             excluded = Limits.checked(exclude, None, *labels.shape).excluded
             if row_names is None and new.encoder_.vectorizer is not None:
                 row_names = _short_names(X)
             new.row_names_ = None if row_names is None else PackedStrings.of(row_names)
-            new._fit(features, labels, found_names, label_texts, words, weight, excluded, n_jobs)
+            new.objective_names_ = list(targets) or None
+            given = (features, labels, found_names, label_texts, words, weight, excluded)
+            new._fit(*given, targets, aggregation, n_jobs)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         for name, value in vars(new).items():
@@ -263,6 +288,8 @@ class MetaRanker(BaseEstimator):
         words: Sequence[str] | None,
         weight: np.ndarray | None,
         excluded: Candidates | None,
+        targets: dict[str, sp.csr_matrix],
+        aggregation: MultiObjectiveRanker | None,
         n_jobs: int,
     ) -> None:
         n, n_labels = Y.shape
@@ -300,6 +327,12 @@ class MetaRanker(BaseEstimator):
             effort=self.effort,
             shortlisters=shortlisters,
         )
+        scorers += [
+            ObjectiveScorer(scorer=scorer, objective=name)
+            for name in targets
+            for scorer in scorers
+            if not _reads_names(scorer) and (scorer.is_quick or not shortlisters)
+        ]
         spelled = any(_reads_spelling(s) for s in [*shortlisters, *scorers])
         spelling = self.encoder_.label_spelling(names, label_texts) if spelled else None
         data = TrainingSet(
@@ -311,6 +344,7 @@ class MetaRanker(BaseEstimator):
             label_text=label_text,
             label_spelling=spelling,
             feature_scale=self.encoder_.transform.scale,
+            targets=targets,
         )
         rows = _ranked_rows(
             data.fold,
@@ -354,9 +388,17 @@ class MetaRanker(BaseEstimator):
         self.feature_columns_ = table.names
 
         report("ranking", 0.65)
-        self.ranker_ = self._new_ranker(classifier_columns, bool(shortlisters))
+        if aggregation is None:
+            self.ranker_ = self._new_ranker(classifier_columns, bool(shortlisters))
+        else:
+            self.ranker_ = ObjectivesRanker(model=aggregation)
         lists = RankingData.checked(
-            table, gains, None if weight is None else weight[rows], fold, self.random_state
+            table,
+            gains,
+            None if weight is None else weight[rows],
+            fold,
+            self.random_state,
+            {name: candidates.values_of(of[rows]) for name, of in targets.items()},
         )
         scores = self.ranker_.fit_out_of_fold(lists, n_jobs)
         del table, lists
@@ -410,7 +452,12 @@ class MetaRanker(BaseEstimator):
         per_unit = self.thresholds_.scores_per_logit
         if not isinstance(self.propensity_weight, str):
             weight = float(self.propensity_weight)
-        elif is_shortlisted and data.Y.shape[0] >= _ROWS_FOR_PROPENSITY and per_unit > 0:
+        elif (
+            is_shortlisted
+            and self.objective_names_ is None
+            and data.Y.shape[0] >= _ROWS_FOR_PROPENSITY
+            and per_unit > 0
+        ):
             held_out = held_out_inv_propensity(data, rows, candidates)
             weight = choose_propensity_weight(
                 candidates,
@@ -523,8 +570,8 @@ class MetaRanker(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a label is unknown, removed, or in two changes at once; if a name is taken; or if no scorer of
-            the model keeps its training rows (one of neighbours does).
+            If a label is unknown, removed, or in two changes at once; if a name is taken; if no scorer of the
+            model keeps its training rows (one of neighbours does), or it serves several objectives.
         """
         check_is_fitted(self, "ranker_")
         change = LabelChange.checked(self, add, remove, rename, merge)
@@ -551,8 +598,8 @@ class MetaRanker(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            As in `fit`; if a row has a label that is unknown or removed; or if no scorer of the model keeps
-            its training rows (one of neighbours does).
+            As in `fit`; if a row has a label that is unknown or removed; if no scorer of the model keeps its
+            training rows (one of neighbours does), or it serves several objectives.
         """
         if not hasattr(self, "ranker_"):
             return self.fit(X, Y)
@@ -578,6 +625,7 @@ class MetaRanker(BaseEstimator):
         exclude: Any = None,
         allowed: Any = None,
         propensity_weight: float | None = None,
+        objective_weights: Any = None,
     ) -> Ranking:
         """The k best labels of each row, best first.
 
@@ -597,6 +645,8 @@ class MetaRanker(BaseEstimator):
             all ranked. `candidates` are cut down, and not completed.
         propensity_weight : float >= 0, optional
             Another weight of rare labels than `propensity_weight_`; 0 ranks by relevance alone.
+        objective_weights : array-like (K,) or dict of names to weights, optional
+            Other weights of the objectives than those of the fit, after a fit with a plug-in.
 
         Returns
         -------
@@ -613,9 +663,14 @@ class MetaRanker(BaseEstimator):
         if propensity_weight is not None:
             check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
             weight = float(propensity_weight)
+        ranker = self.ranker_
+        if objective_weights is not None:
+            if not isinstance(ranker, ObjectivesRanker):
+                raise ValueError("objective_weights needs a model that was fitted on several objectives")
+            ranker = ranker.reweighted(objective_weights)
         parts = [
             Ranking.from_scores(c, k, values=self._leaning(c, s, weight), label_names=self.label_names_)
-            for c, s in self._scored_chunks(features, own, limits, k)
+            for c, s in self._scored_chunks(features, own, limits, k, ranker)
         ]
         return Ranking.concatenate(parts)
 
@@ -800,9 +855,9 @@ class MetaRanker(BaseEstimator):
         return assemble(columns, candidates, standardize=standardize, raw=self.raw_columns_, n_jobs=n_jobs)
 
     def _scored_chunks(
-        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1
+        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, ranker: Ranker | None = None
     ) -> list[tuple[Candidates, np.ndarray]]:
-        n = X.shape[0]
+        n, ranker = X.shape[0], ranker or self.ranker_
         least = max(k, self.shortlist_size)
         per_row = self.n_labels_
         if self.shortlisters_:
@@ -818,7 +873,7 @@ class MetaRanker(BaseEstimator):
             if own is None and self.shortlisters_:
                 c = limits.complete(c, rows, least, self.inv_propensity_)
             table = self.table_of(part, c, found)
-            out.append((c, self.ranker_.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
+            out.append((c, ranker.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
         return out
 
     # --- persistence -----------------------------------------------------------
@@ -839,6 +894,7 @@ class MetaRanker(BaseEstimator):
             "label_names": self.label_names_,
             "row_names": self.row_names_,
             "inv_propensity": self.inv_propensity_,
+            "objective_names": self.objective_names_,
             "feature_columns": self.feature_columns_,
             "choices": self.choices_,
             "raw_columns": self.raw_columns_,
@@ -861,6 +917,7 @@ class MetaRanker(BaseEstimator):
         model.label_names_ = state["label_names"]
         model.row_names_ = _packed(state["row_names"])
         model.inv_propensity_ = state["inv_propensity"]
+        model.objective_names_ = state.get("objective_names")  # there was one objective only
         model.feature_columns_ = state["feature_columns"]
         model.choices_ = state.get("choices", [])  # not in files written before they were kept
         model.raw_columns_ = state.get("raw_columns")  # None in files written before there was a choice
@@ -905,6 +962,10 @@ def _check_propensity_weight(value: Any, rule: str) -> None:
 
 def _reads_spelling(scorer: Any) -> bool:
     return getattr(scorer, "source", None) == "label_spelling"
+
+
+def _reads_names(scorer: Any) -> bool:
+    return getattr(scorer, "source", None) in ("label_spelling", "label_text")
 
 
 def _title(scorer: Any) -> str:

@@ -7,6 +7,7 @@ label can leak into the description of its own row.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -53,6 +54,8 @@ class TrainingSet:
         The same by the words spelled like those of the names, see `metarank.data.spelling`.
     feature_scale : float32 array (d,) or None
         Factors that were applied to the columns of dense X; X divided by them is as the user gave it.
+    targets : dict of str to CSR (n, L), optional
+        The labels of each objective where there are several; Y then tells what is relevant for any.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class TrainingSet:
         label_text: sp.csr_matrix | None = None,
         label_spelling: sp.csr_matrix | None = None,
         feature_scale: np.ndarray | None = None,
+        targets: dict[str, sp.csr_matrix] | None = None,
     ) -> None:
         self.X = X
         self.Y = Y
@@ -76,6 +80,7 @@ class TrainingSet:
         self.label_text = label_text
         self.label_spelling = label_spelling
         self.feature_scale = feature_scale
+        self.targets = targets or {}
         # What bounds memory and changes no result: pairs described at once, and whether products that both
         # proposing and describing need are kept in between.
         self.chunk_pairs = CHUNK_PAIRS
@@ -98,6 +103,12 @@ class TrainingSet:
         with self._lock:
             for key in [key for key in self._shared if key.startswith(prefix)]:
                 del self._shared[key]
+
+    def of_objective(self, name: str) -> TrainingSet:
+        """The same rows with the labels of one objective; label-free state stays shared."""
+        out = copy.copy(self)
+        out.Y = self.targets[name]
+        return out
 
     def view(self) -> View:
         """The View of all rows."""
@@ -128,6 +139,10 @@ class View:
         self.rows = np.flatnonzero(mask)
         self._Y: sp.csr_matrix | None = None
         self._by_label: tuple[np.ndarray, np.ndarray] | None = None
+
+    def of_objective(self, name: str) -> View:
+        """The same rows with the labels of one objective."""
+        return View(self._data.of_objective(name), self.mask)
 
     def part(self, positions: np.ndarray) -> View:
         """The View of some of its rows, by their positions in it."""

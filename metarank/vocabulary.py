@@ -174,8 +174,10 @@ def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:
     Raises
     ------
     ValueError
-        If the model has no such scorer.
+        If the model has no such scorer, or serves several objectives.
     """
+    if model.objective_names_ is not None:
+        raise ValueError("a model of several objectives does not change its rows or labels: refit")
     for scorer in [*model.scorers_, *model.shortlisters_]:
         if isinstance(scorer, (LabelNeighbors, NeighborShortlister)):
             indptr, labels = scorer.labels_.by_row

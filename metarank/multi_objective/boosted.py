@@ -36,6 +36,13 @@ class BoostedScorer:
         parts = [self.arrays.predict(X[i : i + _BLOCK].toarray(), n_jobs=n_jobs) for i in blocks]
         return np.concatenate([np.zeros(0), *parts])
 
+    def contributions(self, X: np.ndarray) -> np.ndarray:
+        """float64 (n, d + 1): shares of the columns in the score, and the expected score."""
+        if not len(self.arrays.root):
+            return np.zeros((len(X), X.shape[1] + 1))
+        booster = lgb.Booster(model_str=self.text)
+        return np.asarray(booster.predict(X, pred_contrib=True, num_threads=1))
+
     def get_state(self) -> dict[str, Any]:
         return {"kind": self.kind, "text": self.text, "arrays": self.arrays.get_state()}
 

@@ -35,6 +35,10 @@ class LinearScorer:
         """float64 (n,)."""
         return _core.linear_scores(X, self.mean, self.weights, self.intercept, n_jobs)
 
+    def contributions(self, X: np.ndarray) -> np.ndarray:
+        """float64 (n, d + 1): shares of the columns in the score, and the intercept."""
+        return np.column_stack([(X - self.mean) * self.weights, np.full(len(X), self.intercept)])
+
     def get_state(self) -> dict[str, Any]:
         return {
             "kind": self.kind,

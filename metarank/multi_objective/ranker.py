@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from numbers import Integral, Real
@@ -316,22 +317,43 @@ class MultiObjectiveRanker(BaseEstimator):
         features = check_features(
             X, n_features=self.n_features_in_, layout=self.layout_, min_rows=0, estimator=_NAME
         )
-        n_jobs = resolve_n_jobs(self.n_jobs)
-        w = self.weights_
-        if weights is not None:
-            names = self.objective_names_
-            w = check_weights(weights, len(names), names=names)
-            w = w / w.sum()
-            if self.aggregation not in PLUG_IN and not np.allclose(w, self.weights_, rtol=1e-9):
-                raise ValueError(
-                    f"weights must be those of the fit, {self.weights_.tolist()}, with aggregation="
-                    f"{self.aggregation!r}: for others fit again, or use 'plug-in-label' or 'plug-in-loss', "
-                    "which take them here"
-                )
+        model = self if weights is None else self.reweighted(weights)
+        return model.scores(features, resolve_n_jobs(self.n_jobs))
+
+    def reweighted(self, weights: Any) -> MultiObjectiveRanker:
+        """The same fitted model with other weights of the objectives, without a new fit; for plug-ins only.
+
+        Raises
+        ------
+        ValueError
+            Not fitted, or other weights where the method learned with its own.
+        """
+        check_is_fitted(self)
+        w = check_weights(weights, len(self.objective_names_), names=self.objective_names_)
+        w = w / w.sum()
+        if self.aggregation not in PLUG_IN and not np.allclose(w, self.weights_, rtol=1e-9):
+            raise ValueError(
+                f"weights must be those of the fit, {self.weights_.tolist()}, with aggregation="
+                f"{self.aggregation!r}: for others fit again, or use 'plug-in-label' or 'plug-in-loss', "
+                "which take them here"
+            )
+        out = copy.copy(self)
+        out.weights_ = w
+        return out
+
+    def scores(self, features: Any, n_jobs: int) -> np.ndarray:
+        """`predict` of features that are checked already."""
         raw = [scorer.score(features, n_jobs) for scorer in self.scorers_]
-        if self.aggregation not in PLUG_IN:
-            return raw[0]
-        return self.plug_in_.combine(raw, w)
+        return self.plug_in_.combine(raw, self.weights_) if self.aggregation in PLUG_IN else raw[0]
+
+    def contributions(self, features: np.ndarray) -> np.ndarray:
+        """float64 (n, d + 1): each column's share of the score and, last, what all rows have in common.
+
+        A row sums to its score up to rounding. For plug-ins the shares of each model's log-odds are scaled
+        to the probability.
+        """
+        raw = [scorer.contributions(features) for scorer in self.scorers_]
+        return self.plug_in_.contributions(raw, self.weights_) if self.aggregation in PLUG_IN else raw[0]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a folder, which `metarank.load` reads: checksums, no pickle.

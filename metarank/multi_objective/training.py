@@ -61,7 +61,23 @@ class PlugIn:
         if not len(log_odds[0]):
             return np.zeros(0)
         means = np.column_stack([_sigmoid(s) for s in log_odds]) * self.top_grade
-        return label_aggregated_scorer(means, weights if self.spread is None else weights / self.spread)
+        return label_aggregated_scorer(means, self._inner(weights))
+
+    def contributions(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """float64 (n, d + 1) from those of each model's log-odds, scaled so that a row sums to its score."""
+        out = np.zeros_like(log_odds[0])
+        for part, weight in zip(log_odds, self._inner(weights) * self.top_grade):
+            whole, common = part.sum(axis=1), part[:, -1]
+            step = whole - common
+            base = _sigmoid(common)
+            safe = np.where(np.abs(step) > 1e-12, step, 1.0)
+            slope = np.where(np.abs(step) > 1e-12, (_sigmoid(whole) - base) / safe, base * (1 - base))
+            out[:, :-1] += weight * slope[:, None] * part[:, :-1]
+            out[:, -1] += weight * base
+        return out
+
+    def _inner(self, weights: np.ndarray) -> np.ndarray:
+        return weights if self.spread is None else weights / self.spread
 
 
 def _sigmoid(log_odds: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,8 @@ class RankingData:
     weight : float64 array (n,)
     fold : int32 array (n,)
     seed : int
+    targets : dict of str to float32 array (m,)
+        Gains by objective, where there are several; `gains` is then the relevance for any of them.
     """
 
     table: FeatureTable
@@ -40,6 +42,7 @@ class RankingData:
     weight: np.ndarray
     fold: np.ndarray
     seed: int
+    targets: dict[str, np.ndarray] = field(default_factory=dict)
 
     @classmethod
     def checked(
@@ -49,6 +52,7 @@ class RankingData:
         sample_weight: np.ndarray | None,
         fold: np.ndarray | None,
         seed: int,
+        targets: dict[str, np.ndarray] | None = None,
     ) -> RankingData:
         """Validate what `Ranker.fit` takes; see there."""
         n, m = table.candidates.n_rows, table.candidates.n_pairs
@@ -80,7 +84,11 @@ class RankingData:
         fold = np.asarray(fold)
         if fold.shape != (n,) or fold.dtype.kind not in "iu":
             raise ValueError(f"fold must be an integer array of shape {(n,)}, got {fold.dtype} {fold.shape}")
-        return cls(table, gains, weight, fold.astype(np.int32), int(seed))
+        targets = {name: np.ascontiguousarray(values, np.float32) for name, values in (targets or {}).items()}
+        for name, values in targets.items():
+            if values.shape != (m,):
+                raise ValueError(f"targets must have shape {(m,)}, got {values.shape} for {name!r}")
+        return cls(table, gains, weight, fold.astype(np.int32), int(seed), targets)
 
     @property
     def indptr(self) -> np.ndarray:
@@ -105,7 +113,8 @@ class RankingData:
         index = np.arange(len(self.weight))[index]
         pairs = self.pairs_of(index)
         table = FeatureTable(self.table.values[pairs], self.table.names, self.table.candidates.rows(index))
-        return RankingData(table, self.gains[pairs], self.weight[index], self.fold[index], self.seed)
+        targets = {name: values[pairs] for name, values in self.targets.items()}
+        return RankingData(table, self.gains[pairs], self.weight[index], self.fold[index], self.seed, targets)
 
     def pairs_of(self, index: np.ndarray) -> np.ndarray:
         """Positions of the pairs of some lists (ids)."""
@@ -118,7 +127,8 @@ class RankingData:
         old = self.table.candidates
         candidates = Candidates(np.searchsorted(kept, self.indptr), old.labels[kept], old.n_labels)
         table = FeatureTable(self.table.values[kept], self.table.names, candidates)
-        return RankingData(table, self.gains[kept], self.weight, self.fold, self.seed)
+        targets = {name: values[kept] for name, values in self.targets.items()}
+        return RankingData(table, self.gains[kept], self.weight, self.fold, self.seed, targets)
 
     def sample(self, max_pairs: int) -> RankingData:
         """Whole lists drawn by hash up to `max_pairs` pairs, at least one list; itself if it is no larger."""

@@ -1,0 +1,74 @@
+"""`ObjectiveScorer`: another scorer's evidence for one of several objectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank.candidates import Candidates
+from metarank.crossfit import held_out_columns
+from metarank.scorers.base import Features, LabelScorer
+from metarank.view import TrainingSet, View
+
+
+class ObjectiveScorer(LabelScorer):
+    """A scorer that is fitted on one objective's labels; its columns are named ``<objective>: <column>``.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from metarank.scorers.prior import LabelPrior
+    >>> clicks = sp.csr_matrix(np.float32([[1], [0]]))
+    >>> data = TrainingSet(np.ones((2, 1), np.float32), clicks, np.zeros(2), targets={"clicks": clicks})
+    >>> scorer = ObjectiveScorer(scorer=LabelPrior(), objective="clicks").fit(data.view())
+    >>> list(scorer.score(data.X, Candidates.all_labels(2, 1)))
+    ['clicks: prior']
+    """
+
+    scorer_: LabelScorer
+
+    def __init__(self, *, scorer: LabelScorer, objective: str) -> None:
+        self.scorer = scorer
+        self.objective = objective
+
+    @property
+    def is_classifier(self) -> bool:  # type: ignore[override]
+        """As of the scorer."""
+        return bool(getattr(self.scorer, "is_classifier", False))
+
+    def choose(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
+        """An unfitted copy whose scorer's free parameters are settled on the View."""
+        if not hasattr(self.scorer, "choose"):
+            return clone(self)
+        settled = self.scorer.choose(view.of_objective(self.objective), n_jobs=n_jobs)
+        return ObjectiveScorer(scorer=settled, objective=self.objective)
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
+        """Fit the scorer on the View's rows and the labels of the objective. Returns self."""
+        self.scorer_ = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """The scorer's columns."""
+        return self._named(self.scorer_.score(X, candidates, n_jobs=n_jobs))
+
+    def score_held_out(
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
+    ) -> dict[str, np.ndarray]:
+        """The scorer's columns of training rows, from fits without the row's fold."""
+        own = data.of_objective(self.objective)
+        return self._named(held_out_columns(self.scorer, own, candidates, rows=rows, n_jobs=n_jobs))
+
+    def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {f"{self.objective}: {name}": values for name, values in columns.items()}
+
+    def get_state(self) -> dict[str, Any]:
+        return {"objective": self.objective, "scorer": self.scorer_}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> ObjectiveScorer:
+        out = cls(scorer=state["scorer"], objective=state["objective"])
+        out.scorer_ = state["scorer"]
+        return out

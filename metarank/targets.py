@@ -1,0 +1,99 @@
+"""Several targets of each pair (instance, label) at the door of `MetaRanker.fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._validation import check_labels
+from metarank.multi_objective import MultiObjectiveRanker
+from metarank.objectives import check_weights
+
+
+def check_objectives(
+    Y: Any, objectives: Any, *, ranker: Any, random_state: int
+) -> MultiObjectiveRanker | None:
+    """How several targets are to become one order; None where Y is not a dict of targets.
+
+    Raises
+    ------
+    ValueError, TypeError
+        `objectives` that is no aggregation, or given without targets; a `ranker` beside it.
+    """
+    if not isinstance(Y, Mapping):
+        if objectives is not None:
+            raise ValueError("objectives needs several targets: Y must be a dict of them by objective")
+        return None
+    if not (isinstance(ranker, str) and ranker == "auto"):
+        raise ValueError(f"ranker must be 'auto' where Y holds several objectives, got {ranker!r}")
+    if isinstance(objectives, MultiObjectiveRanker):
+        model = objectives
+    elif objectives is None or isinstance(objectives, str):
+        model = MultiObjectiveRanker(
+            objectives or "label",  # type: ignore[arg-type]  # checked below
+            random_state=random_state,
+            label_gain="linear",
+            n_rounds=120,
+            num_leaves=15,
+            lambda_l2=5.0,
+            feature_fraction=0.5,
+            max_bin=63,
+        )
+    else:
+        raise TypeError(
+            f"objectives must name an aggregation or be a MultiObjectiveRanker, got {objectives!r:.80}"
+        )
+    model._check_parameters()
+    return model
+
+
+def check_targets(
+    Y: Mapping[str, Any], n_rows: int, names: Sequence[str] | None, model: MultiObjectiveRanker
+) -> tuple[dict[str, sp.csr_matrix], sp.csr_matrix, list[str] | None]:
+    """Each target as CSR (n, L), their sum, and the names of the labels.
+
+    Targets by names of labels may name other labels each: L counts all of them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        No objective, names that are not strings; what `check_labels` refuses; targets of other labels or
+        widths; an objective without a relevant label; weights that do not fit.
+    """
+    if not Y:
+        raise ValueError("Y must hold at least one objective, got an empty dict")
+    for name in Y:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"Y must have the names of objectives as keys, got {name!r}")
+    checked = {
+        name: check_labels(of, n_rows=n_rows, label_names=names, name=f"Y[{name!r}]")
+        for name, of in Y.items()
+    }
+    known = [found for _, found, _ in checked.values()]
+    if any(found is None for found in known) and any(found is not None for found in known):
+        raise ValueError("Y must name the labels in all objectives or in none")
+    label_names = None if known[0] is None else list(known[0])
+    if label_names is not None and any(found != label_names for found in known):
+        label_names = sorted({label for found in known if found is not None for label in found})
+    targets: dict[str, sp.csr_matrix] = {}
+    n_labels = max(of.shape[1] for of, _, _ in checked.values()) if label_names is None else len(label_names)
+    for name, (of, found, kind) in checked.items():
+        if found is not None and label_names is not None and found != label_names:
+            column = {label: j for j, label in enumerate(label_names)}
+            ids = np.array([column[label] for label in found], np.int64)
+            of = sp.csr_matrix((of.data, ids[of.indices], of.indptr), (n_rows, n_labels))
+            of.sort_indices()
+        elif kind == "lists" and of.shape[1] < n_labels:  # ids tell no width
+            of = sp.csr_matrix((of.data, of.indices, of.indptr), (n_rows, n_labels))
+        if of.shape[1] != n_labels:
+            raise ValueError(f"Y[{name!r}] must have {n_labels} labels as others have, got {of.shape[1]}")
+        if of.nnz == 0:
+            raise ValueError(f"Y[{name!r}] must hold a relevant label, got none")
+        targets[name] = of
+    check_weights(model.weights, len(targets), names=list(targets))
+    total = sp.csr_matrix(sum(targets.values(), sp.csr_matrix((n_rows, n_labels), dtype=np.float32)))
+    total.sum_duplicates()
+    return targets, total.astype(np.float32), label_names
