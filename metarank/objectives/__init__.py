@@ -11,6 +11,7 @@ from metarank.objectives.bayes import (
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis, diagnose
 from metarank.objectives.evaluation import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
+from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.labels import aggregate_labels
 from metarank.objectives.ndcg import ndcg_gradients
 from metarank.objectives.pairwise import auc_gradients, auc_loss
@@ -28,13 +29,16 @@ __all__ = [
     "diagnose",
     "diff_auc",
     "dominates",
+    "hypervolume",
     "inner_weights",
+    "knee",
     "label_aggregated_scorer",
     "label_spread",
     "loss_aggregated_scorer",
     "min_auc",
     "multipartite_auc",
     "ndcg_gradients",
+    "non_dominated",
     "per_label_auc",
     "product_scorer",
     "uniform_cost_scorer",

@@ -1,0 +1,186 @@
+"""Points of several objectives: which none dominates, what volume they cover, where the knee is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def non_dominated(points: Any, tolerance: float = 0.0) -> np.ndarray:
+    """Which points no other point dominates: the Pareto front (Definition 3.1).
+
+    Parameters
+    ----------
+    points : float array (n, K)
+        A row a point, a column an objective; greater is better.
+    tolerance : float
+        As in `dominates`: a point is dominated if another is nowhere worse by more than the tolerance, and
+        somewhere better by more than it.
+
+    Returns
+    -------
+    bool array (n,)
+        Equal points stand or fall together. With tolerance 0 at least one point of n >= 1 is on the front;
+        with more, dominance has cycles, and every point may be dominated.
+
+    Raises
+    ------
+    ValueError
+        Points that are not two-dimensional, without an objective or not finite; a negative tolerance.
+
+    Examples
+    --------
+    >>> non_dominated([[0.9, 0.5], [0.8, 0.6], [0.7, 0.6]])
+    array([ True,  True, False])
+    """
+    values = _check_points(points)
+    if isinstance(tolerance, bool) or not tolerance >= 0:
+        raise ValueError(f"tolerance must be >= 0, got {tolerance!r}")
+    return _non_dominated(values, float(tolerance))
+
+
+def _non_dominated(values: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
+    out = np.ones(len(values), bool)
+    for i, point in enumerate(values):
+        no_worse = values[(values >= point - tolerance).all(axis=1)]
+        out[i] = not (no_worse > point + tolerance).any()
+    return out
+
+
+def hypervolume(points: Any, reference: Any) -> float:
+    """Volume of what the points dominate, above a reference point: one number for a whole front.
+
+    Exact: a sweep for K = 2, beyond it the volume is cut into slices of constant thickness along one
+    objective after the other, n^(K - 2) of them at worst.
+
+    Parameters
+    ----------
+    points : float array (n, K)
+        Greater is better. Dominated points and copies add nothing, nor do points that do not exceed the
+        reference in every objective.
+    reference : float array (K,) or float
+        The corner from which the volume is measured, the same for fronts that are to be compared.
+
+    Returns
+    -------
+    float
+        The same bytes in any order of the points; 0 without a point above the reference.
+
+    Raises
+    ------
+    ValueError
+        Points as in `non_dominated`; a reference of another length, or not finite.
+
+    Examples
+    --------
+    >>> hypervolume([[2.0, 1.0], [1.0, 2.0]], [0.0, 0.0])
+    3.0
+    >>> hypervolume([[1.0, 1.0, 2.0], [2.0, 1.0, 1.0]], 0.0)
+    3.0
+    """
+    values = _check_points(points)
+    corner = check_reference(reference, values.shape[1])
+    above = values[(values > corner).all(axis=1)] - corner
+    return _volume(np.unique(above, axis=0))
+
+
+def check_reference(reference: Any, n_objectives: int) -> np.ndarray:
+    """A reference point, float64 (K,); a number stands for K of them."""
+    corner = np.asarray(reference, dtype=np.float64)
+    if corner.ndim == 0:
+        corner = np.full(n_objectives, float(corner))
+    if corner.shape != (n_objectives,):
+        raise ValueError(f"reference must have one entry an objective, ({n_objectives},), got {corner.shape}")
+    if not np.isfinite(corner).all():
+        raise ValueError(f"reference must be finite, got {corner.tolist()}")
+    return corner
+
+
+def _volume(points: np.ndarray) -> float:
+    """Volume that positive points dominate above 0."""
+    if len(points) == 0:
+        return 0.0
+    n_objectives = points.shape[1]
+    if n_objectives == 1:
+        return float(points.max())
+    if n_objectives == 2:
+        x, y = points[np.lexsort((points[:, 1], -points[:, 0]))].T
+        height = np.maximum.accumulate(np.concatenate([[0.0], y]))
+        return float((x * np.diff(height)).sum())
+    points = points[_non_dominated(points)]
+    levels = np.unique(points[:, -1])[::-1]
+    total = 0.0
+    for level, below in zip(levels, [*levels[1:], 0.0]):
+        total += (level - below) * _volume(points[points[:, -1] >= level, :-1])
+    return float(total)
+
+
+def knee(points: Any) -> int:
+    """The number of the point where giving more of one objective begins to cost most of the others.
+
+    Of the non-dominated points, each objective scaled so that the worst of them (the nadir) is 0 and the
+    best (the ideal) is 1, it is the one farthest above the hyperplane through the extremes, which are the
+    best points of each objective. Where they lie on no hyperplane that falls in every objective, as can
+    be for K >= 3, the plane through the corners of the scaled box takes its place: the greatest sum wins.
+
+    Parameters
+    ----------
+    points : float array (n, K)
+        Greater is better; n >= 1.
+
+    Returns
+    -------
+    int
+        A row of `points`. Ties go to the first; where no point lies above the hyperplane (the front is a
+        line, or dents inwards) the first extreme is the answer.
+
+    Raises
+    ------
+    ValueError
+        Points as in `non_dominated`, or none.
+
+    Examples
+    --------
+    >>> knee([[1.0, 0.0], [0.9, 0.7], [0.5, 0.8], [0.0, 1.0], [0.2, 0.2]])
+    1
+    """
+    values = _check_points(points)
+    if len(values) == 0:
+        raise ValueError("points must hold at least one point, got none")
+    front = np.flatnonzero(_non_dominated(values))
+    nadir, ideal = values[front].min(axis=0), values[front].max(axis=0)
+    # An objective in which all points agree takes no part. If one varies, so does another.
+    varied = ideal > nadir
+    if not varied.any():
+        return int(front[0])
+    scaled = (values[front] - nadir)[:, varied] / (ideal - nadir)[varied]
+    height = (scaled * _plane(scaled)).sum(axis=1)
+    # Heights that are equal but for rounding are equal.
+    return int(front[np.argmax(np.round(height, 12))])
+
+
+def _plane(scaled: np.ndarray) -> np.ndarray:
+    """The v with ``v . z = 1`` on the extremes z, float64 (K,)."""
+    n_objectives = scaled.shape[1]
+    best = [np.flatnonzero(column == 1.0) for column in scaled.T]
+    extremes = scaled[[rows[np.argmax(scaled[rows].sum(axis=1))] for rows in best]]
+    try:
+        v = np.linalg.solve(extremes, np.ones(n_objectives))
+    except np.linalg.LinAlgError:
+        return np.ones(n_objectives)
+    falls = (v > 1e-9).all() and np.allclose(extremes @ v, 1.0)
+    return v if falls else np.ones(n_objectives)
+
+
+def _check_points(points: Any) -> np.ndarray:
+    try:
+        values = np.asarray(points, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"points must be numbers of shape (n, K): {error}") from None
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ValueError(f"points must have shape (n, K) with K >= 1, got {values.shape}")
+    if not np.isfinite(values).all():
+        row, k = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"points must be finite, got {values[row, k]} at row {row}, objective {k}")
+    return values
