@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from metarank import data, features, metrics, objectives, ranker, shortlist, thresholds
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
-    from metarank.multi_objective import MultiObjectiveRanker
+    from metarank.multi_objective import MultiObjectiveRanker, ParetoFront, pareto_front
     from metarank.persist import load
     from metarank.pipeline import MetaRanker
     from metarank.ranking import Ranking
@@ -25,6 +25,7 @@ __all__ = [
     "Dataset",
     "MetaRanker",
     "MultiObjectiveRanker",
+    "ParetoFront",
     "Ranking",
     "__version__",
     "data",
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "metrics",
     "objectives",
+    "pareto_front",
     "ranker",
     "shortlist",
     "thresholds",
@@ -45,8 +47,10 @@ _HOME = {
     "Dataset": "metarank.data.dataset",
     "MetaRanker": "metarank.pipeline",
     "MultiObjectiveRanker": "metarank.multi_objective",
+    "ParetoFront": "metarank.multi_objective",
     "Ranking": "metarank.ranking",
     "load": "metarank.persist",
+    "pareto_front": "metarank.multi_objective",
 }
 
 

@@ -31,6 +31,29 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+@contextmanager
+def as_part(stage: str, start: float, share: float) -> Iterator[None]:
+    """Reports inside the block are of a part of the work, which fills `share` of the whole from `start` on.
+
+    Listeners are told `stage` in place of the part's own stages.
+
+    Examples
+    --------
+    >>> with listening(lambda stage, done: print(stage, done)):
+    ...     with as_part("second of two", 0.5, 0.5):
+    ...         report("boosting", 0.5)
+    second of two 0.75
+    """
+    outer = _listener.get()
+
+    def tell(_: str, done: float) -> None:
+        if outer is not None:
+            outer(stage, min(1.0, start + share * done))
+
+    with listening(tell):
+        yield
+
+
 _notes: ContextVar[list[str] | None] = ContextVar("metarank_notes", default=None)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._files import whole_file
+from metarank._tables import plain_table
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -161,16 +162,7 @@ def writing(path: str) -> Iterator[IO[str]]:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A plain table: first column left, the others right."""
-    cells = [[str(c) for c in header]] + [[str(c) for c in row] for row in rows]
-    widths = [max(len(row[j]) for row in cells) for j in range(len(header))]
-
-    def line(row: list[str]) -> str:
-        return "  ".join(
-            [row[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(row[1:], widths[1:])]
-        ).rstrip()
-
-    rule = "  ".join("-" * w for w in widths)
-    return "\n".join([line(cells[0]), rule] + [line(row) for row in cells[1:]])
+    return plain_table(header, rows, rule=True)
 
 
 def label_name(model: MetaRanker, label: int) -> str:

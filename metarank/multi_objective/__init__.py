@@ -1,5 +1,7 @@
-"""`MultiObjectiveRanker`: several objectives, one ranking."""
+"""`MultiObjectiveRanker`: several objectives, one ranking; `pareto_front`: what they can have of it."""
 
+from metarank.multi_objective.pareto import ParetoFront
 from metarank.multi_objective.ranker import MultiObjectiveRanker
+from metarank.multi_objective.sweep import pareto_front
 
-__all__ = ["MultiObjectiveRanker"]
+__all__ = ["MultiObjectiveRanker", "ParetoFront", "pareto_front"]

@@ -1,5 +1,9 @@
 """Several target labels, one ranking: labels or losses aggregated, and what either does to scores."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from metarank.objectives.bayes import (
     inner_weights,
     label_aggregated_scorer,
@@ -16,10 +20,14 @@ from metarank.objectives.labels import aggregate_labels
 from metarank.objectives.ndcg import ndcg_gradients
 from metarank.objectives.pairwise import auc_gradients, auc_loss
 
+if TYPE_CHECKING:
+    from metarank.multi_objective import ParetoFront, pareto_front
+
 __all__ = [
     "Diagnosis",
     "Grouping",
     "ModelDiagnosis",
+    "ParetoFront",
     "aggregate_labels",
     "auc_gradients",
     "auc_loss",
@@ -39,7 +47,17 @@ __all__ = [
     "multipartite_auc",
     "ndcg_gradients",
     "non_dominated",
+    "pareto_front",
     "per_label_auc",
     "product_scorer",
     "uniform_cost_scorer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The sweep trains rankers, which stand on this package: it is imported when first used.
+    if name in ("ParetoFront", "pareto_front"):
+        from metarank import multi_objective
+
+        return getattr(multi_objective, name)
+    raise AttributeError(f"module 'metarank.objectives' has no attribute {name!r}")

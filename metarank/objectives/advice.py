@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from metarank._tables import plain_table
 
 if TYPE_CHECKING:
     from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis
@@ -128,7 +129,7 @@ def _labels_table(found: Diagnosis) -> str:
         [f"{100 * share:.1f} %" for share in found.label_shares],
         [f"{weight:.3g}" for weight in found.balanced_weights],
     ]
-    return _table(head, list(zip(*columns)))
+    return plain_table(head, list(zip(*columns)))
 
 
 def _dictator_line(found: Diagnosis) -> str:
@@ -155,7 +156,7 @@ def _conflicts_table(found: Diagnosis) -> str:
         ]
         for j, k in combinations(range(len(found.names)), 2)
     ]
-    return _table(head, rows)
+    return plain_table(head, rows)
 
 
 def _models_table(found: Diagnosis) -> str:
@@ -164,10 +165,10 @@ def _models_table(found: Diagnosis) -> str:
     for name, model in found.models.items():
         cells = [_with_interval(*values) for values in zip(model.auc, model.auc_low, model.auc_high)]
         rows.append([name, *cells, _with_interval(*model.diff_auc), _with_interval(*model.min_auc)])
-    out = _table(head, rows)
+    out = plain_table(head, rows)
     if found.n_queries:
         gains = [[name, *_gains(model)] for name, model in found.models.items()]
-        out += "\n\n" + _table(["scores", *(f"nDCG@{found.k} {name}" for name in found.names)], gains)
+        out += "\n\n" + plain_table(["scores", *(f"nDCG@{found.k} {name}" for name in found.names)], gains)
     return out
 
 
@@ -201,11 +202,3 @@ def _share(value: float) -> str:
 
 def _with_interval(value: float, low: float, high: float) -> str:
     return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:]))]).rstrip()
-        for row in (head, *rows)
-    )

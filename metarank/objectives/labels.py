@@ -102,7 +102,9 @@ def draw_labels(values: np.ndarray, weights: np.ndarray, grouping: Grouping, ran
         raise ValueError(f"random_state must be an integer >= 0, got {random_state!r}")
     ids = grouping.ids if grouping.has_queries else np.arange(len(values))
     share = np.cumsum(weights) / weights.sum()
-    drawn = np.minimum(np.searchsorted(share, _uniform(ids, int(random_state)), side="right"), len(share) - 1)
+    drawn = np.minimum(
+        np.searchsorted(share, hash_uniform(ids, int(random_state)), side="right"), len(share) - 1
+    )
     if grouping.has_queries:
         drawn = drawn[grouping.group_of_row]
     return values[np.arange(len(values)), drawn]
@@ -128,7 +130,7 @@ def _ranks_of_rows(values: np.ndarray) -> np.ndarray:
     return rank
 
 
-def _uniform(ids: np.ndarray, seed: int) -> np.ndarray:
+def hash_uniform(ids: np.ndarray, seed: int) -> np.ndarray:
     """Numbers in [0, 1), each a function of (seed, id): SplitMix64 twice."""
     x = _splitmix64(_splitmix64(np.array([seed % 2**64], np.uint64)) ^ ids.astype(np.int64).view(np.uint64))
     return (x >> np.uint64(11)) * 2.0**-53

@@ -1,0 +1,164 @@
+"""`ParetoFront`: what each weight of a sweep attains, and which of it is worth having."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from metarank._files import whole_file
+from metarank._tables import plain_table
+from metarank.multi_objective.ranker import MultiObjectiveRanker
+from metarank.objectives.front import hypervolume, knee, non_dominated
+
+
+@dataclass(frozen=True, eq=False)
+class ParetoFront:
+    """What `pareto_front` found: a point a model, each coordinate the metric of an objective, held out.
+
+    Attributes
+    ----------
+    objective_names : list of str
+        K of them.
+    metric : "auc" or "ndcg@10"
+    weights : float64 array (m, K)
+        Of each point, summing to 1.
+    aggregation : list of str (m)
+        The method of each point.
+    points : float64 array (m, K)
+        The metric of each objective; greater is better.
+    models : list of MultiObjectiveRanker (m)
+        Fitted, one a point. Those of a plug-in method share their probability models.
+    alone : dict of str to MultiObjectiveRanker
+        For each objective the model that learned it alone.
+    alone_points : float64 array (K, K)
+        What these attain: row j is the model of objective j.
+    reference : float64 array (K,)
+        The corner from which volumes are measured.
+    n_rows, n_queries : int
+        On which the metrics were measured; n_queries is 0 where there are none.
+    """
+
+    objective_names: list[str]
+    metric: str
+    weights: np.ndarray
+    aggregation: list[str]
+    points: np.ndarray
+    models: list[MultiObjectiveRanker]
+    alone: dict[str, MultiObjectiveRanker]
+    alone_points: np.ndarray
+    reference: np.ndarray
+    n_rows: int
+    n_queries: int
+
+    @cached_property
+    def on_front(self) -> np.ndarray:
+        """bool array (m,): the points that no other point dominates."""
+        return non_dominated(self.points)
+
+    @cached_property
+    def knee(self) -> int:
+        """The point after which more of one objective costs most of the others; see `objectives.knee`."""
+        return knee(self.points)
+
+    @cached_property
+    def hypervolume(self) -> float:
+        """Of all points, above the reference."""
+        return hypervolume(self.points, self.reference)
+
+    @cached_property
+    def hypervolumes(self) -> dict[str, float]:
+        """Of the points of each method."""
+        of = np.array(self.aggregation)
+        return {
+            method: hypervolume(self.points[of == method], self.reference)
+            for method in dict.fromkeys(self.aggregation)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists, numbers and texts alone, ready for JSON; the models are left out."""
+        return {
+            "objectives": list(self.objective_names),
+            "metric": self.metric,
+            "n_rows": self.n_rows,
+            "n_queries": self.n_queries,
+            "reference": self.reference.tolist(),
+            "hypervolume": self.hypervolume,
+            "hypervolumes": dict(self.hypervolumes),
+            "knee": self.knee,
+            "points": [
+                {
+                    "aggregation": method,
+                    "weights": weights.tolist(),
+                    "values": values.tolist(),
+                    "on_front": bool(on_front),
+                }
+                for method, weights, values, on_front in zip(
+                    self.aggregation, self.weights, self.points, self.on_front
+                )
+            ],
+            "alone": {name: values.tolist() for name, values in zip(self.objective_names, self.alone_points)},
+        }
+
+    def __str__(self) -> str:
+        names = self.objective_names
+        metric = {"auc": "AUC", "ndcg@10": "nDCG@10"}[self.metric]
+        rows = [
+            [
+                self.aggregation[i] + (" (knee)" if i == self.knee else ""),
+                *(f"{w:.3g}" for w in self.weights[i]),
+                *(f"{value:.4f}" for value in self.points[i]),
+            ]
+            for i in self.front_order()
+        ]
+        rows += [
+            [f"{name} alone", *("" for _ in names), *(f"{value:.4f}" for value in values)]
+            for name, values in zip(names, self.alone_points)
+        ]
+        head = ["on the front", *(f"w {name}" for name in names), *(f"{metric} {name}" for name in names)]
+        volumes = [
+            [method, str(self.aggregation.count(method)), f"{volume:.6f}"]
+            for method, volume in self.hypervolumes.items()
+        ]
+        if len(volumes) > 1:
+            volumes.append(["all", str(len(self.points)), f"{self.hypervolume:.6f}"])
+        where = f"{self.n_rows:,} held-out rows" + (f", {self.n_queries:,} queries" if self.n_queries else "")
+        corner = ", ".join(f"{value:g}" for value in self.reference)
+        return "\n".join(
+            [
+                f"{len(self.points)} points, {self.on_front.sum()} on the front; {metric} on {where}",
+                "",
+                plain_table(head, rows),
+                "",
+                plain_table(["method", "points", f"hypervolume above ({corner})"], volumes),
+            ]
+        )
+
+    def front_order(self) -> np.ndarray:
+        """int array: the points on the front, by descending first objective, then the second, and so on."""
+        on_front = np.flatnonzero(self.on_front)
+        return on_front[np.lexsort(-self.points[on_front].T[::-1])]
+
+    def to_svg(self) -> str:
+        """The picture as one `<svg>` element.
+
+        Two objectives: a point a model, the front as a line. More: parallel coordinates, a line a model. The
+        knee and the models of one objective alone are marked and named.
+        """
+        from metarank.multi_objective.plot import draw_front
+
+        return draw_front(self)
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_svg` to a file, which appears whole or not at all.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        """
+        with whole_file(path) as f:
+            f.write(self.to_svg() + "\n")
