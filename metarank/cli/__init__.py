@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from metarank._version import __version__
 
-COMMANDS = ("demo", "train", "predict", "evaluate", "explain", "inspect", "data")
+COMMANDS = ("demo", "train", "predict", "evaluate", "explain", "inspect", "diagnose", "pareto", "data")
 
 
 class _Parser(argparse.ArgumentParser):

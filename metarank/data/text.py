@@ -95,7 +95,7 @@ def read_table(
     Dataset('drinks': 2 rows, no features, 2 labels, 1.50 labels a row, with text)
     """
     path = Path(path)
-    content = _decode(read_bytes(path), path)
+    content = decode(read_bytes(path), path)
     suffix = _suffix(path, content)
     try:
         texts: list[str]
@@ -112,7 +112,8 @@ def read_table(
         raise ValueError(f"{path}: {error}") from None
 
 
-def _decode(content: bytes, path: Path) -> str:
+def decode(content: bytes, path: Path) -> str:
+    """UTF-8 text of a file; ValueError names the line that is none."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -143,24 +144,41 @@ def _fasttext(content: str) -> tuple[list[str], list[list[str]]]:
     return texts, labels
 
 
-def _csv_records(content: str, suffix: str) -> Iterator[Record]:
+def csv_rows(content: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Rows of a CSV that are not empty, each with the line it starts on; the first is the header.
+
+    Raises
+    ------
+    ValueError
+        If quotes do not balance, or a row has another number of fields than the header; the line is named.
+
+    Examples
+    --------
+    >>> list(csv_rows('a;b\\n"1\\n2";3\\n\\n4;5\\n', ";"))
+    [(1, ['a', 'b']), (2, ['1\\n2', '3']), (5, ['4', '5'])]
+    """
     # Documents are longer than the module's default limit of 128 KiB a field.
     csv.field_size_limit(max(csv.field_size_limit(), 1 << 30))
-    delimiter = "\t" if suffix == ".tsv" else ","
     reader = csv.reader(io.StringIO(content, newline=""), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
+    width = None
     line = 1
     try:
         for fields in reader:
-            if header is None and fields:
-                header = [field.strip() for field in fields]
-            elif header is not None and fields:
-                if len(fields) != len(header):
-                    raise ValueError(f"line {line} has {len(fields)} fields, the header has {len(header)}")
-                yield line, dict(zip(header, fields))
+            if width is None and fields:
+                width = len(fields)
+            if fields and len(fields) != width:
+                raise ValueError(f"line {line} has {len(fields)} fields, the header has {width}")
+            if fields:
+                yield line, fields
             line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(f"the record at line {line}: {error}; do its quotes balance?") from None
+
+
+def _csv_records(content: str, suffix: str) -> Iterator[Record]:
+    rows = csv_rows(content, "\t" if suffix == ".tsv" else ",")
+    header = [field.strip() for field in next(rows, (0, []))[1]]
+    return ((line, dict(zip(header, fields))) for line, fields in rows)
 
 
 def _json_records(content: str) -> Iterator[Record]:

@@ -1,0 +1,311 @@
+"""Columns of numbers by name, out of CSV, TSV, Parquet and svmlight files with graded targets."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.text import csv_rows, decode
+from metarank.data.xc import PathLike, read_bytes
+
+PARQUET_MAGIC = b"PAR1"
+# Columns of a svmlight file beside its features, which go by their numbers.
+GRADE, QUERY = "grade", "qid"
+
+_DELIMITERS = (",", "\t", ";")
+_SVMLIGHT = re.compile(rb"\s*[-+.\deE]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?$")
+# Rows whose texts are held at a time.
+_BLOCK = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Named columns of a file.
+
+    Attributes
+    ----------
+    path : str
+    n_rows : int
+    names : list of str
+        All columns, in the order of the file.
+    dense : dict of str to float64 array (n,)
+        Numbers; NaN where there was none.
+    wrong : dict of str to str
+        Of each column that is no column of numbers, what it holds: the first text, its type, or queries.
+    ids : array (n,) or None
+        The column of ids that was asked for, or svmlight's `qid`: integers where all are, else strings.
+    query : str or None
+        The name of that column.
+    sparse : CSR matrix, or None
+        The features of a svmlight file, a column a name of `sparse_names`.
+    sparse_names : list of str
+    """
+
+    path: str
+    n_rows: int
+    names: list[str]
+    dense: dict[str, np.ndarray]
+    wrong: dict[str, str] = field(default_factory=dict)
+    ids: np.ndarray | None = None
+    query: str | None = None
+    sparse: sp.csr_matrix | None = None
+    sparse_names: list[str] = field(default_factory=list)
+
+    @property
+    def numeric(self) -> list[str]:
+        """The columns of numbers, in the order of the file."""
+        return [name for name in self.names if name not in self.wrong]
+
+    def numbers(self, name: str, option: str) -> np.ndarray:
+        """One column, float64 (n,); `option` is who asks, for the message.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, it does not hold numbers, or lacks one in some row.
+        """
+        if name in self.dense:
+            values = self.dense[name]
+        elif self.sparse is not None and name in self.sparse_names:
+            values = self.sparse[:, [self.sparse_names.index(name)]].toarray().ravel().astype(np.float64)
+        elif name in self.wrong:
+            raise ValueError(
+                f"{self.path}: {option} must name columns of numbers, {name!r} holds {self.wrong[name]}"
+            )
+        else:
+            raise ValueError(f"{self.path}: {option} must be among {_shown(self.names)}, got {name!r}")
+        if np.isnan(values).any():
+            row = int(np.flatnonzero(np.isnan(values))[0])
+            raise ValueError(f"{self.path}: the column {name!r} has no number at row {row}")
+        return values
+
+    def matrix(self, names: Sequence[str], option: str) -> np.ndarray | sp.csr_matrix:
+        """Several columns, float32 (n, d); CSR where the file is sparse.
+
+        Raises
+        ------
+        ValueError
+            As `numbers`. A feature that no row of a sparse file has is 0.
+        """
+        if self.sparse is None or any(name in self.dense for name in names):
+            columns = [self.numbers(name, option) for name in names]
+            return np.column_stack(columns).astype(np.float32)
+        place = {name: j for j, name in enumerate(self.sparse_names)}
+        for name in names:
+            if name not in place and not name.isdigit():
+                raise ValueError(f"{self.path}: {option} must be among {_shown(self.names)}, got {name!r}")
+        known = [(j, place[name]) for j, name in enumerate(names) if name in place]
+        into, out_of = (np.array(side, np.int64) for side in zip(*known)) if known else ([], [])
+        pick = sp.csr_matrix(
+            (np.ones(len(known), np.float32), (out_of, into)), shape=(len(place), len(names))
+        )
+        return sp.csr_matrix(self.sparse @ pick)
+
+
+def read_columns(path: PathLike, ids: str | None = None) -> Columns:
+    """Read a table of numbers, plain, gz or xz.
+
+    Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are known by their content. Any other
+    file is a CSV with a header, its fields parted by tabs, semicolons or commas, whichever the header has
+    most of. The columns of a svmlight file are "grade", "qid" where it has queries, and the features by
+    their numbers.
+
+    Parameters
+    ----------
+    path : path of a file
+    ids : str or None
+        A column to be kept as it is, such as that of the queries; it need not hold numbers.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is damaged, not UTF-8, has no rows, a line with a wrong number of fields (the line is
+        named), or names that are empty or repeated; or if it has no column `ids`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.csv"
+    >>> _ = path.write_text("query,age,job,clicks\\nq1,31,cook,0\\nq2,,smith,1\\n")
+    >>> columns = read_columns(path, ids="query")
+    >>> columns.numeric, columns.wrong["job"], columns.ids.tolist(), columns.numbers("clicks", "target")
+    (['age', 'clicks'], "'cook' at row 0", ['q1', 'q2'], array([0., 1.]))
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it")
+    content = read_bytes(path)
+    try:
+        if content.startswith(PARQUET_MAGIC):
+            columns = _parquet(path, content, ids)
+        elif _SVMLIGHT.match(_first_line(content)):
+            columns = _svmlight(path, content, ids)
+        else:
+            columns = _csv(path, content, ids)
+        if columns.n_rows == 0:
+            raise ValueError("the file has no rows")
+        if ids is not None and columns.ids is None:
+            raise ValueError(f"the column of queries must be among {_shown(columns.names)}, got {ids!r}")
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from None
+    return columns
+
+
+def _csv(path: Path, content: bytes, ids: str | None) -> Columns:
+    text = decode(content, path)
+    if text.lstrip()[:1] in ("{", "[", "@", "%"):
+        raise ValueError("expected CSV, TSV, Parquet or svmlight text, found JSON or ARFF")
+    head = next((line for line in text.splitlines() if line.strip()), "")
+    if not head:
+        raise ValueError("the file is empty")
+    delimiter = max(_DELIMITERS, key=head.count)
+    rows = csv_rows(text, delimiter)
+    names = [name.strip() for name in next(rows, (0, []))[1]]
+    _check_names(names)
+    kept: list[str] = []
+    blocks: dict[str, list[np.ndarray]] = {name: [] for name in names if name != ids}
+    wrong: dict[str, str] = {}
+    n_rows = 0
+    while block := [fields for _, fields in islice(rows, _BLOCK)]:
+        for name, cells in zip(names, zip(*block)):
+            if name == ids:
+                kept += cells
+            elif name not in wrong:
+                values, strange = _numbers_of(cells)
+                blocks[name].append(values)
+                if strange is not None:
+                    wrong[name] = f"{cells[strange]!r} at row {n_rows + strange}"
+        n_rows += len(block)
+    dense = {
+        name: np.concatenate([np.zeros(0), *parts]) for name, parts in blocks.items() if name not in wrong
+    }
+    return _named(path, n_rows, names, dense, wrong, ids, kept)
+
+
+def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
+    """The numbers in cells of text, NaN where a cell is blank; and the place of the first that is neither."""
+    try:
+        return np.array(cells, np.float64), None
+    except ValueError:
+        values = np.full(len(cells), np.nan)
+    for i, cell in enumerate(cells):
+        if cell.strip():
+            try:
+                values[i] = float(cell)
+            except ValueError:
+                return values, i
+    return values, None
+
+
+def _parquet(path: Path, content: bytes, ids: str | None) -> Columns:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    import pyarrow.types as types
+
+    try:
+        table = pq.read_table(io.BytesIO(content))
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(str(error)) from None
+    _check_names(table.column_names)
+    kept: list[Any] = []
+    dense: dict[str, np.ndarray] = {}
+    wrong: dict[str, str] = {}
+    for name in table.column_names:
+        column = table.column(name)
+        if name == ids:
+            kept = column.to_pylist()
+        elif types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type):
+            dense[name] = column.cast("float64", safe=False).to_numpy()
+        else:
+            wrong[name] = f"the type {column.type}"
+    return _named(path, table.num_rows, table.column_names, dense, wrong, ids, kept)
+
+
+def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
+    from sklearn.datasets import load_svmlight_file
+
+    has_queries = b"qid:" in _first_line(content)
+    X, grades, queries = load_svmlight_file(
+        io.BytesIO(content), dtype=np.float32, zero_based=True, query_id=True
+    )
+    if has_queries and len(queries) != len(grades):
+        raise ValueError("every line must have its qid: or none")
+    # Features mostly count from 1: where no row has a feature 0, there is none.
+    first = 0 if X.shape[1] and X[:, [0]].nnz else 1
+    features = [str(j) for j in range(first, X.shape[1])]
+    query = ids if ids is not None else QUERY if has_queries else None
+    names = [GRADE, *([QUERY] if has_queries else []), *features]
+    kept = None
+    if query == QUERY and has_queries:
+        kept = queries.astype(np.int64)
+    elif query in features:
+        kept = X[:, [int(query)]].toarray().ravel()
+    return Columns(
+        path=str(path),
+        n_rows=len(grades),
+        names=names,
+        dense={GRADE: grades.astype(np.float64)},
+        wrong={QUERY: "queries"} if has_queries else {},
+        ids=kept,
+        query=query,
+        sparse=sp.csr_matrix(X[:, first:]),
+        sparse_names=features,
+    )
+
+
+def _named(
+    path: Path,
+    n_rows: int,
+    names: list[str],
+    dense: dict[str, np.ndarray],
+    wrong: dict[str, str],
+    ids: str | None,
+    kept: list[Any],
+) -> Columns:
+    if ids not in names:
+        return Columns(str(path), n_rows, names, dense, wrong)
+    empty = next((i for i, value in enumerate(kept) if value is None or not str(value).strip()), None)
+    if empty is not None:
+        raise ValueError(f"the column {ids!r} is empty at row {empty}: every row must have its query")
+    return Columns(str(path), n_rows, names, dense, wrong | {ids: "queries"}, _ids_of(kept), ids)
+
+
+def _ids_of(values: Iterable[Any]) -> np.ndarray:
+    texts = np.array([str(value) for value in values])
+    try:
+        return texts.astype(np.int64)
+    except (ValueError, OverflowError):
+        return texts
+
+
+def _check_names(names: list[str]) -> None:
+    if "" in names:
+        raise ValueError(f"every column must have a name, column {names.index('')} has none")
+    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if twice is not None:
+        raise ValueError(f"columns must have names of their own, {twice!r} occurs twice")
+
+
+def _first_line(content: bytes) -> bytes:
+    """The first line that is not blank and no comment."""
+    for line in io.BytesIO(content):
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            return line.rstrip()
+    return b""
+
+
+def _shown(names: Sequence[str]) -> str:
+    """The names, at most a dozen."""
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"{list(names[:12])}{more}"
