@@ -166,7 +166,7 @@ def _csv(path: Path, content: bytes, ids: str | None) -> Columns:
     text = decode(content, path)
     if text.lstrip()[:1] in ("{", "[", "@", "%"):
         raise ValueError("expected CSV, TSV, Parquet or svmlight text, found JSON or ARFF")
-    head = next((line for line in text.splitlines() if line.strip()), "")
+    head = next((line for line in io.StringIO(text) if line.strip()), "")
     if not head:
         raise ValueError("the file is empty")
     delimiter = max(_DELIMITERS, key=head.count)
