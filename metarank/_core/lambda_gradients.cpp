@@ -11,6 +11,7 @@
 
 #include "bindings.h"
 #include "lists.h"
+#include "simd.h"
 
 namespace metarank {
 
@@ -95,15 +96,50 @@ struct Settings {
   bool norm, with_loss;
 };
 
-// Adds nothing and returns 0 where no pair of the list differs.
+// Row i against the rows ranked below it that differ in gain, side by side so
+// that the loops run wide. `sign` is +1 where i is the better one.
+struct PairRow {
+  std::vector<Index> id;
+  std::vector<double> gain, score, discount, sign, weight, sigma, lambda, bend;
+
+  void resize(Index n) {
+    id.resize(static_cast<std::size_t>(n));
+    for (auto* column : {&gain, &score, &discount, &sign, &weight, &sigma, &lambda, &bend}) column->resize(id.size());
+  }
+};
+
+// Weights of m pairs, and how far the better one is ahead, in `sigma`.
+METARANK_DISPATCH void weigh_pairs(double gain_i, double score_i, double discount_i, double ideal, bool by_distance,
+                                   Index m, const double* gain, const double* score, const double* discount,
+                                   double* sign, double* weight, double* ahead) {
+  for (Index k = 0; k < m; ++k) {
+    const double gap = gain_i - gain[k];
+    sign[k] = gap > 0 ? 1.0 : -1.0;
+    ahead[k] = sign[k] * (score_i - score[k]);
+    weight[k] = std::fabs(gap) * (discount_i - discount[k]) * ideal;
+  }
+  if (by_distance)
+    for (Index k = 0; k < m; ++k) weight[k] /= 0.01f + std::fabs(ahead[k]);
+}
+
+METARANK_DISPATCH void slope_pairs(double sigmoid, Index m, const double* sign, const double* weight,
+                                   const double* sigma, double* lambda, double* bend) {
+  for (Index k = 0; k < m; ++k) {
+    const double size = sigmoid * weight[k] * sigma[k];
+    lambda[k] = sign[k] * size;
+    bend[k] = sigmoid * size * (1 - sigma[k]);
+  }
+}
+
 double lambda_list(const double* s, const double* key, const double* gain, double ideal, Index n, const Settings& set,
-                   const std::vector<double>& discount, double* grad, double* hess, Ranked& work) {
+                   const std::vector<double>& discount, double* grad, double* hess, Ranked& work, PairRow& row) {
   const SigmoidTable& table = sigmoids();
   work.sort(key, n);
   work.score.resize(work.order.size());
   work.gain.resize(work.order.size());
   work.grad.assign(work.order.size(), 0.0);
   work.hess.assign(work.order.size(), 0.0);
+  row.resize(n);
   for (Index i = 0; i < n; ++i) {
     work.score[i] = s[work.order[i]];
     work.gain[i] = gain[work.order[i]];
@@ -112,25 +148,34 @@ double lambda_list(const double* s, const double* key, const double* gain, doubl
   const bool by_distance = set.norm && *least != *greatest;
   double total = 0, loss = 0;
   for (Index i = 0; i < std::min(n - 1, set.truncation); ++i) {
-    const double score_i = work.score[i], gain_i = work.gain[i], discount_i = discount[i];
-    double grad_i = 0, hess_i = 0;
+    const double gain_i = work.gain[i];
+    Index m = 0;
     for (Index j = i + 1; j < n; ++j) {
-      const double gap = gain_i - work.gain[j];
-      if (gap == 0) continue;
-      const double sign = gap > 0 ? 1.0 : -1.0;
-      const double ahead = sign * (score_i - work.score[j]);  // of the better one
-      double weight = std::fabs(gap) * (discount_i - discount[j]) * ideal;
-      if (by_distance) weight /= 0.01f + std::fabs(ahead);
-      const double sigma = table.at(set.sigmoid * ahead);
-      const double lambda = set.sigmoid * weight * sigma;
-      const double bend = set.sigmoid * lambda * (1 - sigma);
-      grad_i -= sign * lambda;
-      work.grad[j] += sign * lambda;
-      hess_i += bend;
-      work.hess[j] += bend;
-      total += 2 * lambda;
-      if (set.with_loss)
-        loss += weight * (std::max(-set.sigmoid * ahead, 0.0) + std::log1p(std::exp(-std::fabs(set.sigmoid * ahead))));
+      row.id[m] = j;
+      row.gain[m] = work.gain[j];
+      row.score[m] = work.score[j];
+      row.discount[m] = discount[j];
+      m += work.gain[j] != gain_i;
+    }
+    double* ahead = row.sigma.data();
+    weigh_pairs(gain_i, work.score[i], discount[i], ideal, by_distance, m, row.gain.data(), row.score.data(),
+                row.discount.data(), row.sign.data(), row.weight.data(), ahead);
+    if (set.with_loss)
+      for (Index k = 0; k < m; ++k) {
+        const double z = set.sigmoid * ahead[k];
+        loss += row.weight[k] * (std::max(-z, 0.0) + std::log1p(std::exp(-std::fabs(z))));
+      }
+    for (Index k = 0; k < m; ++k) row.sigma[k] = table.at(set.sigmoid * ahead[k]);
+    slope_pairs(set.sigmoid, m, row.sign.data(), row.weight.data(), row.sigma.data(), row.lambda.data(),
+                row.bend.data());
+    double grad_i = 0, hess_i = 0;
+    for (Index k = 0; k < m; ++k) {
+      const Index j = row.id[k];
+      work.grad[j] += row.lambda[k];
+      work.hess[j] += row.bend[k];
+      grad_i -= row.lambda[k];
+      hess_i += row.bend[k];
+      total += 2 * std::fabs(row.lambda[k]);
     }
     work.grad[i] += grad_i;
     work.hess[i] += hess_i;
@@ -178,6 +223,7 @@ std::tuple<double, Array1<double>, Array1<double>> lambda_gradients(In1<double> 
     std::vector<double> losses(static_cast<std::size_t>(n_lists), 0.0);
     parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
       Ranked work;
+      PairRow row;
       std::vector<double> s, key, g, h;
       for (Index q = begin; q < end; ++q) {
         const Index lo = indptr(q), size = indptr(q + 1) - lo;
@@ -191,7 +237,7 @@ std::tuple<double, Array1<double>, Array1<double>> lambda_gradients(In1<double> 
           key[i] = rank_by(order(lo + i));
         }
         losses[q] = lambda_list(s.data(), key.data(), gains.data() + lo, 1.0 / ideal(q), size, set, discount, g.data(),
-                                h.data(), work);
+                                h.data(), work, row);
         for (Index i = 0; i < size; ++i) {
           grad[order(lo + i)] = g[i];
           hess[order(lo + i)] = h[i];
