@@ -9,6 +9,8 @@ import pytest
 
 from metarank import _core
 from metarank.objectives import (
+    LabelAggregation,
+    LossAggregation,
     aggregate_labels,
     auc_gradients,
     auc_loss,
@@ -311,6 +313,54 @@ def test_boosting_on_the_lambdas_is_lightgbm_lambdarank(extra):
     np.testing.assert_allclose(ours.predict(X), own.predict(X), rtol=1e-5, atol=1e-6)
     splits = [model.trees_to_dataframe()[["split_feature", "threshold"]] for model in (ours, own)]
     pd.testing.assert_frame_equal(*splits)
+
+
+# --- losses and labels aggregated as objectives --------------------------------
+
+
+@pytest.mark.parametrize("metric", ["auc", "ndcg"])
+def test_loss_aggregation_is_the_weighted_sum_of_its_labels(metric):
+    rng = np.random.default_rng(13)
+    n, weights = 300, np.array([3.0, 1.0])
+    scores, values = rng.normal(size=n), rng.integers(0, 3, (n, 2)).astype(float)
+    qid = rng.integers(0, 20, n)
+    objective = LossAggregation(values, weights, metric=metric, qid=qid, n_jobs=1)
+    alone = [(auc_gradients if metric == "auc" else ndcg_gradients)(scores, y, qid=qid) for y in values.T]
+    scale = n if metric == "auc" else 1.0
+    for found, number in zip(objective(scores), (1, 2)):
+        expected = sum(w / 4 * scale * part[number] for w, part in zip(weights, alone))
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+    lists = 1 if metric == "auc" else 20
+    loss, gradient = objective.mean_loss(scores)
+    assert loss == pytest.approx(sum(w / 4 * part[0] / lists for w, part in zip(weights, alone)))
+    np.testing.assert_allclose(gradient * scale * (1 if metric == "auc" else lists), objective(scores)[0])
+    objective.weights = [0, 5]
+    np.testing.assert_allclose(objective(scores)[0], scale * alone[1][1], rtol=1e-12)
+    # What a label weighs is its own affair: more rows of one value do not make its loss greater.
+    assert LossAggregation(values, 7 * weights, metric=metric, qid=qid).weights == pytest.approx([0.75, 0.25])
+
+
+@pytest.mark.parametrize("metric", ["auc", "ndcg"])
+def test_label_aggregation_is_the_loss_of_the_aggregated_label(metric):
+    rng = np.random.default_rng(14)
+    n = 300
+    scores, values = rng.normal(size=n), rng.integers(0, 2, (n, 3)).astype(float)
+    qid = rng.integers(0, 20, n)
+    objective = LabelAggregation(values, "sum", [2, 2, 4], metric=metric, qid=qid, n_jobs=1)
+    np.testing.assert_allclose(objective.target, values @ [0.75, 0.75, 1.5])
+    gradients = auc_gradients if metric == "auc" else ndcg_gradients
+    scale = n if metric == "auc" else 1.0
+    expected = scale * gradients(scores, objective.target, qid=qid)[1]
+    np.testing.assert_allclose(objective(scores)[0], expected, rtol=1e-12)
+
+
+def test_aggregations_are_lightgbm_objectives():
+    rng = np.random.default_rng(15)
+    X = rng.normal(size=(800, 4))
+    values = (X[:, :2] + rng.normal(size=(800, 2)) > 0).astype(float)
+    params = {"objective": LossAggregation(values, n_jobs=1), "num_threads": 1, "verbosity": -1}
+    scores = lgb.train(params, lgb.Dataset(X), 20).predict(X)
+    assert min(AucPairs(y, check_groups(800)).area(scores) for y in values.T) > 0.75
 
 
 # --- aggregated labels -------------------------------------------------------

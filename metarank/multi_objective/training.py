@@ -130,15 +130,7 @@ class Training:
         if ranker.model == "linear":
             self.trainer = LinearFit(X, X_eval, float(ranker.l2), 5 * int(ranker.n_rounds), self.n_jobs)
             return
-        names = (
-            "learning_rate",
-            "num_leaves",
-            "min_data_in_leaf",
-            "lambda_l2",
-            "feature_fraction",
-            "max_bin",
-        )
-        params = {name: getattr(ranker, name) for name in names} | {
+        params = {name: getattr(ranker, name) for name in _LIGHTGBM} | {
             "seed": int(ranker.random_state) % 2**31,
             "num_threads": self.n_jobs,
             "deterministic": True,
@@ -259,7 +251,8 @@ class Training:
             return "mean"
         if isinstance(stop_on, str) and stop_on in self.names:
             return self.names.index(stop_on)
-        if isinstance(stop_on, Integral) and 0 <= int(stop_on) < len(self.names):
+        is_number = isinstance(stop_on, Integral) and not isinstance(stop_on, bool)
+        if is_number and 0 <= int(stop_on) < len(self.names):
             return int(stop_on)
         if stop_on not in ("min", "mean"):
             raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metarank.objectives.aggregation import LabelAggregation, LossAggregation
 from metarank.objectives.bayes import (
     inner_weights,
     label_aggregated_scorer,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Diagnosis",
     "Grouping",
+    "LabelAggregation",
+    "LossAggregation",
     "ModelDiagnosis",
     "ParetoFront",
     "aggregate_labels",
