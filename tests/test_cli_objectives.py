@@ -227,6 +227,15 @@ def test_columns_of_numbers_and_of_others(tmp_path, monkeypatch):
     assert read_columns(tmp_path / "t.csv", ids="id").ids.tolist() == [7, 7, 8, 9]
 
 
+def test_yes_and_no_are_numbers(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("loan,rich,job\nyes,TRUE,cook\nno,,no\nYes,False,yes\n")
+    columns = read_columns(path)
+    assert columns.numbers("loan", "target").tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(columns.dense["rich"], [1, np.nan, 0])
+    assert columns.wrong == {"job": "'cook' at row 0"}
+
+
 def test_svmlight_ids_from_0_and_from_1(tmp_path):
     (tmp_path / "a.svm").write_text("1 0:2 2:3\n0 1:1\n")
     columns = read_columns(tmp_path / "a.svm")

@@ -22,6 +22,8 @@ GRADE, QUERY = "grade", "qid"
 
 _DELIMITERS = (",", "\t", ";")
 _SVMLIGHT = re.compile(rb"\s*[-+.\deE]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?$")
+# Words that stand for numbers, in lower case.
+_TRUTH = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 # Rows whose texts are held at a time.
 _BLOCK = 20_000
 
@@ -115,8 +117,8 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
 
     Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are known by their content. Any other
     file is a CSV with a header, its fields parted by tabs, semicolons or commas, whichever the header has
-    most of. The columns of a svmlight file are "grade", "qid" where it has queries, and the features by
-    their numbers.
+    most of; the words yes and true are read as 1, no and false as 0. The columns of a svmlight file are
+    "grade", "qid" where it has queries, and the features by their numbers.
 
     Parameters
     ----------
@@ -200,9 +202,9 @@ def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
     except ValueError:
         values = np.full(len(cells), np.nan)
     for i, cell in enumerate(cells):
-        if cell.strip():
+        if word := cell.strip().lower():
             try:
-                values[i] = float(cell)
+                values[i] = _TRUTH[word] if word in _TRUTH else float(word)
             except ValueError:
                 return values, i
     return values, None
