@@ -437,3 +437,17 @@ def test_predict_checks_its_input():
 )
 def test_sklearn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("metric", ["auc", "ndcg"])
+def test_all_weight_on_one_label_is_that_label_alone(metric):
+    """By labels and by losses: grades, and with them the gains of nDCG, are those of the label."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(400, 4))
+    Y = {"grade": rng.integers(0, 5, 400), "clicks": (X[:, 1] > 0).astype(int)}
+    settings = {"metric": metric, "n_rounds": 5, "n_jobs": 1, "weights": {"grade": 3}}
+    group = np.full(20, 20) if metric == "ndcg" else None
+    by_label, by_loss = (
+        MultiObjectiveRanker(how, **settings).fit(X, Y, group=group).predict(X) for how in ("label", "loss")
+    )
+    np.testing.assert_allclose(by_label, by_loss, rtol=1e-9)

@@ -347,7 +347,7 @@ def test_label_aggregation_is_the_loss_of_the_aggregated_label(metric):
     scores, values = rng.normal(size=n), rng.integers(0, 2, (n, 3)).astype(float)
     qid = rng.integers(0, 20, n)
     objective = LabelAggregation(values, "sum", [2, 2, 4], metric=metric, qid=qid, n_jobs=1)
-    np.testing.assert_allclose(objective.target, values @ [0.75, 0.75, 1.5])
+    np.testing.assert_allclose(objective.target, values @ [0.5, 0.5, 1.0])
     gradients = auc_gradients if metric == "auc" else ndcg_gradients
     scale = n if metric == "auc" else 1.0
     expected = scale * gradients(scores, objective.target, qid=qid)[1]

@@ -82,8 +82,7 @@ def pareto_front(
     -------
     ParetoFront
         `print` shows a table, `plot(path)` draws it. For each objective it also has the model that learned
-        that objective alone (loss aggregation with all weight on it). Label aggregation scales its weights
-        to sum to K: within queries, where gains are ``2^y - 1``, its own corners differ from these models.
+        that objective alone (loss aggregation with all weight on it).
 
     Raises
     ------

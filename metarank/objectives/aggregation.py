@@ -150,7 +150,7 @@ class LabelAggregation(Aggregation):
     how : "sum", "product", "max", "lexicographic" or "stochastic"
         As in `aggregate_labels`.
     weights : array-like (K,) or mapping of names, or None
-        Only their proportions count: they are scaled to sum to K.
+        Only their proportions count: the greatest becomes 1, so that one label alone keeps its grades.
     order : sequence or None
         For "lexicographic", the most important label first.
     metric, group, qid, surrogate, cost, label_gain, norm, n_jobs :
@@ -198,7 +198,7 @@ class LabelAggregation(Aggregation):
         grouping = check_groups(len(values), group, qid)
         if weights is not None:
             weights = check_weights(weights, len(names), names=names)
-            weights = weights * (len(names) / weights.sum())
+            weights = weights / weights.max()
         self.target = aggregate_labels(
             dict(zip(names, values.T)),
             how,
