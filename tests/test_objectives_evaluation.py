@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from metarank.objectives import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
+from metarank.objectives import check_groups, diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
 from metarank.objectives.pair_terms import pair_terms
+from metarank.objectives.pairwise import AucPairs
 
 
 def slow_auc(scores, target, cost):
@@ -83,6 +84,14 @@ def test_cost_matrix():
         assert multipartite_auc(scores, target, np.tril(matrix)) == pytest.approx(
             multipartite_auc(scores, target, name), abs=1e-12
         )
+
+
+@pytest.mark.parametrize("cost", list(COSTS))
+def test_agrees_with_the_compiled_surrogates(cost):
+    rng = np.random.default_rng(6)
+    target, scores = rng.gamma(2.0, size=2000).round(1), rng.integers(300, size=2000).astype(float)
+    area = AucPairs(target, check_groups(2000), cost=cost).area(scores)
+    assert area == pytest.approx(multipartite_auc(scores, target, cost), abs=1e-12)
 
 
 def test_the_order_of_rows_does_not_show():

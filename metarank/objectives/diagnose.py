@@ -100,6 +100,8 @@ class Diagnosis:
         never conflict, 0 where ybar is constant.
     nearly_constant : bool
         kept_spread < 0.25: the aggregated label is nearly constant (D.1).
+    k : int
+        Of nDCG@k.
     models : dict of str to ModelDiagnosis
         By name of the column of scores.
     dominance : bool array (m, m)
@@ -178,10 +180,10 @@ def diagnose(
         Grades >= 0, none of the K labels constant.
     scores : array (n,), (n, m) table, or dict of name to column, optional
         One or several rankings of the rows to be judged and compared, held-out ones preferably.
-    weights : float array (K,), optional
+    weights : float array (K,) or dict of name to weight, optional
         a_k of loss aggregation and w_k of label aggregation; ones by default.
     names : sequence of str, optional
-        Of the labels; the columns of a table, or "label 0" and so on, by default.
+        Of the labels; those of `check_targets` by default: columns, keys, or "objective_0" and so on.
     group : integer array, optional
         Sizes of the queries, whose rows follow each other. With queries all pairs are pairs of a query,
         and AUC, nDCG and inner weights are means over the queries in which a label is not constant.
