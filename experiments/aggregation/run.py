@@ -38,6 +38,7 @@ CHAPTERS = (
     "letor",
     "mslr",
     "helpsteer",
+    "costs",
 )
 
 
