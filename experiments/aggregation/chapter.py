@@ -60,4 +60,4 @@ def present(path: Path) -> Path:
         found = path.with_name(path.name + suffix)
         if found.exists():
             return found
-    raise NotHereError(f"{path} is not there")
+    raise NotHereError(f"`{Path(*path.parts[-4:])}` is not in the data folder")

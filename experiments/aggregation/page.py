@@ -12,6 +12,8 @@ from typing import Any
 import metarank
 
 _HERE = Path(__file__).resolve().parent
+# These make no figures.
+_PAGE = ("run.py", "page.py", "panels.py")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
 
 
@@ -49,7 +51,7 @@ def _provenance(records: dict[str, dict[str, Any]]) -> str:
     lines = [
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores",
         f"metarank {metarank.__version__}, " + ", ".join(f"{name} {_version(name)}" for name in _PACKAGES),
-        f"sha256 of the objectives' and this study's sources: {now}",
+        f"sha256 of the objectives', rankers' and chapters' sources: {now}",
     ]
     inputs = sorted({line for record in records.values() for line in record["inputs"]})
     lines += [f"sha256 of {line}" for line in inputs]
@@ -70,10 +72,14 @@ def _version(name: str) -> str:
 
 
 def digest_of_sources() -> str:
-    """Of what the chapters run: metarank's objectives, its rankers of several objectives, this folder."""
+    """Of what figures come from: metarank's objectives, its rankers of several objectives, this folder."""
     package = Path(metarank.__file__).parent
-    files = [*package.glob("objectives/*.py"), *package.glob("multi_objective/*.py"), *_HERE.glob("*.py")]
-    files += package.glob("_core/*gradients.cpp")
+    files = [
+        *package.glob("objectives/*.py"),
+        *package.glob("multi_objective/*.py"),
+        *package.glob("_core/*gradients.cpp"),
+    ]
+    files += [path for path in _HERE.glob("*.py") if path.name not in _PAGE]
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(path.name.encode() + path.read_bytes())
