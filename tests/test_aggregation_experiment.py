@@ -310,7 +310,8 @@ def test_the_command_writes_page_and_figures(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "page.md").read_text()
-    assert "## Banking: Table 3 and Figure 3\n\nLeft out: `ltr/bank_marketing/" in page
+    assert "## Banking: Table 3 and Figure 3\n\nLeft out: `" in page
+    assert "bank_marketing/bank-full.csv` is not in the data folder" in page
     assert "0 > 1 > 2 > 3: AUCs 0.7860 and 0.7533: **holds**" in page
     assert "seed 0, quick: proves nothing" in page
     for name in ("bayes_diff.svg", "bayes_auc.svg", "growth.svg"):
