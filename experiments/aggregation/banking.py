@@ -220,11 +220,11 @@ def _scalings(by_scaling: Mapping[str, float], others: Mapping[str, Mapping[str,
         "Balances and call counts reach tens of standard deviations, and a linear score follows few such "
         "rows. "
         "Of five scalings, the one with the greatest mean AUC of the two *single-label* models is taken, "
-        "five-fold "
-        "at the natural rates, before anything is aggregated. The columns on the right were looked at "
-        "afterwards "
-        f"({_OTHER_TRIALS} resamplings a rate at most): the size of the effect, and on the last two scalings "
-        "its sign, "
-        "depend on this choice.\n\n"
+        "five-fold at the natural rates: the rule looks at no aggregation. It was set, however, when "
+        "outcomes of "
+        f"all five like those on the right ({_OTHER_TRIALS} resamplings a rate at most) had been seen, and "
+        "the "
+        "leading scalings are close: the size of the effect, and on the last two its sign, depend on this "
+        "choice.\n\n"
         + table(["scaling", "single-label AUC", "Diff, label", "Diff, loss", "Min, label", "Min, loss"], rows)
     )
