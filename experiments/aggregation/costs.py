@@ -36,12 +36,12 @@ def chapter(settings: Settings) -> Chapter:
         )
     slowest = max(row[name] for row in rounds for name in ("logistic", "hinge"))
     out.claim(f"a round of whole-sample AUC in seconds (at most {slowest:.2f} s)", slowest <= _SECONDS)
+    how_often = "run once each" if repeats == 1 else f"medians of {repeats} runs"
     out.text = (
-        f"{N_QUERIES // part * PER_QUERY:,} documents in {N_QUERIES // part:,} queries, {N_FEATURES} "
-        "features, "
-        f"{N_ROUNDS // part} rounds, {threads} threads, medians of {repeats} in seconds of wall time on a "
-        "shared "
-        "machine; *lambdarank* is one run of LightGBM's own with the same parameters.\n\n"
+        f"{N_QUERIES // part * PER_QUERY:,} documents in {N_QUERIES // part:,} queries, {N_FEATURES} features, "
+        f"{N_ROUNDS // part} rounds, {threads} threads, {how_often}, seconds of wall time beside other work on "
+        "the machine: single ratios are rough. *lambdarank* is one run of LightGBM's own with the same "
+        "parameters.\n\n"
         + as_table(trained)
         + f"\n\nGradient and Hessian of whole-sample AUC, {AUC_ROWS // part:,} rows, without queries:\n\n"
         + as_table(rounds)
