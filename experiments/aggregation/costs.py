@@ -38,8 +38,10 @@ def chapter(settings: Settings) -> Chapter:
     out.claim(f"a round of whole-sample AUC in seconds (at most {slowest:.2f} s)", slowest <= _SECONDS)
     how_often = "run once each" if repeats == 1 else f"medians of {repeats} runs"
     out.text = (
-        f"{N_QUERIES // part * PER_QUERY:,} documents in {N_QUERIES // part:,} queries, {N_FEATURES} features, "
-        f"{N_ROUNDS // part} rounds, {threads} threads, {how_often}, seconds of wall time beside other work on "
+        f"{N_QUERIES // part * PER_QUERY:,} documents in {N_QUERIES // part:,} queries, {N_FEATURES} "
+        "features, "
+        f"{N_ROUNDS // part} rounds, {threads} threads, {how_often}, seconds of wall time beside other work "
+        "on "
         "the machine: single ratios are rough. *lambdarank* is one run of LightGBM's own with the same "
         "parameters.\n\n"
         + as_table(trained)
