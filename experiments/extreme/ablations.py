@@ -36,7 +36,7 @@ from metarank.propensity import inv_propensity
 from metarank.view import fold_of_rows
 
 _HERE = Path(__file__).parent
-SETS = ("pydocs", "LLMs4Subjects-dev-en", "Wikispeedia-Links")
+SETS = ("pydocs", "LLMs4Subjects-dev-en")
 SEED = 77
 COLUMNS = ("P@1", "nDCG@5", "PSP@1", "PSP@5", "tail R@5")
 # Parts by the classes of their scorers, proposals and columns alike.
@@ -194,8 +194,8 @@ def page(chapters: list[list[str]]) -> str:
         "Written by `python experiments/extreme/ablations.py`. The first line of a table is the pipeline "
         "with its defaults, in per cent, on a fifth of the training rows that was held out; each other line "
         "what changes when one part is left out, as a source of candidates and as features, or replaced. "
-        "A standard error of P@1 is about 2.4 on pydocs, 1.5 on LLMs4Subjects-dev-en and "
-        "Wikispeedia-Links, that of a difference about half of it. CPU seconds: single runs on one thread.",
+        "A standard error of P@1 is about 2.4 on pydocs and 1.5 on LLMs4Subjects-dev-en, that of a difference "
+        "about half of it. CPU seconds are single runs on one thread.",
         "",
     ]
     for lines_of_set in chapters:
