@@ -194,7 +194,7 @@ def page(chapters: list[list[str]]) -> str:
         "Written by `python experiments/extreme/ablations.py`. The first line of a table is the pipeline "
         "with its defaults, in per cent, on a fifth of the training rows that was held out; each other line "
         "what changes when one part is left out, as a source of candidates and as features, or replaced. "
-        "A standard error of P@1 is about 2.4 on pydocs and 1.5 on LLMs4Subjects-dev-en, that of a difference "
+        "A standard error of P@1 is about 2.4 on pydocs and 1.5 on LLMs4Subjects-dev-en, of a difference "
         "about half of it. CPU seconds are single runs on one thread.",
         "",
     ]
