@@ -21,7 +21,7 @@ ALL_LABELS_LIMIT = 1000
 KERNEL_ROWS = 10_000
 SVM_ROWS = 3_000
 # A ridge over all labels factors a matrix of n x n, and is worth its time where rows are few.
-RIDGE_ROWS = 10_000
+RIDGE_ROWS = 7_000
 # Beside the ridge, a second and third label tree are worth their time where rows hold no more terms in all.
 TERMS_FOR_TREES = 300_000
 # Neighbours that vote where labels are shortlisted.
@@ -177,7 +177,7 @@ def choose_shortlister(
 ) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
-    "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 10,000
+    "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
     rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
     more than 300,000 terms; names, where known.
 

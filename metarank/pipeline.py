@@ -56,7 +56,7 @@ MAX_TRAINING_PAIRS = 2_000_000
 # And that of the thresholds to this many.
 MAX_CUT_PAIRS = 200_000
 # With shortlists, held-out rows beyond this many add nothing that is worth the fits without their folds.
-_ENOUGH_ROWS = 8_000
+_ENOUGH_ROWS = 5_000
 # Fewer rows say too little of nDCG@5 to trade it for PSP@5.
 _ROWS_FOR_PROPENSITY = 100
 # Keeps the folds of the ranker apart from those of its columns, where they are not the same.
@@ -77,7 +77,7 @@ class MetaRanker(BaseEstimator):
     shortlister : "auto", "neighbors", "names", "spelling", "parabel", "xreg", "fastxml", "pfastxml",
         "pfastrexml", "one-vs-all", LabelScorer, list, or None
         Who proposes the candidate labels. None ranks all labels; "auto" does so up to 1,000 labels, and
-        beyond asks neighbours, label trees, up to 10,000 rows a ridge over all labels, and label names,
+        beyond asks neighbours, label trees, up to 7,000 rows a ridge over all labels, and label names,
         where known. With features="auto" whoever proposes candidates describes them too.
     features : "auto", "yang2012", or list of names and LabelScorers
         What describes a pair. "yang2012" gives exactly the paper's 3k + 2 columns,
