@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -550,8 +550,9 @@ class MetaRanker(BaseEstimator):
         Neighbours, centroids, priors, propensities and the index of label names become what a fit on the
         changed rows would make them. Trees and classifiers keep what they know: a merged label scores as the
         one it went into, by the maximum; a label they do not know has their lowest score of the row. Ranker,
-        cuts and calibration stay. So a new label is found by its name at once, where names are known, and by
-        its rows after `partial_fit`.
+        cuts and calibration stay. So a new label is found at once by the words of its name that the model
+        knows (from training texts, or names of features), and by its rows after `partial_fit`; a label
+        without a known word is warned of.
 
         Parameters
         ----------
@@ -603,6 +604,8 @@ class MetaRanker(BaseEstimator):
         """
         if not hasattr(self, "ranker_"):
             return self.fit(X, Y)
+        if self.objective_names_ is not None:
+            raise ValueError("a model of several objectives does not change its rows or labels: refit")
         if isinstance(X, Dataset) == (Y is not None):
             raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
         features = self.encoder_.encode(X)
@@ -643,7 +646,7 @@ class MetaRanker(BaseEstimator):
             whose shortlist holds fewer of them than the greater of k and `shortlist_size` is completed to so
             many by other allowed labels, all or the most frequent: up to `shortlist_size` allowed labels are
             all ranked. `candidates` are cut down, and not completed.
-        propensity_weight : float >= 0, optional
+        propensity_weight : float in [0, 10], optional
             Another weight of rare labels than `propensity_weight_`; 0 ranks by relevance alone.
         objective_weights : array-like (K,) or dict of names to weights, optional
             Other weights of the objectives than those of the fit, after a fit with a plug-in.
@@ -737,8 +740,14 @@ class MetaRanker(BaseEstimator):
         return sp.vstack(parts, format="csr")
 
     def score(self, X: Any, Y: Any = None, sample_weight: Any = None, *, exclude: Any = None) -> float:
-        """Mean average precision of the ranking (rows without a relevant label left out)."""
+        """Mean average precision of the ranking (rows without a relevant label left out).
+
+        Y is one matrix of relevances, or lists of labels, after a fit on several objectives too.
+        """
         from metarank import metrics
+
+        if isinstance(Y, Mapping):
+            raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
 
         if isinstance(X, Dataset) and Y is None:
             Y = X.Y

@@ -8,6 +8,7 @@ ones are never proposed, and given again only to a label of the same name.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -118,6 +119,7 @@ def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[
     texts = _label_texts(model)
     make = {"label_text": model.encoder_.rows_of_names, "label_spelling": model.encoder_.rows_of_spellings}
     texts = {source: _changed_text(text, change, make[source]) for source, text in texts.items()}
+    _warn_of_unknown_words(change, texts)
     data = _training_set(model, rows.X, changed, change.names, texts)
     data.shared("training-rows", lambda X: rows)
     attributes = _updated(model, data, change.now, n_jobs)
@@ -246,6 +248,22 @@ def _changed_text(
     out.eliminate_zeros()
     out.sum_duplicates()
     return out
+
+
+def _warn_of_unknown_words(change: LabelChange, texts: dict[str, sp.csr_matrix]) -> None:
+    """Tell of new names that the model's vocabulary has no word of: nothing of them can be found in a row."""
+    silent = [
+        name
+        for label, (name, _) in change.texts.items()
+        if not any(text[label].nnz for text in texts.values())
+    ]
+    if texts and silent:
+        shown = ", ".join(map(repr, silent[:3])) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
+        warnings.warn(
+            f"no word of {shown} is known to this model: such a label is found by rows of known words that "
+            "`partial_fit` adds, or after a new fit",
+            stacklevel=4,
+        )
 
 
 def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:

@@ -161,7 +161,7 @@ def test_pareto_shows_a_table_and_what_it_left_out(work, tmp_path, capsys):
     captured = capsys.readouterr()
     assert captured.err == ""
     lines = captured.out.splitlines()
-    assert lines[0] == "4 features; left out, not numbers: shop, note"
+    assert lines[0] == "4 features (f1, f2, f3, score); left out, not numbers: shop, note"
     assert lines[1].startswith("6 points, ")
     assert "nDCG@10 relevance" in captured.out
     assert lines[-1].startswith("written: ")

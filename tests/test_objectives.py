@@ -501,7 +501,7 @@ def test_bad_groups_are_named(groups, match):
         (lambda: aggregate_labels(Y, "lexicographic", order=[0, 0, 1]), "order"),
         (lambda: aggregate_labels(Y, "lexicographic", weights=[1, 1, 1]), "weights"),
         (lambda: aggregate_labels(Y, "stochastic", random_state=-1), "random_state"),
-        (lambda: aggregate_labels(Y * 1e200, "product"), "too large"),
+        (lambda: aggregate_labels(np.full((2, 4), 1e100), "product"), "too large"),
     ],
 )
 def test_bad_arguments_are_named(call, match):
@@ -525,3 +525,10 @@ def test_the_core_refuses_what_would_leave_its_arrays():
         _core.lambda_gradients(s, s, y, ideal, np.array([0, 1, 3]), lists, 1.0, 30, True, True, 1)
     with pytest.raises(ValueError, match="ideal"):
         _core.list_ndcg(s, y, np.ones(2), rows, lists, 10, 1)
+
+
+def test_grades_beyond_the_range_of_sums_are_refused():
+    with pytest.raises(ValueError, match="target must be at most 1e100, got 1e\\+308"):
+        auc_gradients([0.0, 1.0], [1e308, -1e308])
+    with pytest.raises(ValueError, match="at most 1e100, but 'objective_1' contains"):
+        check_targets([[0, 1], [1, 1e200]])

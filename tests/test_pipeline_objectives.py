@@ -170,3 +170,21 @@ def test_changes_without_a_fit_are_refused(fitted):
 
 def test_pairs_are_described_for_each_objective(fitted):
     assert {"l2_nn1", "relevance: l2_nn1", "clicks: l2_nn1"} <= set(fitted.feature_columns_)
+
+
+def test_scores_of_a_dict_of_targets_are_refused(fitted):
+    with pytest.raises(ValueError, match="Y must be the relevances of one objective"):
+        fitted.score(X, Y)
+
+
+def test_constraints_are_judged_on_lists_that_were_not_learned_from():
+    X, Y = rows_and_targets()
+    test, wanted = rows_and_targets(1)
+    model = MetaRanker(**FAST).fit(
+        X, Y, objectives=quick("epsilon", constraints={"relevance": 0.9}, n_rounds=10)
+    )
+    alone = MetaRanker(**FAST).fit(X, Y, objectives=quick("loss", weights={"relevance": 1}, n_rounds=10))
+    inner = model.ranker_.model_
+    assert inner.attained_[0] >= 0.9 * inner.alone_[0]
+    assert ndcgs(model, test, wanted)["relevance"] > 0.85 * ndcgs(alone, test, wanted)["relevance"]
+    assert ndcgs(model, test, wanted)["clicks"] > ndcgs(alone, test, wanted)["clicks"]

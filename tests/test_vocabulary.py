@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 
 import makers
 import numpy as np
@@ -410,3 +411,12 @@ def test_cuts_and_corrections_meet_new_labels():
     assert model.explain(train.take(slice(0, 1)), 5).rank >= 1
     model.update_labels(remove=[4, 5])
     assert_same(answers(model, train, 4), before)
+
+
+def test_a_name_of_unknown_words_is_warned_of():
+    model = fresh("many texts")
+    with pytest.warns(UserWarning, match="no word of 'zorb quux' is known to this model"):
+        model.update_labels(add=["zorb quux"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.update_labels(add=["word1 quux"])

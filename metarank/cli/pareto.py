@@ -37,6 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric", choices=("auto", "auc", "ndcg"), default="auto", help="auto: ndcg within queries"
     )
     parser.add_argument(
+        "--gain",
+        choices=("exponential", "linear"),
+        default="exponential",
+        help="of a grade y in nDCG: 2^y - 1 (default), or y, for grades that count or are large",
+    )
+    parser.add_argument(
         "--weights", type=int, default=11, metavar="N", help="weights of the targets to try (default 11)"
     )
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="boosting rounds (default 100)")
@@ -60,7 +66,12 @@ def run(args: argparse.Namespace) -> None:
     if args.out is not None:
         _check_folder(args.out)
     ranker = MultiObjectiveRanker(
-        model=args.model, metric=args.metric, n_rounds=args.rounds, random_state=args.seed, n_jobs=args.jobs
+        model=args.model,
+        metric=args.metric,
+        label_gain="linear" if args.gain == "linear" else None,
+        n_rounds=args.rounds,
+        random_state=args.seed,
+        n_jobs=args.jobs,
     )
     columns = read(args.file, args.query)
     Y = columns_of(columns, targets, "--targets")
@@ -96,7 +107,8 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(text)
         return
-    said = f"{len(features)} features"
+    shown = ", ".join(features[:12]) + (", ..." if len(features) > 12 else "")
+    said = f"{len(features)} features ({shown})"
     print(said + (f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""))
     print(front)
     if args.out is not None:

@@ -55,6 +55,9 @@ class MultiObjectiveRanker(BaseEstimator):
           ``w_k (1 - metric_k / its value alone)`` is least.
         * "epsilon": loss aggregation with the weights that leave most of the other objectives while those in
           `constraints` keep a share of what they attain alone.
+
+        The last two look at `eval_set`; without one at the training rows, on which boosted trees look better
+        than they are, so that constraints may be missed on new rows.
     model : "lightgbm" or "linear"
         Boosted trees, or weights of standardised columns found by L-BFGS.
     weights : array-like (K,), mapping of names to weights, or None

@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+# Sums and products of greater grades leave the range of numbers.
+MAX_GRADE = 1e100
+
 
 def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tuple[np.ndarray, list[str]]:
     """Targets as a float64 array (n, K), and the names of the objectives.
@@ -32,7 +35,8 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
     ------
     ValueError
         Another number of dimensions or rows, K = 0, columns of unequal length, repeated names, text,
-        complex numbers, or a value that is negative, NaN or infinite (named by row and objective).
+        complex numbers, or a value that is negative, NaN, infinite or above 1e100 (named by row and
+        objective).
 
     Examples
     --------
@@ -76,12 +80,13 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
     names = names or [f"objective_{k}" for k in range(values.shape[1])]
     if len(set(names)) < len(names):
         raise ValueError(f"the objectives of {name} must have names of their own, got {names}")
-    bad = ~(np.isfinite(values) & (values >= 0))
+    bad = ~((values >= 0) & (values <= MAX_GRADE))
     if bad.any():
         row, k = np.argwhere(bad)[0]
         value = values[row, k]
         what = "NaN" if np.isnan(value) else "infinity (inf)" if np.isinf(value) else f"{value:g}"
-        raise ValueError(f"{name} must be finite and >= 0, but {names[k]!r} contains {what} at row {row}")
+        rule = "at most 1e100" if np.isfinite(value) and value > 0 else "finite and >= 0"
+        raise ValueError(f"{name} must be {rule}, but {names[k]!r} contains {what} at row {row}")
     return values, names
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import check_targets
+from metarank.objectives.checks import MAX_GRADE, check_targets
 from metarank.objectives.pair_terms import pair_terms
 
 
@@ -189,4 +189,6 @@ def _target(target: Any) -> np.ndarray:
     if not np.isfinite(grades).all():
         row = int(np.flatnonzero(~np.isfinite(grades))[0])
         raise ValueError(f"target must be finite, got {grades[row]} at row {row}")
+    if np.abs(grades).max() > MAX_GRADE:
+        raise ValueError(f"target must be at most 1e100, got {grades[np.abs(grades).argmax()]:g}")
     return grades

@@ -18,7 +18,7 @@ import numpy as np
 
 from metarank import _core
 from metarank._threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_choice, check_groups, check_vector
+from metarank.objectives.checks import MAX_GRADE, Grouping, check_choice, check_groups, check_vector
 
 Surrogate = Literal["logistic", "hinge"]
 Cost = Literal["difference", "uniform"]
@@ -57,6 +57,10 @@ class AucPairs:
         check_choice(surrogate, "surrogate", SURROGATES)
         check_choice(cost, "cost", COSTS)
         self.target = np.ascontiguousarray(target, np.float64)
+        if len(self.target) and np.abs(self.target).max() > MAX_GRADE:
+            raise ValueError(
+                f"{name} must be at most 1e100, got {self.target[np.abs(self.target).argmax()]:g}"
+            )
         self.surrogate = surrogate
         self.cost = cost
         self.order = grouping.sorted_by(self.target)
@@ -65,9 +69,10 @@ class AucPairs:
         filled = grouping.sizes > 0
         ends = ordered[self.indptr[1:][filled] - 1] > ordered[self.indptr[:-1][filled]]
         if not ends.any():
-            where = "within no group" if grouping.has_queries else "nowhere"
-            shown = f", it is {ordered[0]:g} everywhere" if len(ordered) and np.ptp(ordered) == 0 else ""
-            raise ValueError(f"{name} is constant: it differs {where}{shown}, and no AUC exists")
+            shown = " within each group" if grouping.has_queries else ""
+            if len(ordered) and np.ptp(ordered) == 0:
+                shown = f", {ordered[0]:g} everywhere"
+            raise ValueError(f"{name} is constant{shown}: no AUC exists")
 
     def gradients(
         self, scores: np.ndarray, *, with_loss: bool = True, n_jobs: int = 1

@@ -12,14 +12,19 @@ from metarank.features.table import FeatureTable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker.base import Ranker
 from metarank.ranker.boosting import sampled_pairs
-from metarank.ranker.lists import RankingData
+from metarank.ranker.lists import RankingData, hash_numbers
+
+# Methods that search for weights by what models attain, and the share of lists they are judged on.
+SEARCHED = ("chebyshev", "epsilon")
+_ONE_IN = 5
 
 
 class ObjectivesRanker(Ranker):
     """A `MultiObjectiveRanker` over candidate labels: lists are its queries, pairs its documents.
 
     Learns from `RankingData.targets`, a gain of each pair by objective; `RankingData.gains` tell only which
-    pairs are relevant at all.
+    pairs are relevant at all. "chebyshev" and "epsilon" judge their weights on a fifth of the lists, by hash,
+    which they do not learn from.
 
     Parameters
     ----------
@@ -73,7 +78,18 @@ class ObjectivesRanker(Ranker):
         sizes = part.sizes[part.sizes > 0]
         model = clone(self.model) if self.model is not None else MultiObjectiveRanker(label_gain="linear")
         model.set_params(n_jobs=n_jobs)
-        self.model_ = model.fit(part.table.values, part.targets, group=sizes)
+        held_out: dict[str, Any] = {}
+        if model.aggregation in SEARCHED:
+            # Weights that are searched for are judged on lists the models have not learned from.
+            drawn = hash_numbers(len(part.weight), part.seed) % _ONE_IN == 0
+            seen, watched = part.lists(~drawn), part.lists(drawn)
+            if all(len(np.unique(v)) > 1 for p in (seen, watched) for v in p.targets.values()):
+                held_out = {
+                    "eval_set": (watched.table.values, watched.targets),
+                    "eval_group": watched.sizes[watched.sizes > 0],
+                }
+                part, sizes = seen, seen.sizes[seen.sizes > 0]
+        self.model_ = model.fit(part.table.values, part.targets, group=sizes, **held_out)
         self.model_.set_params(n_jobs=None)  # the number of threads is no part of the model
 
     def _learned(self, data: RankingData) -> RankingData:
