@@ -57,6 +57,13 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.multi_objective import MultiObjectiveRanker, pareto_front
 
+    for option, value, least in (
+        ("--rounds", args.rounds, 1),
+        ("--weights", args.weights, 2),
+        ("--seed", args.seed, 0),
+    ):
+        if value < least:
+            raise ValueError(f"{option} must be at least {least}, got {value}")
     targets = names_of(args.targets, "--targets")
     aggregations = names_of(args.aggregations, "--aggregations")
     wanted = names_of(args.features, "--features")
@@ -74,6 +81,10 @@ def run(args: argparse.Namespace) -> None:
         n_jobs=args.jobs,
     )
     columns = read(args.file, args.query)
+    if args.metric == "ndcg" and columns.ids is None:
+        raise ValueError("--metric ndcg is defined within queries: name their column with --query")
+    if columns.n_rows < 2:
+        raise ValueError(f"{args.file}: there must be at least 2 rows, got {columns.n_rows}")
     Y = columns_of(columns, targets, "--targets")
     taken = {*targets, columns.query}
     features = wanted or [name for name in columns.numeric if name not in taken]
