@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> None:
     columns = read(args.file, args.query)
     if args.metric == "ndcg" and columns.ids is None:
         raise ValueError("--metric ndcg is defined within queries: name their column with --query")
+    Y = columns_of(columns, targets, "--targets")
     if columns.n_rows < 2:
         raise ValueError(f"{args.file}: there must be at least 2 rows, got {columns.n_rows}")
-    Y = columns_of(columns, targets, "--targets")
     taken = {*targets, columns.query}
     features = wanted or [name for name in columns.numeric if name not in taken]
     if not features:
