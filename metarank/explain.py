@@ -84,7 +84,7 @@ def explain_pair(model: MetaRanker, features: Features, label: int, n_neighbors:
     scores = model.ranker_.score(table, n_jobs=n_jobs)
     at = int(np.searchsorted(candidates.labels, label))
     order = np.lexsort((candidates.labels, -scores.astype(np.float64)))
-    contributions = model.ranker_.contributions(table)[at]
+    contributions = model.ranker_.contributions(table.pairs(np.array([at])))[0]
     by_effect = np.argsort(-np.abs(contributions[:-1]), kind="stable")
     neighbors: list[Neighbor] = []
     for scorer in model.scorers_:

@@ -331,7 +331,8 @@ class MetaRanker(BaseEstimator):
             ObjectiveScorer(scorer=scorer, objective=name)
             for name in targets
             for scorer in scorers
-            if not _reads_names(scorer) and (scorer.is_quick or not shortlisters)
+            if not getattr(scorer, "is_label_free", False)
+            and (getattr(scorer, "is_quick", False) or not shortlisters)
         ]
         spelled = any(_reads_spelling(s) for s in [*shortlisters, *scorers])
         spelling = self.encoder_.label_spelling(names, label_texts) if spelled else None
@@ -971,10 +972,6 @@ def _check_propensity_weight(value: Any, rule: str) -> None:
 
 def _reads_spelling(scorer: Any) -> bool:
     return getattr(scorer, "source", None) == "label_spelling"
-
-
-def _reads_names(scorer: Any) -> bool:
-    return getattr(scorer, "source", None) in ("label_spelling", "label_text")
 
 
 def _title(scorer: Any) -> str:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
 import metarank
 from metarank import MetaRanker, MultiObjectiveRanker, metrics
@@ -188,3 +189,17 @@ def test_constraints_are_judged_on_lists_that_were_not_learned_from():
     assert inner.attained_[0] >= 0.9 * inner.alone_[0]
     assert ndcgs(model, test, wanted)["relevance"] > 0.85 * ndcgs(alone, test, wanted)["relevance"]
     assert ndcgs(model, test, wanted)["clicks"] > ndcgs(alone, test, wanted)["clicks"]
+
+
+def test_a_scorer_that_is_no_label_scorer_describes_each_objective():
+    class Constant(BaseEstimator):
+        def fit(self, view, *, n_jobs=1):
+            self.n_labels_ = view.n_labels
+            return self
+
+        def score(self, X, candidates, *, n_jobs=1):
+            return {"own": candidates.labels.astype(np.float32)}
+
+    features = ["neighbors", Constant()]
+    model = MetaRanker(features=features, n_jobs=1, n_folds=3).fit(X, Y, objectives=quick(n_rounds=2))
+    assert {"own", "relevance: own", "clicks: own"} <= set(model.feature_columns_)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, Ranking, data, metrics
+from metarank.explain import Explanation
 from metarank.metrics import Interval
 from metarank.report import Report, evaluation_report, measure_report, svg, to_html, write_report
 from metarank.report.baselines import alone
@@ -20,7 +21,7 @@ from metarank.report.measures import (
     recall_by_frequency,
     reliability_bins,
 )
-from metarank.report.words import Reason, reasons
+from metarank.report.words import Reason, block_of, reasons
 
 VOID = {"meta"}
 
@@ -248,6 +249,43 @@ def test_reasons_add_up(fitted):
     told = reasons(explanation, 100)
     assert sum(r.contribution for r in told) == pytest.approx(sum(c for _, _, c in explanation.contributions))
     assert any("similar rows carry it" in r.text for r in told)
+
+
+def test_contributions_are_asked_for_shown_pairs_alone(fitted, monkeypatch):
+    """They cost hundreds of times what scores do."""
+    model, test = fitted
+    asked = []
+    whole = type(model.ranker_).contributions
+
+    def watched(self, table):
+        asked.append(table.candidates.n_pairs)
+        return whole(self, table)
+
+    monkeypatch.setattr(type(model.ranker_), "contributions", watched)
+    model.explain(test.take([0]), 0)
+    assert asked == [1]
+    ranking = model.rank(test, k=2)
+    importance(model, test, ranking)
+    assert asked[1] == int((ranking.labels >= 0).sum())
+
+
+@pytest.mark.parametrize(
+    ("column", "title", "text"),
+    [
+        ("z(spelling_share)", "spelling of label names", "words spelled like those of its name"),
+        ("spelling_share", "spelling of label names", "50 % of the words spelled like its name's"),
+        (
+            "clicks: vote10",
+            "votes of similar rows (clicks)",
+            "5 of the 10 most similar rows carry it",
+        ),
+        ("pfastrexml", "label trees", "way through the label trees"),
+    ],
+)
+def test_every_source_has_words(column, title, text):
+    assert block_of(column).title == title
+    explanation = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], [(column, 0.5, 1.0)])
+    assert reasons(explanation)[0].text.startswith(text)
 
 
 # --- drawing ---

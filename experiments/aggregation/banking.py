@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 from bank_data import LABELS, RATES, SCALINGS, TEST_SHARE, Scaling, load, resample
 from chapter import Chapter, Settings, checksum, table, with_error
-from panels import lines, side_by_side
+from panels import STYLE, lines
 from scipy.optimize import minimize
 
 from metarank.objectives import auc_gradients, per_label_auc
+from metarank.report.svg import side_by_side
 
 PAPER = json.loads((Path(__file__).parent / "paper.json").read_text())["table 3"]
 COLUMNS = ("AUC mortgage", "AUC loan", "Diff AUC", "Min AUC")
@@ -190,7 +191,7 @@ def drawing(found: Mapping[str, np.ndarray]) -> str:
         errors = {how: (v.std(axis=1, ddof=1) / np.sqrt(v.shape[1])).tolist() for how, v in shown.items()}
         percent = [100 * rate for rate in RATES]
         panels.append(lines(column, "rate of mortgages in %", column, percent, means, errors=errors))
-    return side_by_side(panels, 2)
+    return side_by_side(panels, 2, STYLE)
 
 
 def _how(trials: int) -> str:

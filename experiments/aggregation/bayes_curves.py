@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from panels import lines, side_by_side
+from panels import STYLE, lines
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from metarank.objectives import label_aggregated_scorer, loss_aggregated_scorer
+from metarank.report.svg import side_by_side
 
 SLOPES = (5.0, 20.0, 100.0, 1000.0)
 SHARES = tuple(i / 20 for i in range(1, 20))
@@ -129,7 +130,7 @@ def _diff_figure(curves: dict[float, list[dict[str, float]]]) -> str:
         shares = [r["share"] for r in records]
         series = {how: [r[f"{how} diff"] for r in records] for how in (LABEL, LOSS)}
         panels.append(lines(f"slope {slope:g}", "pi_2", "Diff AUC", shares, series))
-    return side_by_side(panels, 2)
+    return side_by_side(panels, 2, STYLE)
 
 
 def _auc_figure(curves: dict[float, list[dict[str, float]]]) -> str:
@@ -142,4 +143,4 @@ def _auc_figure(curves: dict[float, list[dict[str, float]]]) -> str:
             for how in (LABEL, LOSS)
         }
         panels.append(lines(f"slope {slope:g}", "pi_2", "AUC", shares, series))
-    return side_by_side(panels, 2)
+    return side_by_side(panels, 2, STYLE)

@@ -8,7 +8,9 @@ from math import gcd
 
 import numpy as np
 from chapter import Chapter, Settings, table
-from panels import Panel, side_by_side
+from panels import STYLE, Panel
+
+from metarank.report.svg import side_by_side
 
 N_ROWS = 10
 MOST_DISAGREEING = 6
@@ -167,7 +169,7 @@ def _drawing(sample: Sample) -> str:
     for title, objective in zip(_ARROWS, objectives):
         found = np.array(sorted(maximisers(sample, objective)))
         panels.append(_maximisers(title, names, found[:, order]))
-    return side_by_side(panels, 4)
+    return side_by_side(panels, 4, STYLE)
 
 
 def _partial_order(title: str, arrows: tuple[tuple[str, str], ...]) -> Panel:

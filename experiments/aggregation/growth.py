@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from chapter import Chapter, Settings, table, with_error
-from panels import lines, side_by_side
+from panels import STYLE, lines
 
 from metarank.objectives import label_aggregated_scorer, uniform_cost_scorer
+from metarank.report.svg import side_by_side
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256)
 _POINTS, _DRAWS = 200, 10
@@ -120,4 +121,4 @@ def _figure(series: dict[str, list[float]]) -> str:
         np.log2(COUNTS[1:]).tolist(), series,
         x_ticks=np.log2(COUNTS[1:]).tolist(), show_x=lambda v: f"{2**v:g}",
     )  # fmt: skip
-    return side_by_side([panel], 1)
+    return side_by_side([panel], 1, STYLE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from metarank.report.svg import Plot, marker, ticks
 
 _COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
-_STYLE = (
+STYLE = (
     "<style>text{font:12px system-ui,sans-serif;fill:#5a6675}.label{fill:#1c2430}.axis{stroke:#5a6675}"
     ".grid{stroke:#dfe4ea}.line{fill:none;stroke-width:1.8}.diagonal{stroke:#9aa5b1;stroke-dasharray:4 3}"
     ".node{fill:#fff;stroke:#1c2430}.arrow{stroke:#5a6675;stroke-width:1.6;marker-end:url(#head)}"
@@ -68,18 +68,3 @@ def lines(
             panel.segment(panel.px(x), panel.py(v - e), panel.px(x), panel.py(v + e), f"line s{i}")
         panel.line(xs, ys, i, [f"{name}, {x_label} {show_x(x)}: {v:.4f}" for x, v in zip(xs, ys)])
     return panel
-
-
-def side_by_side(panels: Sequence[Plot], columns: int = 2) -> str:
-    """The panels as one SVG document."""
-    width, height = max(p.width for p in panels), max(p.height for p in panels)
-    n_rows = -(-len(panels) // columns)
-    placed = "".join(
-        f'<svg x="{(i % columns) * width}" y="{(i // columns) * height}" width="{p.width}" '
-        f'height="{p.height}">{p.render()}</svg>'
-        for i, p in enumerate(panels)
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {min(columns, len(panels)) * width} '
-        f'{n_rows * height}">{_STYLE}{placed}</svg>\n'
-    )

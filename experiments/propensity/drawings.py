@@ -11,7 +11,7 @@ from borrowed import Figures
 from simulation import JUDGED
 
 from metarank.propensity import inv_propensity
-from metarank.report.svg import Plot, count, marker, nice_top, percent, ticks
+from metarank.report.svg import Plot, count, marker, nice_top, percent, side_by_side, ticks
 
 _COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
 _STYLE = (
@@ -50,7 +50,7 @@ def simulation_figure(
         _training(estimates, training),
         _wrong(wrong),
     ]
-    return _side_by_side(panels, 2)
+    return side_by_side(panels, 2, _STYLE)
 
 
 def contribution_figure(sets: Mapping[str, tuple[list[Figures], dict[str, np.ndarray]]]) -> str:
@@ -71,7 +71,7 @@ def contribution_figure(sets: Mapping[str, tuple[list[Figures], dict[str, np.nda
                 plot.bar(start, start + 0.9 * width, value, f"fill s{i}", note)
         plot.x_names([at + 0.5 for at in range(len(bins))], [span(b) for b in bins])
         panels.append(plot)
-    return _side_by_side(panels, 2)
+    return side_by_side(panels, 2, _STYLE)
 
 
 def span(b: Figures) -> str:
@@ -147,17 +147,3 @@ def _one_a_curve(estimates: list[Figures]) -> list[Figures]:
 
 def _a(row: Figures) -> str:
     return f"A = {row['curve'][0]:g}"
-
-
-def _side_by_side(panels: Sequence[Plot], columns: int) -> str:
-    width, height = max(p.width for p in panels), max(p.height for p in panels)
-    rows = -(-len(panels) // columns)
-    placed = "".join(
-        f'<svg x="{(i % columns) * width}" y="{(i // columns) * height}" width="{p.width}" '
-        f'height="{p.height}">{p.render()}</svg>'
-        for i, p in enumerate(panels)
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {min(columns, len(panels)) * width} '
-        f'{rows * height}">{_STYLE}{placed}</svg>\n'
-    )

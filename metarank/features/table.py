@@ -31,6 +31,13 @@ class FeatureTable:
                 f"got {self.values.shape}"
             )
 
+    def pairs(self, kept: np.ndarray) -> FeatureTable:
+        """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
+        candidates = Candidates(
+            np.searchsorted(kept, self.indptr), self.labels[kept], self.candidates.n_labels
+        )
+        return FeatureTable(self.values[kept], self.names, candidates)
+
     @property
     def indptr(self) -> np.ndarray:
         return self.candidates.indptr

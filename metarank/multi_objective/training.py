@@ -18,12 +18,11 @@ from metarank.objectives.aggregation import Aggregation, LabelAggregation, LossA
 from metarank.objectives.bayes import label_aggregated_scorer, label_spread
 from metarank.objectives.checks import Grouping
 from metarank.objectives.labels import Combination
+from metarank.ranker.boosting import lightgbm_params
 
 if TYPE_CHECKING:
     from metarank.multi_objective.ranker import MultiObjectiveRanker
 
-# Parameters of LightGBM that the ranker has under the same name.
-_LIGHTGBM = ("learning_rate", "num_leaves", "min_data_in_leaf", "lambda_l2", "feature_fraction", "max_bin")
 PLUG_IN = ("plug-in-label", "plug-in-loss")
 
 
@@ -130,13 +129,7 @@ class Training:
         if ranker.model == "linear":
             self.trainer = LinearFit(X, X_eval, float(ranker.l2), 5 * int(ranker.n_rounds), self.n_jobs)
             return
-        params = {name: getattr(ranker, name) for name in _LIGHTGBM} | {
-            "seed": int(ranker.random_state) % 2**31,
-            "num_threads": self.n_jobs,
-            "deterministic": True,
-            "force_row_wise": True,
-            "verbosity": -1,
-        }
+        params = lightgbm_params(ranker, int(ranker.random_state), self.n_jobs)
         self.trainer = Boosting(X, X_eval, params, int(ranker.n_rounds), self.n_jobs)
 
     def fit(self) -> Result:

@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._threads import single_threaded_blas
-from metarank.candidates import Candidates
 from metarank.crossfit import over_folds
 from metarank.features.table import FeatureTable
 
@@ -124,11 +123,10 @@ class RankingData:
 
     def pairs(self, kept: np.ndarray) -> RankingData:
         """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
-        old = self.table.candidates
-        candidates = Candidates(np.searchsorted(kept, self.indptr), old.labels[kept], old.n_labels)
-        table = FeatureTable(self.table.values[kept], self.table.names, candidates)
         targets = {name: values[kept] for name, values in self.targets.items()}
-        return RankingData(table, self.gains[kept], self.weight, self.fold, self.seed, targets)
+        return RankingData(
+            self.table.pairs(kept), self.gains[kept], self.weight, self.fold, self.seed, targets
+        )
 
     def sample(self, max_pairs: int) -> RankingData:
         """Whole lists drawn by hash up to `max_pairs` pairs, at least one list; itself if it is no larger."""

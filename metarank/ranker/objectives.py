@@ -69,7 +69,9 @@ class ObjectivesRanker(Ranker):
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether each objective tells two pairs apart."""
-        return all(values.min() < values.max() for values in self._learned(data).targets.values())
+        inside = np.repeat(data.informative, data.sizes)
+        told = [values[inside] for values in data.targets.values()]
+        return bool(inside.any()) and all(values.min() < values.max() for values in told)
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         if len(np.unique(data.weight[data.weight > 0])) > 1:

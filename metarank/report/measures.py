@@ -134,8 +134,9 @@ def importance(model: MetaRanker, X: Any, ranking: Ranking, *, max_rows: int = 2
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
     width = np.int64(ranking.n_labels)
     key = candidates.row_of_pair * width + candidates.labels
-    shown = np.isin(key, listed.row_of_pair * width + listed.labels)
-    contributions = model.ranker_.contributions(table)[shown, :-1]
+    shown = np.flatnonzero(np.isin(key, listed.row_of_pair * width + listed.labels))
+    # Contributions cost far more than scores: of the pairs that are shown alone.
+    contributions = model.ranker_.contributions(table.pairs(shown))[:, :-1]
     if not len(contributions):
         return Importance([], [], 0)
     by_column = np.abs(contributions).mean(axis=0)

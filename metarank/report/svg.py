@@ -298,3 +298,18 @@ def reliability(
         strip.text(strip.px((i + 0.5) * width), strip.py(height) - 3, count(c))
     strip.x_axis([], percent)
     return plot.render() + strip.render()
+
+
+def side_by_side(panels: Sequence[Plot], columns: int, style: str) -> str:
+    """Charts in rows of `columns`, as one SVG document; `style` is its <style> element."""
+    width, height = max(p.width for p in panels), max(p.height for p in panels)
+    n_rows = -(-len(panels) // columns)
+    placed = "".join(
+        f'<svg x="{(i % columns) * width}" y="{(i // columns) * height}" width="{p.width}" '
+        f'height="{p.height}">{p.render()}</svg>'
+        for i, p in enumerate(panels)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {min(columns, len(panels)) * width} '
+        f'{n_rows * height}">{style}{placed}</svg>\n'
+    )

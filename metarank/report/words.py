@@ -59,6 +59,12 @@ def _names(values: Values) -> str:
     return f"{100 * values['name_share']:.0f} % of the words of its description occur in the text"
 
 
+def _spelling(values: Values) -> str:
+    if "spelling_share" not in values:
+        return "words spelled like those of its name"
+    return f"{100 * values['spelling_share']:.0f} % of the words spelled like its name's occur in the text"
+
+
 def _tail(values: Values) -> str:
     return "nearness of the average row that carries it, as a probability"
 
@@ -82,8 +88,9 @@ BLOCKS = (
     Block("average row of the label", re.compile(r"centroid_\w+"), _centre),
     Block("tail classifier", re.compile(r"tail_\w+"), _tail),
     Block("label description", re.compile(r"name_\w+"), _names),
+    Block("spelling of label names", re.compile(r"spelling_\w+"), _spelling),
     Block("label frequency", re.compile(r"prior"), _prior),
-    Block("label trees", re.compile(r"(?:parabel|xreg)\d*"), _trees),
+    Block("label trees", re.compile(r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*"), _trees),
     Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+"), _classifier),
 )
 _OWN = re.compile(r".*")
@@ -108,12 +115,25 @@ def block_of(column: str) -> Block:
     --------
     >>> block_of("z(l2_nn3)").title, block_of("my_score").title
     ('nearest rows with the label', 'my_score')
+    >>> block_of("z(clicks: prior)").title  # of one of several objectives
+    'label frequency (clicks)'
     """
     name = raw_name(column)
+    objective, _, own = name.rpartition(": ")
     for block in BLOCKS:
-        if block.columns.fullmatch(name):
-            return block
+        if block.columns.fullmatch(own):
+            return _of_objective(block, objective) if objective else block
     return Block(name, _OWN, lambda values: name + (f" = {values[name]:.3g}" if name in values else ""))
+
+
+def _of_objective(block: Block, objective: str) -> Block:
+    prefix = f"{objective}: "
+
+    def sentence(values: Values) -> str:
+        own = {n.removeprefix(prefix): v for n, v in values.items() if n.startswith(prefix)}
+        return f"{block.sentence(own)} ({objective})"
+
+    return Block(f"{block.title} ({objective})", block.columns, sentence)
 
 
 def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:

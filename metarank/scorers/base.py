@@ -33,6 +33,8 @@ class LabelScorer(BaseEstimator):
 
     # Whether the columns are scores of a classifier, which a label may weigh in its own way.
     is_classifier = False
+    # Whether the columns come from the texts of the labels alone, whatever rows carry them.
+    is_label_free = False
     # Whether a fit takes seconds only, on any number of rows: then `updated` is a fit.
     is_quick = False
 

@@ -51,6 +51,7 @@ class NameScorer(LabelScorer):
     """
 
     is_quick = True
+    is_label_free = True
     # What of a View is indexed, and the name of the proposals' score.
     source: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
