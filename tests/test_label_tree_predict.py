@@ -146,7 +146,7 @@ def beam(
 
 
 def same_bytes(a: tuple, b: tuple) -> None:
-    for x, y in zip(a, b):
+    for x, y in zip(a, b, strict=True):
         assert (x is None and y is None) or x.tobytes() == y.tobytes()
 
 

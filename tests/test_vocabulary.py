@@ -42,7 +42,7 @@ def answers(model: MetaRanker, X, n_labels: int) -> list[np.ndarray]:
 
 
 def assert_same(a: list[np.ndarray], b: list[np.ndarray]) -> None:
-    for left, right in zip(a, b):
+    for left, right in zip(a, b, strict=True):
         np.testing.assert_array_equal(left, right)
 
 
