@@ -215,7 +215,7 @@ def test_named_sets(tmp_path, monkeypatch):
         load_named("yeast")
     with pytest.raises(ValueError, match="no data set 'scenes'; did you mean scene"):
         load_named("scenes")
-    with pytest.raises(ValueError, match="split must be 'train' or 'test', got 'dev'"):
+    with pytest.raises(ValueError, match=r"split must be 'train' or 'test' for .*'scene', got 'dev'"):
         load_named("scene", "dev")
 
 

@@ -2,7 +2,8 @@
 
 The folder is `data_dir`, or else the environment variable METARANK_DATA. It holds
 `mlc/NAME` and `xmlc/NAME` with `train.*` and `test.*` files in repository text and
-their sidecars; `META.json`, where it is there, lists a sha256 of every file.
+their sidecars, and `text/NAME` with raw text that has no split; `META.json`, where it
+is there, lists a sha256 of every file.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import difflib
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from metarank.data.dataset import Dataset
 from metarank.data.reading import load
+from metarank.data.search_filters import read_attribute_values, read_fashion_styles
+from metarank.data.text import read_table
 from metarank.data.xc import PathLike
 
 TASKS = ("mlc", "xmlc")
@@ -27,7 +31,8 @@ ENVIRONMENT_VARIABLE = "METARANK_DATA"
 class DatasetRecord:
     """What is known about a named set.
 
-    `path` is its folder, or None where it is not available; sizes are None where nothing states them.
+    `path` is its folder, or None where it is not available; sizes are None where nothing states them. The
+    sets of the task "text" have no split: `n_train` counts all their rows.
     """
 
     name: str
@@ -61,7 +66,19 @@ KNOWN = (
     DatasetRecord("MovieLens-small-users", "xmlc", 7253, 1813, 8119, 671),
     DatasetRecord("Wikispeedia-Links", "xmlc", 3668, 917, 20000, 4018),
     DatasetRecord("YSO-FinnaTitles-27K", "xmlc", 521753, 129743, 80513, 27134),
+    DatasetRecord("cooking_stackexchange", "text", 15404, None, None, 736),
+    DatasetRecord("fashion_styles", "text", 44439, None, None, 585),
+    DatasetRecord("product_attribute_values", "text", 4035, None, None, 5805),
 )
+# Files of the sets without a split, in the order of their rows, and who reads them.
+_TEXT_SETS: dict[str, tuple[tuple[str, ...], Callable[..., Dataset]]] = {
+    "cooking_stackexchange": (("cooking.stackexchange.txt",), read_table),
+    "fashion_styles": (("styles.csv",), read_fashion_styles),
+    "product_attribute_values": (
+        ("oa-mine.train.jsonl", "oa-mine.test.jsonl", "ae-110k.train.jsonl", "ae-110k.test.jsonl"),
+        read_attribute_values,
+    ),
+}
 
 
 def list_datasets(data_dir: PathLike | None = None) -> list[DatasetRecord]:
@@ -79,6 +96,11 @@ def list_datasets(data_dir: PathLike | None = None) -> list[DatasetRecord]:
         if folder is not None and (folder / task).is_dir()
         for path in sorted((folder / task).iterdir())
         if _split_file(path, "train") is not None
+    }
+    found |= {
+        ("text", name): folder / "text" / name
+        for name, (files, _) in _TEXT_SETS.items()
+        if folder is not None and all(_found(folder / "text" / name / file) for file in files)
     }
     records = [
         DatasetRecord(
@@ -110,8 +132,9 @@ def get(name: str, *, data_dir: PathLike | None = None) -> Path:
     if record.path is None:
         folder = _data_dir(data_dir)
         where = f"{ENVIRONMENT_VARIABLE} (or data_dir), which is not set" if folder is None else f"{folder}"
+        files = ", ".join(_TEXT_SETS[name][0]) if name in _TEXT_SETS else "its train and test files"
         raise FileNotFoundError(
-            f"the data set {name!r} is not in {where}: put its train and test files into "
+            f"the data set {name!r} is not in {where}: put {files} into "
             f"{record.task}/{name}/ there; data/README.md names the source"
         )
     return record.path
@@ -119,20 +142,20 @@ def get(name: str, *, data_dir: PathLike | None = None) -> Path:
 
 def load_named(
     name: str,
-    split: Literal["train", "test"] = "train",
+    split: Literal["train", "test", "all"] = "train",
     *,
     data_dir: PathLike | None = None,
     grades: bool | Literal["auto"] = "auto",
     verify: bool = True,
     n_jobs: int | None = None,
 ) -> Dataset:
-    """Read one part of a named set.
+    """Read one part of a named set, or the whole of one without a split.
 
     Parameters
     ----------
     name : str
         See `list_datasets`.
-    split : "train" or "test"
+    split : "train" or "test"; "all" for the sets of raw text, which have no split
     data_dir : path or None
         Folder of the sets; None: the environment variable METARANK_DATA.
     grades, n_jobs
@@ -147,9 +170,17 @@ def load_named(
     FileNotFoundError
         If the set is not in the folder.
     """
-    if split not in ("train", "test"):
-        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+    splits = ("all",) if name in _TEXT_SETS else ("train", "test")
+    if split not in splits:
+        rule = " or ".join(map(repr, splits))
+        raise ValueError(f"split must be {rule} for the data set {name!r}, got {split!r}")
     folder = get(name, data_dir=data_dir)
+    if name in _TEXT_SETS:
+        if verify:
+            _verify(folder)
+        files, read = _TEXT_SETS[name]
+        table: Dataset = read(*(_found(folder / file) for file in files))
+        return replace(table, name=name)
     path = _split_file(folder, split)
     if path is None:
         raise FileNotFoundError(f"{folder}: there is no {split} file")
@@ -172,6 +203,12 @@ def _split_file(folder: Path, split: str) -> Path | None:
     return None
 
 
+def _found(path: Path) -> Path | None:
+    """The file, plain or compressed."""
+    places = (path.with_name(path.name + compression) for compression in ("", ".gz", ".xz"))
+    return next((place for place in places if place.is_file()), None)
+
+
 def _meta(folder: Path) -> dict[str, Any]:
     path = folder / "META.json"
     try:
@@ -191,7 +228,10 @@ def _described_by_meta(task: str, folder: Path) -> DatasetRecord:
 def _verify(folder: Path) -> None:
     meta = _meta(folder)
     sums: dict[str, str] = dict(meta.get("sha256", {}))
-    sums |= {file: entry["sha256"] for file, entry in meta.get("files", {}).items()}
+    files = meta.get("files", {})
+    # By name, or a list whose entries name their file.
+    entries = [(e["file"], e) for e in files] if isinstance(files, list) else list(files.items())
+    sums |= {file: entry["sha256"] for file, entry in entries}
     for file, expected in sums.items():
         path = folder / file
         if not path.is_file():
