@@ -1,0 +1,40 @@
+"""What the paper says of its four models, and the issue of names, held against what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+Values = Mapping[str, Sequence[Mapping[str, float]]]
+
+_OTHERS = ("ID-only", "Text-only", "Combined")
+_PLAIN, _NAMED = "MetaRanker, no names", "MetaRanker"
+
+
+def claims_of(values: Values, unseen: Mapping[str, Sequence[float]]) -> list[tuple[str, bool]]:
+    """Sentences with figures, each with whether it holds; only those whose rows are there."""
+    claims = []
+    for column in ("nDCG@5", "coverage"):
+        for other in _OTHERS:
+            if "LALE" in values and other in values:
+                claims.append(_above("LALE", other, column, values))
+    if "LALE" in values and "ID-only" in values:
+        claims.append(_above("LALE", "ID-only", "F1 tail", values))
+    if _PLAIN in values and _NAMED in values:
+        claims += [_above(_NAMED, _PLAIN, column, values) for column in ("nDCG@5", "F1 tail")]
+    for name, recalls in unseen.items():
+        told = f"{name} finds labels never seen (recall@10 {100 * np.mean(recalls):.1f})"
+        claims.append((told, bool(np.mean(recalls) > 0)))
+    return claims
+
+
+def _above(a: str, b: str, column: str, values: Values) -> tuple[str, bool]:
+    """Whether `a` is above `b` by more than the greater of their deviations."""
+    first, second = (np.array([row[column] for row in values[name]]) for name in (a, b))
+    gap = first.mean() - second.mean()
+    if min(len(first), len(second)) < 2:
+        return f"{column} of {a} above {b} ({100 * gap:+.1f}, a single seed)", bool(gap > 0)
+    deviation = max(np.std(first, ddof=1), np.std(second, ddof=1))
+    figures = f"({100 * gap:+.1f}, deviation {100 * deviation:.1f})"
+    return f"{column} of {a} above {b} by more than a deviation {figures}", bool(gap > deviation)

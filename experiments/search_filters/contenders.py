@@ -1,0 +1,59 @@
+"""The rows of the tables. What is set here was chosen on validation parts, or is a default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from titles import SETS
+
+FILTERS = SETS[0]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A way to make a row; `zero_shot`: whether it can rank a label by its name alone."""
+
+    name: str
+    system: str
+    group: str
+    params: dict[str, Any] = field(default_factory=dict, hash=False)
+    zero_shot: bool = False
+    sets: tuple[str, ...] = SETS
+
+    def params_on(self, set_name: str) -> dict[str, Any]:
+        """Its arguments on a set."""
+        of_set = LENGTHS.get(set_name, {}) if self.system == "embedder" else {}
+        return {**of_set, **self.params}
+
+
+# Subwords read of a text: pydocs has whole paragraphs, the others titles.
+LENGTHS: dict[str, dict[str, Any]] = {"pydocs": {"max_length": 64}}
+
+TREES = (
+    Contender("FastXML", "shortlister", "trees", {"estimator": "FastXML"}),
+    Contender("PfastreXML", "shortlister", "trees", {"estimator": "PfastreXML"}),
+    Contender("Parabel", "shortlister", "trees", {"estimator": "Parabel"}),
+    Contender("omikuji", "omikuji", "trees", {"n_trees": 3}),
+)
+RIVALS = (
+    Contender("GILE-like", "embedder", "rivals", {"combine": "gile"}, zero_shot=True),
+    Contender("TagSpace-like", "embedder", "rivals", {"combine": "id", "loss": "warp"}),
+)
+FOUR = (
+    Contender("ID-only", "embedder", "four", {"combine": "id"}),
+    Contender("Text-only", "embedder", "four", {"combine": "text"}, zero_shot=True),
+    Contender("Combined", "embedder", "four", {"combine": "concat"}, zero_shot=True),
+    Contender("LALE", "embedder", "four", {"combine": "lale"}, zero_shot=True),
+)
+PIPELINE = (
+    Contender("MetaRanker, no names", "pipeline", "pipeline", {"label_text": None}),
+    Contender("MetaRanker", "pipeline", "pipeline", {"label_text": "auto"}, zero_shot=True),
+)
+ENCODERS = (
+    Contender("LALE, CNN", "embedder", "encoders", {"combine": "lale", "encoder": "cnn"}, sets=(FILTERS,)),
+    Contender(
+        "LALE, bag of words", "embedder", "encoders", {"combine": "lale", "encoder": "bow"}, sets=(FILTERS,)
+    ),
+)
+ALL = (*TREES, *RIVALS, *FOUR, *PIPELINE, *ENCODERS)

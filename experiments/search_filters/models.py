@@ -1,0 +1,136 @@
+"""What the cells of the tables are made by: each system learns from texts and gives lists."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from borrowed import top_of_rows
+from titles import Titles
+from worth import Lists
+
+from metarank import MetaRanker, persist, shortlist
+from metarank.data import Dataset, TextVectorizer
+from metarank.view import TrainingSet
+
+K = 100  # length of the lists
+
+
+class System(Protocol):
+    """A row of the tables. `add` makes labels known by their names alone, ids following those of the fit."""
+
+    def fit(self, train: Titles) -> None: ...
+
+    def lists(self, titles: Titles, k: int) -> Lists: ...
+
+    def add(self, names: list[str]) -> None: ...
+
+    def n_parameters(self) -> int | None: ...
+
+    def save(self, folder: Path) -> None: ...
+
+
+def make(system: str, params: dict[str, Any], seed: int, threads: int) -> System:
+    """A system by the name of its kind, "shortlister", "pipeline" or "embedder"."""
+    kinds: dict[str, type] = {"shortlister": Shortlister, "pipeline": Pipeline, "embedder": Embedder}
+    made: System = kinds[system](params, seed, threads)
+    return made
+
+
+class Shortlister:
+    """One of metarank's trees on TF-IDF; `params` are the class, as "estimator", and its arguments."""
+
+    def __init__(self, params: dict[str, Any], seed: int, threads: int) -> None:
+        arguments = dict(params)
+        self.model = getattr(shortlist, arguments.pop("estimator"))(**arguments, random_state=seed)
+        self.threads = threads
+
+    def fit(self, train: Titles) -> None:
+        self.vectorizer = TextVectorizer()
+        X = self.vectorizer.fit_transform(train.texts)
+        if "Y" in inspect.signature(self.model.fit).parameters:
+            self.model.fit(X, train.Y, n_jobs=self.threads)
+        else:
+            view = TrainingSet(X, train.Y, np.zeros(X.shape[0], np.int32)).view()
+            self.model.fit(view, n_jobs=self.threads)
+
+    def lists(self, titles: Titles, k: int) -> Lists:
+        X = self.vectorizer.transform(titles.texts)
+        found = self.model.shortlist(X, k=min(k, len(titles.names)), n_jobs=self.threads)
+        scores = next(iter(found.scores.values()))
+        return Lists(*top_of_rows(found.indptr, found.labels, scores, k))
+
+    def add(self, names: list[str]) -> None:
+        raise NotImplementedError("trees have no place for a label without a training point")
+
+    def n_parameters(self) -> None:
+        return None
+
+    def save(self, folder: Path) -> None:
+        persist.save(self.model, folder)
+
+
+class Pipeline:
+    """The whole of metarank, from the same texts; `params` are arguments of MetaRanker."""
+
+    def __init__(self, params: dict[str, Any], seed: int, threads: int) -> None:
+        self.model = MetaRanker(n_jobs=threads, random_state=seed, **params)
+
+    def fit(self, train: Titles) -> None:
+        dataset = Dataset(texts=train.texts, Y=train.Y, label_names=train.names, name=train.name)
+        self.model.fit(dataset, exclude=_excluded(train))
+
+    def lists(self, titles: Titles, k: int) -> Lists:
+        excluded = _excluded(titles)
+        labels = self.model.rank(titles.texts, k=k, exclude=excluded).labels
+        chances = sp.csr_matrix(self.model.predict_proba(titles.texts, exclude=excluded))
+        row = np.repeat(np.arange(len(labels)), labels.shape[1])
+        chance = np.asarray(chances[row, np.maximum(labels, 0).ravel()]).reshape(labels.shape)
+        return Lists(labels, np.where(labels >= 0, chance, -np.inf))
+
+    def add(self, names: list[str]) -> None:
+        self.model.update_labels(add=names)
+
+    def n_parameters(self) -> None:
+        return None
+
+    def save(self, folder: Path) -> None:
+        self.model.save(folder)
+
+
+class Embedder:
+    """`metarank.text.LabelEmbedder`; `params` are its arguments."""
+
+    def __init__(self, params: dict[str, Any], seed: int, threads: int) -> None:
+        from metarank.text import LabelEmbedder
+
+        self.model = LabelEmbedder(n_jobs=threads, random_state=seed, **params)
+
+    def fit(self, train: Titles) -> None:
+        self.model.fit(train.texts, train.Y, train.names)
+
+    def lists(self, titles: Titles, k: int) -> Lists:
+        ranking = self.model.rank(titles.texts, k=k)
+        chances = np.where(ranking.labels >= 0, 1 / (1 + np.exp(-ranking.scores.astype(float))), -np.inf)
+        return Lists(ranking.labels, chances)
+
+    def add(self, names: list[str]) -> None:
+        self.model = self.model.add_labels(names)
+
+    def n_parameters(self) -> int:
+        return int(self.model.n_parameters_)
+
+    def save(self, folder: Path) -> None:
+        self.model.save(folder)
+
+
+def _excluded(titles: Titles) -> sp.csr_matrix | None:
+    """The labels out of the question, where there are any."""
+    row = np.flatnonzero(titles.own >= 0)
+    if not len(row):
+        return None
+    pairs = (np.ones(len(row), np.float32), (row, titles.own[row]))
+    return sp.csr_matrix(pairs, shape=titles.Y.shape)
