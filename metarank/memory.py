@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.dense_index import index_bytes, settled_index
 from metarank.scorers.shortlister import Shortlister
 from metarank.view import CHUNK_PAIRS
 
@@ -289,14 +290,22 @@ def _scorer_parts(scorer: LabelScorer, s: FitSizes, n: int, d: int, keeps_produc
 
 
 def _index_bytes(s: FitSizes) -> int:
-    """Postings by feature, norms, labels by row and rows by label, means of labels; scratch of threads."""
+    """Postings by feature or FAISS indexes, norms, labels by row and by label, means of labels; scratch."""
     n, d = s.X.shape
     labels = 32 * s.Y.nnz + 16 * (n + s.Y.shape[1])
     scratch = 24 * n * s.n_jobs
     if sp.issparse(s.X):
         means = 16 * int(min(s.n_terms * s.Y.nnz / n, 0.2 * s.Y.shape[1] * d))
         return 8 * s.n_terms + 24 * n + 8 * d + means + labels + scratch
-    return 4 * n * d * (3 if n >= 20_000 else 1) + 4 * s.Y.shape[1] * d + labels + scratch
+    approximate = sum(index_bytes(kind, n, d) for kind in _indexes_of_votes(s, n))
+    return 4 * n * d * (3 if n >= 20_000 else 1) + 4 * s.Y.shape[1] * d + labels + scratch + approximate
+
+
+def _indexes_of_votes(s: FitSizes, n: int) -> set[str]:
+    from metarank.scorers.neighbors import NeighborShortlister
+
+    scorers = [getattr(scorer, "scorer", scorer) for scorer in [*s.shortlisters, *s.scorers]]
+    return {settled_index(scorer.index, n) for scorer in scorers if isinstance(scorer, NeighborShortlister)}
 
 
 def _chunk_bytes(s: FitSizes, pairs: int) -> int:

@@ -316,6 +316,64 @@ def test_votes_agree_with_slow_twin(kind, fold):
 
 
 @KINDS
+@pytest.mark.parametrize("fold", [None, 2])
+def test_votes_by_inverse_propensity_agree_with_slow_twin(kind, fold):
+    """1 / p_l by eq. 1 of Jain et al. (2016), of the counts of the View."""
+    data, Q = problem(kind)
+    view = data.view() if fold is None else data.without_fold(fold)
+    scorer = NeighborShortlister(ks=(20,), relevance="inverse-propensity", propensity=(0.6, 2.6)).fit(view)
+    C = (np.log(view.n_rows) - 1) * 3.6**0.6
+    worth = np.array([1 + C * np.exp(-0.6 * np.log(count + 2.6)) for count in view.label_counts])
+    votes, weighted = slow_votes(view, Q, 20)
+    columns = scorer.score(Q, Candidates.all_labels(Q.shape[0], L))
+    np.testing.assert_allclose(columns["vote20"], votes.ravel(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(columns["vote20_weighted"], (weighted * worth).ravel(), rtol=1e-4, atol=1e-5)
+    short = scorer.shortlist(Q, 4)
+    scores = weighted * worth + 1e-6 * view.label_counts / view.n_rows
+    np.testing.assert_allclose(
+        np.sort(short.scores["neighbor_vote"].reshape(-1, 4))[:, ::-1], -np.sort(-scores)[:, :4], rtol=1e-4
+    )
+    again = NeighborShortlister.from_state(scorer.get_state())
+    assert again.get_params() == scorer.get_params()
+    assert again.shortlist(Q, 4).labels.tobytes() == short.labels.tobytes()
+
+
+def test_propensities_know_nothing_of_rows_outside_the_view():
+    data, _ = problem("sparse")
+    Y = data.Y.toarray()
+    Y[data.fold == 1] = 1 - Y[data.fold == 1]
+    other = TrainingSet(data.X, sp.csr_matrix(Y), data.fold)
+    Q = data.X[data.fold == 1]
+    scorer = NeighborShortlister(ks=(30,), relevance="inverse-propensity")
+    a, b = (clone(scorer).fit(d.without_fold(1)).shortlist(Q, 5) for d in (data, other))
+    assert a.labels.tobytes() == b.labels.tobytes()
+    assert a.scores["neighbor_vote"].tobytes() == b.scores["neighbor_vote"].tobytes()
+
+
+def test_votes_lean_to_the_rare_label():
+    X = sp.csr_matrix(np.ones((20, 1), np.float32))
+    Y = np.zeros((20, 2), np.float32)
+    Y[:, 0], Y[0, 0], Y[:4, 1] = 1, 0, 1  # 19 rows have the first label, 4 the second
+    view = TrainingSet(X, sp.csr_matrix(Y), np.zeros(20, np.int32)).view()
+    plain, leaning = (
+        NeighborShortlister(ks=(6,), relevance=relevance).fit(view).shortlist(X[:1], 1).labels.tolist()
+        for relevance in ("binary", "inverse-propensity")
+    )
+    assert (plain, leaning) == ([0], [1])
+
+
+def test_states_of_earlier_models_are_plain_votes():
+    data, Q = problem("sparse")
+    scorer = NeighborShortlister(ks=(5,)).fit(data.view())
+    state = scorer.get_state()
+    for name in ("relevance", "propensity", "index", "worth"):
+        del state[name]
+    again = NeighborShortlister.from_state(state)
+    assert again.get_params() == scorer.get_params()
+    assert again.shortlist(Q, 4).labels.tobytes() == scorer.shortlist(Q, 4).labels.tobytes()
+
+
+@KINDS
 @pytest.mark.parametrize("k", [1, 3, 6, 50])
 def test_shortlist_is_the_top_of_the_votes(kind, k):
     data, Q = problem(kind)
@@ -429,6 +487,9 @@ def test_an_empty_row_gets_the_popular_labels():
         (LabelNeighbors(columns="all"), ValueError, "columns must be 'summary' or 'raw', got 'all'"),
         (NeighborShortlister(ks=()), ValueError, "ks must not be empty"),
         (NeighborShortlister(ks=(3, -1)), ValueError, "ks must be positive, got -1"),
+        (NeighborShortlister(relevance="graded"), ValueError, "relevance must be 'binary' or 'inverse-prop"),
+        (NeighborShortlister(propensity="x"), ValueError, "propensity must be among .*, got 'x'"),
+        (NeighborShortlister(index="lsh"), ValueError, "index must be among .*'ivfpq'.*, got 'lsh'"),
     ],
 )
 def test_bad_parameters(scorer, error, message):

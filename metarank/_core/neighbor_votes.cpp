@@ -3,6 +3,9 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <optional>
+
+#include <nanobind/stl/optional.h>
 
 #include "bindings.h"
 #include "distances.h"
@@ -217,15 +220,59 @@ nb::tuple nearest_rows_dense(In2<float> X, In1<float> sq_norm, In2<float> Q, In1
                         to_numpy(std::move(distances), static_cast<std::size_t>(n_queries), width));
 }
 
-// The labels of the training rows as votes of the rows. A neighbour of weight 0 (or number -1) has none.
+// The squared L2 distances from x to some rows of X, ids -1 left out: how many there were, at keys[0 ...] with their ids.
+METARANK_DISPATCH std::int64_t keys_of_proposals(const float* x, const float* X, std::int64_t d, const std::int32_t* ids,
+                                                 std::int64_t count, Neighbor* found) {
+  std::int64_t n_found = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (ids[i] >= 0) found[n_found++] = {squared_l2(x, X + ids[i] * d, d), ids[i]};
+  return n_found;
+}
+
+// The k nearest by L2 distance of the rows proposed for each query (queries, M), -1 where there is none; no other row
+// is read. Their keys are those of nearest_rows_dense, to the byte.
+nb::tuple nearest_proposed_dense(In2<float> X, In2<float> Q, In2<std::int32_t> proposals, int k, int n_threads) {
+  const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
+  const auto n_queries = static_cast<std::int64_t>(Q.shape(0));
+  const auto n_proposed = static_cast<std::int64_t>(proposals.shape(1));
+  require(Q.shape(1) == X.shape(1), "X must have as many features as the training rows");
+  require(k >= 1, "k must be positive");
+  require(proposals.shape(0) == Q.shape(0), "proposals must have one list a query");
+  for (std::size_t i = 0; i < proposals.size(); ++i)
+    require(proposals.data()[i] >= -1 && proposals.data()[i] < n, "proposals must be row numbers, or -1");
+  const auto width = static_cast<std::size_t>(k);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(n_queries) * width);
+  std::vector<float> distances(ids.size());
+  {
+    nb::gil_scoped_release release;
+    parallel_for(n_queries, n_threads, 4, [&](std::int64_t begin, std::int64_t end, int) {
+      Nearest nearest(k);
+      std::vector<Neighbor> found(static_cast<std::size_t>(n_proposed));
+      for (std::int64_t q = begin; q < end; ++q) {
+        const std::int64_t n_found = keys_of_proposals(Q.data() + q * d, X.data(), d, proposals.data() + q * n_proposed,
+                                                       n_proposed, found.data());
+        nearest.reset();
+        for (std::int64_t i = 0; i < n_found; ++i) nearest.push(found[static_cast<std::size_t>(i)]);
+        nearest.finish();
+        nearest.write(kL2, ids.data() + q * k, distances.data() + q * k);
+      }
+    });
+  }
+  return nb::make_tuple(to_numpy(std::move(ids), static_cast<std::size_t>(n_queries), width),
+                        to_numpy(std::move(distances), static_cast<std::size_t>(n_queries), width));
+}
+
+// The labels of the training rows as votes of the rows. A neighbour of weight 0 (or number -1) has none. A vote for a
+// label counts `worth` of it, or 1.
 class Votes {
  public:
   // `popular`: all labels by decreasing frequency.
   Votes(const In1<std::int64_t>& row_indptr, const In1<std::int32_t>& row_labels, const In1<std::int32_t>& popular,
-        const In1<double>& frequency)
-      : row_indptr_(row_indptr), row_labels_(row_labels), popular_(popular), frequency_(frequency) {
+        const In1<double>& frequency, const std::optional<In1<double>>& worth)
+      : row_indptr_(row_indptr), row_labels_(row_labels), popular_(popular), frequency_(frequency), worth_(worth) {
     require_indptr(row_indptr, static_cast<std::int64_t>(row_labels.shape(0)), "row_indptr");
     require(popular.shape(0) == frequency.shape(0), "popular must list every label");
+    require(!worth || worth->shape(0) == frequency.shape(0), "worth must have one entry a label");
     require_in_range(popular, n_labels(), "popular");
     require_in_range(row_labels, n_labels(), "row_labels");
   }
@@ -233,7 +280,7 @@ class Votes {
   std::int64_t n_labels() const { return static_cast<std::int64_t>(frequency_.shape(0)); }
 
   // For each k of `ks` two columns (2 len(ks), m): share of the k neighbours that carry the label, and the share of
-  // their weight. The labels of a list ascend.
+  // their weight times the label's worth. The labels of a list ascend.
   Array2<float> columns(const In2<std::int32_t>& rows, const In2<float>& weights, const In1<std::int64_t>& indptr,
                         const In1<std::int32_t>& labels, const std::vector<int>& ks, int n_threads) const {
     check(rows, weights);
@@ -269,7 +316,7 @@ class Votes {
             float* column = out.data() + 2 * static_cast<std::int64_t>(c) * m + first;
             for (std::size_t p = 0; p < votes.size(); ++p) {
               column[p] = static_cast<float>(votes[p] / static_cast<double>(total.voters));
-              column[static_cast<std::size_t>(m) + p] = static_cast<float>(weight[p] / total.weight);
+              column[static_cast<std::size_t>(m) + p] = static_cast<float>(weight[p] / total.weight * worth(list[p]));
             }
           }
         }
@@ -278,7 +325,7 @@ class Votes {
     return to_numpy(std::move(out), 2 * ks.size(), static_cast<std::size_t>(m));
   }
 
-  // The k labels of greatest score = share of the neighbours' weight + tie * frequency, ties to the smaller label;
+  // The k labels of greatest score = share of the neighbours' weight * worth + tie * frequency, ties to the smaller label;
   // lists are completed from `popular`. Returns labels (ascending) and scores, both (n, k).
   nb::tuple shortlist(const In2<std::int32_t>& rows, const In2<float>& weights, double tie, int k,
                       int n_threads) const {
@@ -311,7 +358,8 @@ class Votes {
           });
           const auto scored = [&](std::int32_t label) {
             const auto l = static_cast<std::size_t>(label);
-            return Scored{(total.weight > 0.0 ? weight_of[l] / total.weight : 0.0) + tie * frequency_.data()[l], label};
+            const double share = total.weight > 0.0 ? weight_of[l] / total.weight : 0.0;
+            return Scored{share * worth(label) + tie * frequency_.data()[l], label};
           };
           for (const std::int32_t label : voted) list.push_back(scored(label));
           if (list.size() > width) {
@@ -343,6 +391,8 @@ class Votes {
     double weight = 0.0;
   };
 
+  double worth(std::int32_t label) const { return worth_ ? worth_->data()[label] : 1.0; }
+
   void check(const In2<std::int32_t>& rows, const In2<float>& weights) const {
     require(rows.shape(0) == weights.shape(0) && rows.shape(1) == weights.shape(1),
             "neighbours and weights must have the same shape");
@@ -369,6 +419,7 @@ class Votes {
   In1<std::int64_t> row_indptr_;
   In1<std::int32_t> row_labels_, popular_;
   In1<double> frequency_;
+  std::optional<In1<double>> worth_;
   mutable ScratchPool<std::vector<double>> pool_;  // weights by label, zeros between queries
 };
 
@@ -381,10 +432,13 @@ void bind_neighbor_votes(nb::module_& m) {
   m.def("nearest_rows_dense", &nearest_rows_dense, nb::arg("X").noconvert(), nb::arg("sq_norm").noconvert(),
         nb::arg("Q").noconvert(), nb::arg("rows").noconvert(), nb::arg("k"), nb::arg("metric"),
         nb::arg("proposals").noconvert(), nb::arg("bounds").noconvert(), nb::arg("n_threads"));
+  m.def("nearest_proposed_dense", &nearest_proposed_dense, nb::arg("X").noconvert(), nb::arg("Q").noconvert(),
+        nb::arg("proposals").noconvert(), nb::arg("k"), nb::arg("n_threads"));
   nb::class_<Votes>(m, "Votes", "The labels of the training rows as votes.")
-      .def(nb::init<const In1<std::int64_t>&, const In1<std::int32_t>&, const In1<std::int32_t>&, const In1<double>&>(),
+      .def(nb::init<const In1<std::int64_t>&, const In1<std::int32_t>&, const In1<std::int32_t>&, const In1<double>&,
+                    const std::optional<In1<double>>&>(),
            nb::arg("row_indptr").noconvert(), nb::arg("row_labels").noconvert(), nb::arg("popular").noconvert(),
-           nb::arg("frequency").noconvert())
+           nb::arg("frequency").noconvert(), nb::arg("worth").noconvert() = nb::none())
       .def("columns", &Votes::columns, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
            nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(), nb::arg("ks"), nb::arg("n_threads"))
       .def("shortlist", &Votes::shortlist, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),

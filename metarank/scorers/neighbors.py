@@ -16,6 +16,8 @@ from metarank import _core
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.dense_index import INDEXES, settled_index
+from metarank.scorers.relevance import propensity_curve, relevance_weights
 from metarank.scorers.training_rows import (
     METRICS,
     DenseRows,
@@ -162,6 +164,16 @@ class NeighborShortlister(LabelScorer):
     ----------
     ks : sequence of int, default (10, 30)
         Neighbours that vote; the largest decides the shortlist.
+    relevance : {"binary", "inverse-propensity"}
+        What a vote for label l counts: 1, or 1 / p_l (Jain et al. 2016, eq. 1), which favours rare labels.
+        p_l is of the counts in the View, which a training row is not part of; with fewer than 3 rows, 1.
+    propensity : "default", "wikipedia", "amazon" or (a, b)
+        Curve of `metarank.propensity.inv_propensity`.
+    index : {"auto", "flat", "hnsw", "ivfpq"}
+        For dense X, what finds the neighbours. "flat" compares every row. "hnsw" (a graph) and "ivfpq" (lists
+        of short codes, of the least memory) are FAISS's approximate indexes: they propose rows, of which the
+        core takes the nearest. "auto": "hnsw" from 50,000 rows on, "flat" below; fewer than 10,000 rows are
+        always compared one by one. For sparse X the neighbours are exact whatever is asked for.
 
     Notes
     -----
@@ -169,8 +181,15 @@ class NeighborShortlister(LabelScorer):
     is no neighbour. Dense X: neighbours by L2 distance, weight 1 / distance, no distance counted as less than
     a thousandth of the farthest neighbour's. Ties by row number.
 
+    With N(x) the neighbours and s_i their weights, the score of a label is
+
+        vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
+
     Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
-    ``vote<k>_weighted``, the share of their weight; 0 for a row without neighbours.
+    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours.
+
+    An approximate index leaves neighbours out, a few in a hundred (experiments/neighbors); what it
+    finds is the same for any number of threads and any split of the batch, and never a row outside the View.
 
     Examples
     --------
@@ -186,8 +205,18 @@ class NeighborShortlister(LabelScorer):
     is_quick = True
     _in_core: Any = None
 
-    def __init__(self, *, ks: Sequence[int] = (10, 30)) -> None:
+    def __init__(
+        self,
+        *,
+        ks: Sequence[int] = (10, 30),
+        relevance: str = "binary",
+        propensity: Any = "default",
+        index: str = "auto",
+    ) -> None:
         self.ks = ks
+        self.relevance = relevance
+        self.propensity = propensity
+        self.index = index
 
     def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
         """Remember the View's rows and their labels. Returns self."""
@@ -195,9 +224,15 @@ class NeighborShortlister(LabelScorer):
             raise ValueError("ks must not be empty")
         for k in self.ks:
             _check_positive("ks", k)
+        if self.relevance not in ("binary", "inverse-propensity"):
+            raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
+        propensity_curve(self.propensity)
+        if self.index not in INDEXES:
+            raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
         self.rows_ = shared_rows(view)
         self.labels_ = view_labels(view)
         self.voters_ = view.rows.astype(np.int32)
+        self.worth_ = relevance_weights(view, self.relevance, self.propensity)
         self._in_core = None
         return self
 
@@ -213,7 +248,11 @@ class NeighborShortlister(LabelScorer):
         """
         k, n_jobs = max(self.ks), resolve_n_jobs(n_jobs)
         if isinstance(self.rows_, DenseRows):
-            rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
+            index = self._index
+            if index == "flat":
+                rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
+            else:
+                rows, distances = self.rows_.nearest_proposed(X, self.voters_, k, index, n_jobs)
             floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
             weights = floor / np.maximum(distances, floor)
         else:
@@ -246,11 +285,12 @@ class NeighborShortlister(LabelScorer):
     def shortlist(
         self, X: Features, k: int, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> Candidates:
-        """The min(k, L) labels of each row with the largest share of the neighbours' weight.
+        """The min(k, L) labels of each row with the largest vote: the share of the neighbours' weight, or as
+        `relevance` says.
 
         Equal votes are ordered by frequency in the View, then by label id; so a row with fewer than k voted
         labels, or with no neighbour at all, is completed with the most frequent labels. The score
-        ``neighbor_vote`` is the share of the weight plus 1e-6 times the label's share of the View's rows.
+        ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the View's rows.
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
         _check_positive("k", k)
@@ -262,18 +302,39 @@ class NeighborShortlister(LabelScorer):
         return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
 
     def get_state(self) -> dict[str, Any]:
-        return {
+        curve = self.propensity
+        state = {
             "ks": [int(k) for k in self.ks],
+            "relevance": self.relevance,
+            "propensity": curve if isinstance(curve, str) else [float(v) for v in curve],
+            "index": self.index,
+            "worth": self.worth_,
             "voters": self.voters_,
             **_rows_state(self.rows_.X, self.labels_),
         }
+        if isinstance(self.rows_, DenseRows) and self._index != "flat":
+            state["index_arrays"] = self.rows_.index(self._index).arrays()
+        return state
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NeighborShortlister:
-        out = cls(ks=tuple(state["ks"]))
+        curve = state.get("propensity", "default")
+        out = cls(
+            ks=tuple(state["ks"]),
+            relevance=state.get("relevance", "binary"),
+            propensity=tuple(curve) if isinstance(curve, list) else curve,
+            index=state.get("index", "auto"),
+        )
         out.rows_, out.labels_ = restored_rows(state["X"]), _label_rows(state)
         out.voters_ = state["voters"]
+        out.worth_ = state.get("worth")
+        if isinstance(out.rows_, DenseRows) and "index_arrays" in state:
+            out.rows_.restore_index(out._index, state["index_arrays"])
         return out
+
+    @property
+    def _index(self) -> str:
+        return settled_index(self.index, self.rows_.X.shape[0])
 
     def _neighbors(self, X: Features, known: Neighbors | None, n_jobs: int) -> Neighbors:
         if known is None:
@@ -290,7 +351,8 @@ class NeighborShortlister(LabelScorer):
         if self._in_core is None:
             frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
             popular = np.argsort(-frequency, kind="stable").astype(np.int32)
-            self._in_core = _core.Votes(*self.labels_.by_row, popular, frequency)
+            worth = [] if self.worth_ is None else [self.worth_]
+            self._in_core = _core.Votes(*self.labels_.by_row, popular, frequency, *worth)
         return self._in_core
 
     def __getstate__(self) -> dict[str, Any]:

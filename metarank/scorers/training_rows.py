@@ -3,14 +3,16 @@
 Holds features only, no labels, so all Views of a fit share one. Dense rows are
 compared one by one; for many queries against many rows FAISS proposes the
 nearest, the core computes their distances again and makes sure that no row
-left out could change the answer. Sparse rows go through an inverted index.
+left out could change the answer. Where asked to, an approximate index proposes
+and the core computes the distances of what it proposed (`dense_index`). Sparse
+rows go through an inverted index.
 Either way the numbers depend on the query and the training rows only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -21,6 +23,7 @@ from metarank import _core
 from metarank._lazy import lazy
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
+from metarank.scorers.dense_index import CLASSES, DenseIndex, faiss_threads
 from metarank.view import View
 
 METRICS = {"l2": 0, "l1": 1, "cosine": 2}
@@ -71,6 +74,8 @@ class DenseRows:
     def __init__(self, X: np.ndarray) -> None:
         self.X = np.ascontiguousarray(X, np.float32)
         self._faiss: dict[str, Any] = {}
+        self._saved: dict[str, dict[str, Any]] = {}
+        self._lock = RLock()  # folds that search at the same time build an index once
 
     @lazy
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:
@@ -142,6 +147,50 @@ class DenseRows:
         """(ids int32, distances float32), both (n, k): nearest of `rows`, ties by number, padded by -1."""
         Q = self.queries(X)
         ids, bounds = self._propose(Q, metric, 2 * k, n_jobs)
+        return self._nearest(Q, rows, k, metric, ids, bounds, n_jobs)
+
+    def nearest_proposed(
+        self, X: Features, rows: np.ndarray, k: int, index: str, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`nearest` by L2 distance among what an approximate index, "hnsw" or "ivfpq", proposes.
+
+        A query for which the index finds fewer than min(k, len(rows)) rows has all rows compared.
+        """
+        Q = self.queries(X)
+        within = None
+        if len(rows) < len(self.X):
+            within = np.zeros(len(self.X), bool)
+            within[rows] = True
+        proposed = self.index(index).propose(Q, k, within, n_jobs)
+        ids, distances = _core.nearest_proposed_dense(self.X, Q, proposed, k, n_jobs)
+        short = np.flatnonzero((ids >= 0).sum(axis=1) < min(k, len(rows)))
+        if len(short):
+            none = np.empty((len(short), 0), np.int32), np.zeros(len(short))
+            ids[short], distances[short] = self._nearest(Q[short], rows, k, "l2", *none, n_jobs)
+        return ids, distances
+
+    def index(self, kind: str) -> DenseIndex:
+        """The approximate index over all rows, "hnsw" or "ivfpq", built or restored when first asked for."""
+        with self._lock:
+            if kind not in self._faiss:
+                self._faiss[kind] = CLASSES[kind](self.X, self._saved.get(kind))
+            index: DenseIndex = self._faiss[kind]
+            return index
+
+    def restore_index(self, kind: str, arrays: dict[str, Any]) -> None:
+        """Have `index` take up what `DenseIndex.arrays` gave, instead of building."""
+        self._saved.setdefault(kind, arrays)
+
+    def _nearest(
+        self,
+        Q: np.ndarray,
+        rows: np.ndarray,
+        k: int,
+        metric: str,
+        proposals: np.ndarray,
+        bounds: np.ndarray,
+        n_jobs: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
         return _core.nearest_rows_dense(
             self.X,
             self.sq_norm,
@@ -149,7 +198,7 @@ class DenseRows:
             np.ascontiguousarray(rows, np.int32),
             k,
             METRICS[metric],
-            ids,
+            proposals,
             bounds,
             n_jobs,
         )
@@ -166,7 +215,7 @@ class DenseRows:
         sq_norm, l1_norm = (norm.astype(np.float64) for norm in _core.row_norms(Q))
         unit = 4 * (d + 32) * float(np.finfo(np.float32).eps)
         index = self._faiss_index(metric)
-        with _faiss_threads(n_jobs):
+        with faiss_threads(n_jobs):
             far, ids = index.search(_unit_rows(Q, sq_norm) if metric == "cosine" else Q, m)
         last = far[:, -1].astype(np.float64)
         if metric == "l2":
@@ -339,15 +388,3 @@ def _no_labels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 def _unit_rows(X: np.ndarray, sq_norm: np.ndarray) -> np.ndarray:
     norm = np.sqrt(np.asarray(sq_norm, np.float64))
     return np.ascontiguousarray(X / np.where(norm > 0, norm, 1.0)[:, None], np.float32)
-
-
-@contextmanager
-def _faiss_threads(n_jobs: int) -> Iterator[None]:
-    import faiss
-
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(n_jobs)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
