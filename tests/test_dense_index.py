@@ -190,6 +190,21 @@ def test_equal_rows_are_all_found(any_size):
     assert not distances.any()
 
 
+@KINDS
+@pytest.mark.parametrize("size", [3e38, 1e30, 1e-30, 1e-44])
+def test_extreme_values_are_searched_as_others_are(kind, size):
+    tame = DenseRows(X[:600])
+    wild = DenseRows((X[:600] / np.float32(8) * np.float32(size)).astype(np.float32))
+    queries = np.concatenate([wild.X[:20], [np.full(D, v, np.float32) for v in (3e38, -3e38, 0)]])
+    voters = np.arange(600, dtype=np.int32)
+    ids, distances = wild.nearest_proposed(queries, voters, 5, kind, 1)
+    assert np.isfinite(distances).all()
+    assert (ids >= 0).all()
+    if size == 1e30:
+        proposed = tame.index(kind).propose(tame.X[:20], 5, None, 1)
+        assert np.mean(proposed == wild.index(kind).propose(wild.X[:20], 5, None, 1)) > 0.9
+
+
 def test_searches_at_the_same_time_build_one_index():
     rows = DenseRows(X)
     with ThreadPoolExecutor(4) as pool:

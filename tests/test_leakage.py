@@ -16,7 +16,7 @@ from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.features import assemble
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.one_vs_all import OneVsAll
-from metarank.shortlist import Parabel, XReg
+from metarank.shortlist import NeighborShortlister, Parabel, XReg
 from metarank.view import TrainingSet
 
 ROWS = (0, 11, 29)
@@ -40,6 +40,7 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
     **named_scorers(),
     "user": makers.MeanFeature,
     "xreg-t": partial(XReg, relevance="inverse-propensity", tail=0.5),
+    "votes-t": partial(NeighborShortlister, relevance="inverse-propensity"),
     "parabel-calibrated": partial(Parabel, calibrate=True, visitors=2),
     "ova-ridge": partial(OneVsAll, loss="ridge"),
     "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),

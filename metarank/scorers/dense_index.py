@@ -27,6 +27,8 @@ INDEXES: Final = ("auto", "flat", "hnsw", "ivfpq")
 LEAST_ROWS = 10_000
 # "auto": from here on HNSW (experiments/neighbors).
 AUTO_ROWS = 50_000
+# Values of at most 2^40 are squared as they are; a query's are held to 10^15.
+_EXPONENT, _FAR = 40, np.float32(1e15)
 
 
 def settled_index(index: str, n_rows: int) -> str:
@@ -62,6 +64,8 @@ class HnswIndex:
     def __init__(self, X: np.ndarray, arrays: dict[str, Any] | None = None) -> None:
         faiss = _faiss()
         self.n_rows = len(X)
+        self._scale = _scale_of(X) if arrays is None else float(arrays["scale"])
+        X = _scaled(X, self._scale)
         self._faiss = faiss.IndexHNSWFlat(X.shape[1], self.LINKS)
         graph = self._faiss.hnsw
         graph.efConstruction = self.BREADTH_OF_BUILD
@@ -79,7 +83,7 @@ class HnswIndex:
         graph.entry_point, graph.max_level = arrays["entry"], int(max(arrays["levels"])) - 1
 
     def arrays(self) -> dict[str, Any]:
-        """levels int32 (n,), offsets int64 (n + 1,) into links int32, and the entry point."""
+        """levels int32 (n,), offsets int64 (n + 1,) into links int32, the entry point, the rows' scale."""
         faiss = _faiss()
         graph = self._faiss.hnsw
         return {
@@ -87,6 +91,7 @@ class HnswIndex:
             "offsets": faiss.vector_to_array(graph.offsets).astype(np.int64),
             "links": faiss.vector_to_array(graph.neighbors),
             "entry": int(graph.entry_point),
+            "scale": self._scale,
         }
 
     def propose(self, Q: np.ndarray, k: int, within: np.ndarray | None, n_jobs: int) -> np.ndarray:
@@ -107,7 +112,7 @@ class HnswIndex:
         breadth = min(self.n_rows, int(np.ceil(max(self.BREADTH, m) / share)))
         with _selector(within) as sel, faiss_threads(n_jobs):
             params = faiss.SearchParametersHNSW(efSearch=breadth, sel=sel)
-            _, ids = self._faiss.search(Q, m, params=params)
+            _, ids = self._faiss.search(_scaled(Q, self._scale), m, params=params)
         return np.ascontiguousarray(ids, np.int32)
 
 
@@ -132,13 +137,13 @@ class IvfPqIndex:
 
     def arrays(self) -> dict[str, Any]:
         """centroids float32 (n_lists, d'), codebook float32 (d' / 4, 256, 4), lists int32 (n,), codes uint8
-        (n, d' / 4); d' = d, made a multiple of 4 by zeros."""
+        (n, d' / 4), the rows' scale; d' = d, made a multiple of 4 by zeros."""
         return self._arrays
 
     def propose(self, Q: np.ndarray, k: int, within: np.ndarray | None, n_jobs: int) -> np.ndarray:
         """Rows near each query, int32 (len(Q), at most 10 k), as `HnswIndex.propose`."""
         faiss = _faiss()
-        Q, centroids = self._padded(Q), self._arrays["centroids"]
+        Q, centroids = self._padded(_scaled(Q, self._arrays["scale"])), self._arrays["centroids"]
         m, n_read = min(self.FETCHED * k, self.n_rows), min(self.LISTS_READ, len(centroids))
         every = np.arange(len(centroids), dtype=np.int32)
         nothing = np.empty((len(Q), 0), np.int32), np.zeros(len(Q))
@@ -154,7 +159,8 @@ class IvfPqIndex:
 
     def _build(self, X: np.ndarray) -> dict[str, Any]:
         faiss = _faiss()
-        X = self._padded(X)
+        scale = _scale_of(X)
+        X = self._padded(_scaled(X, scale))
         n_lists = _n_lists(self.n_rows)
         quantizer = faiss.IndexFlatL2(X.shape[1])
         index = faiss.IndexIVFPQ(quantizer, X.shape[1], n_lists, X.shape[1] // self.FEATURES_PER_CODE, 8)
@@ -165,6 +171,7 @@ class IvfPqIndex:
             index.train(X)
             index.add(X)
         return {
+            "scale": scale,
             "centroids": quantizer.reconstruct_n(0, n_lists),
             "codebook": faiss.vector_to_array(index.pq.centroids).reshape(-1, 256, self.FEATURES_PER_CODE),
             **_rows_of_lists(index, self.n_rows),
@@ -222,6 +229,24 @@ def index_bytes(kind: str, n_rows: int, n_features: int) -> int:
 
 def _n_lists(n_rows: int) -> int:
     return max(1, min(int(4 * np.sqrt(n_rows)), n_rows // 39))
+
+
+def _scale_of(X: np.ndarray) -> float:
+    """1, or a power of two that brings rows of extreme values near 1.
+
+    FAISS squares them in float32, and its k-means ends the process where that is infinite.
+    """
+    largest = max(float(X.max(initial=0.0)), -float(X.min(initial=0.0)))
+    exponent = int(np.frexp(largest)[1])
+    return 1.0 if abs(exponent) <= _EXPONENT else 2.0 ** -max(-126, min(126, exponent))
+
+
+def _scaled(A: np.ndarray, scale: float) -> np.ndarray:
+    """A times the scale; entries far beyond all rows are held to where their squares are finite."""
+    if scale == 1.0 and np.abs(A).max(initial=0.0) < _FAR:
+        return A
+    with np.errstate(over="ignore"):
+        return np.clip(A * np.float32(scale), -_FAR, _FAR)
 
 
 def _faiss() -> Any:
