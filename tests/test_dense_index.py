@@ -216,6 +216,7 @@ def test_the_size_decides():
     assert [settled_index("auto", n) for n in (100, 49_999, 50_000)] == ["flat", "flat", "hnsw"]
     assert [settled_index("ivfpq", n) for n in (100, 9_999, 10_000)] == ["flat", "flat", "ivfpq"]
     assert settled_index("flat", 10**7) == "flat"
+    assert [settled_index("auto", 60_000, n) for n in (9_999, 40_000)] == ["flat", "hnsw"]
 
 
 def test_few_rows_are_compared_one_by_one():

@@ -31,15 +31,18 @@ AUTO_ROWS = 50_000
 _EXPONENT, _FAR = 40, np.float32(1e15)
 
 
-def settled_index(index: str, n_rows: int) -> str:
+def settled_index(index: str, n_rows: int, n_voters: int | None = None) -> str:
     """The index that is used for so many dense rows: "flat", "hnsw" or "ivfpq".
+
+    The size of the training set decides, so that the Views without a fold use what the final model uses; only
+    where few of its rows are in the View (`n_voters`; all by default) these are compared one by one.
 
     Examples
     --------
     >>> settled_index("auto", 5_000), settled_index("auto", 500_000), settled_index("ivfpq", 50_000)
     ('flat', 'hnsw', 'ivfpq')
     """
-    if n_rows < LEAST_ROWS:
+    if (n_rows if n_voters is None else n_voters) < LEAST_ROWS:
         return "flat"
     if index == "auto":
         return "hnsw" if n_rows >= AUTO_ROWS else "flat"

@@ -334,7 +334,7 @@ class NeighborShortlister(LabelScorer):
 
     @property
     def _index(self) -> str:
-        return settled_index(self.index, self.rows_.X.shape[0])
+        return settled_index(self.index, self.rows_.X.shape[0], len(self.voters_))
 
     def _neighbors(self, X: Features, known: Neighbors | None, n_jobs: int) -> Neighbors:
         if known is None:
