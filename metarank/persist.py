@@ -36,6 +36,7 @@ _INLINE_STRINGS = 50
 _BUILT_IN = {
     "MetaRanker": "metarank.pipeline",
     "MultiObjectiveRanker": "metarank.multi_objective.ranker",
+    "LabelEmbedder": "metarank.text.embedder",
     "InputEncoder": "metarank.encoder",
     "PackedStrings": "metarank._strings",
     "FeatureTransform": "metarank.features.transform",

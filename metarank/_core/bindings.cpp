@@ -60,4 +60,6 @@ NB_MODULE(_core, m) {
   metarank::bind_one_vs_all(m);
   metarank::bind_instance_tree_train(m);
   metarank::bind_instance_trees(m);
+  metarank::bind_text_encoder(m);
+  metarank::bind_vector_scores(m);
 }

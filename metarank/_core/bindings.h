@@ -105,5 +105,7 @@ void bind_label_trees(nb::module_& m);
 void bind_one_vs_all(nb::module_& m);
 void bind_instance_tree_train(nb::module_& m);
 void bind_instance_trees(nb::module_& m);
+void bind_text_encoder(nb::module_& m);
+void bind_vector_scores(nb::module_& m);
 
 }  // namespace metarank

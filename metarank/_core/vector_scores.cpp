@@ -1,0 +1,79 @@
+// Scores q . f + b of dense queries and labels: of all labels, or of some of each query.
+//
+// One product, `dot`, for either, so that a pair has the same score however it is asked for.
+#include <algorithm>
+
+#include "bindings.h"
+#include "pairs.h"
+#include "simd.h"
+
+namespace metarank {
+
+namespace {
+
+constexpr std::int64_t kRows = 16;  // queries a block
+constexpr std::int64_t kTile = 32;  // labels that stay in the nearest cache
+
+METARANK_DISPATCH void score_block(const float* Q, std::int64_t rows, const float* F, const float* bias,
+                                   std::int64_t n_labels, std::int64_t d, float* out) {
+  for (std::int64_t tile = 0; tile < n_labels; tile += kTile)
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t l = tile; l < std::min(n_labels, tile + kTile); ++l)
+        out[i * n_labels + l] = bias[l] + dot(Q + i * d, F + l * d, d);
+}
+
+METARANK_DISPATCH void score_pairs(const float* q, const float* F, const float* bias, const std::int32_t* labels,
+                                   std::int64_t n, std::int64_t d, float* out) {
+  for (std::int64_t p = 0; p < n; ++p) out[p] = bias[labels[p]] + dot(q, F + labels[p] * d, d);
+}
+
+void require_vectors(const In2<float>& Q, const In2<float>& F, const In1<float>& bias) {
+  require(Q.shape(1) == F.shape(1), "queries and labels must have as many columns, got " +
+                                        std::to_string(Q.shape(1)) + " and " + std::to_string(F.shape(1)));
+  require(bias.shape(0) == F.shape(0), "bias must have an entry a label");
+}
+
+Array2<float> vector_scores(const In2<float>& Q, const In2<float>& F, const In1<float>& bias, int n_threads) {
+  require_vectors(Q, F, bias);
+  const auto n = static_cast<std::int64_t>(Q.shape(0)), n_labels = static_cast<std::int64_t>(F.shape(0)),
+             d = static_cast<std::int64_t>(Q.shape(1));
+  std::vector<float> out(Q.shape(0) * F.shape(0));
+  {
+    nb::gil_scoped_release release;
+    parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
+      score_block(Q.data() + begin * d, end - begin, F.data(), bias.data(), n_labels, d, out.data() + begin * n_labels);
+    });
+  }
+  return to_numpy(std::move(out), Q.shape(0), F.shape(0));
+}
+
+Array1<float> vector_scores_of_pairs(const In2<float>& Q, const In2<float>& F, const In1<float>& bias,
+                                     const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, int n_threads) {
+  require_vectors(Q, F, bias);
+  const auto n = static_cast<std::int64_t>(Q.shape(0)), d = static_cast<std::int64_t>(Q.shape(1));
+  require_pairs(indptr, labels, n, static_cast<std::int64_t>(F.shape(0)));
+  std::vector<float> out(labels.shape(0));
+  {
+    nb::gil_scoped_release release;
+    parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
+        score_pairs(Q.data() + i * d, F.data(), bias.data(), labels.data() + first, last - first, d,
+                    out.data() + first);
+      }
+    });
+  }
+  return to_numpy(std::move(out));
+}
+
+}  // namespace
+
+void bind_vector_scores(nb::module_& m) {
+  m.def("vector_scores", &vector_scores, nb::arg("Q").noconvert(), nb::arg("F").noconvert(),
+        nb::arg("bias").noconvert(), nb::arg("n_threads"));
+  m.def("vector_scores_of_pairs", &vector_scores_of_pairs, nb::arg("Q").noconvert(), nb::arg("F").noconvert(),
+        nb::arg("bias").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
+        nb::arg("n_threads"));
+}
+
+}  // namespace metarank

@@ -1,0 +1,101 @@
+"""`TextModel`: a trained `Network` in the compiled core, without torch.
+
+The vector of a text depends on that text alone: sums have one order, whatever the batch and the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from metarank import _core
+from metarank._lazy import lazy
+from metarank.text.subwords import TokenLists
+
+
+class TextModel:
+    """The forward pass of `metarank.text.network.Network` with weights given as arrays.
+
+    Parameters
+    ----------
+    weights : mapping of str to float32 array
+        The network's ``state_dict``.
+    encoder : "bilstm", "cnn" or "bow"
+    combine, name_activation : str
+        As in `Network`.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, np.ndarray], encoder: str, combine: str, name_activation: str = "linear"
+    ) -> None:
+        self.weights, self.encoder, self.combine = dict(weights), encoder, combine
+        self.name_activation = name_activation
+
+    def queries(self, texts: TokenLists, n_jobs: int = 1) -> np.ndarray:
+        """q, float32 (n, E)."""
+        return self._encode(texts, self._query_layers, True, n_jobs)
+
+    def names(self, names: TokenLists, n_jobs: int = 1) -> np.ndarray:
+        """f_text, float32 (r, E)."""
+        return self._encode(names, self._name_layers, self.name_activation == "relu", n_jobs)
+
+    def label_vectors(self, ids: np.ndarray | None, names: np.ndarray | None, n_jobs: int = 1) -> np.ndarray:
+        """f, float32 (r, E), see `Network.label_vectors`."""
+        if self.combine == "id":
+            assert ids is not None
+            return ids
+        assert names is not None
+        if self.combine == "text":
+            return names
+        if self.combine == "gile":
+            return self.weights["scale"] * names
+        assert ids is not None
+        if self.combine == "concat":
+            W, b = self._project
+            return _core.tanh_layer(np.hstack([ids, names]), W, b, n_jobs)
+        return ids * names
+
+    def _encode(self, texts: TokenLists, layers: list[np.ndarray], relu: bool, n_jobs: int) -> np.ndarray:
+        kernels: dict[str, Callable[..., np.ndarray]] = {
+            "bilstm": _core.encode_bilstm,
+            "cnn": _core.encode_cnn,
+            "bow": _core.encode_bow,
+        }
+        encode, table = kernels[self.encoder], self.weights["subwords"]
+        return encode(texts.indptr, texts.tokens, table, *layers, relu, n_jobs)
+
+    @lazy
+    def _project(self) -> tuple[np.ndarray, np.ndarray]:
+        return _transposed(self.weights["project.weight"]), self.weights["project.bias"]
+
+    @lazy
+    def _query_layers(self) -> list[np.ndarray]:
+        return self._layers("query")
+
+    @lazy
+    def _name_layers(self) -> list[np.ndarray]:
+        return self._layers("name")
+
+    def _layers(self, side: str) -> list[np.ndarray]:
+        """What the kernel takes: matrices with a row an input, each with its bias."""
+        w = {n.removeprefix(f"{side}."): v for n, v in self.weights.items() if n.startswith(f"{side}.")}
+        if self.encoder == "bilstm":
+            layers = []
+            for suffix in ("", "_reverse"):
+                of_input, of_state = w[f"lstm.weight_ih_l0{suffix}"], w[f"lstm.weight_hh_l0{suffix}"]
+                layers.append(_transposed(np.hstack([of_input, of_state])))
+                layers.append(w[f"lstm.bias_ih_l0{suffix}"] + w[f"lstm.bias_hh_l0{suffix}"])
+        elif self.encoder == "cnn":
+            filters = w["convolution.weight"]  # (H, G, width)
+            layers = [
+                _transposed(filters.transpose(0, 2, 1).reshape(len(filters), -1)),
+                w["convolution.bias"],
+            ]
+        else:
+            layers = [_transposed(w["hidden.weight"]), w["hidden.bias"]]
+        return [*layers, _transposed(w["dense.weight"]), w["dense.bias"]]
+
+
+def _transposed(matrix: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(matrix.T)

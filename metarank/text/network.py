@@ -1,0 +1,104 @@
+"""`Network`: encoders of queries and of label names, label vectors, and how they combine."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from metarank.text.encoders import ENCODERS, Encoder
+from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, NameActivation
+
+# Spread of the first label vectors around one where they scale the encoded name.
+_ID_SPREAD = 0.1
+
+
+class Sizes(NamedTuple):
+    """Subword vectors G, hidden layer H, embeddings E."""
+
+    subword_dim: int
+    hidden_dim: int
+    embedding_dim: int
+
+
+class Network(nn.Module):
+    """The score of a query and a label is ``q . f + b``.
+
+    q and f_text are what the query's and the name's encoder make of the subwords; they share the table of
+    subword vectors and nothing else. With f_id a vector of the label's own,
+
+    * "id": ``f = f_id``;
+    * "text": ``f = f_text``;
+    * "concat": ``f = tanh(W [f_id; f_text] + c)``;
+    * "lale": ``f = f_id * f_text``, entry by entry;
+    * "gile": ``f = w * f_text`` with w common to all labels: one linear layer over ``q * f_text``.
+
+    b is of the label's own where `label_bias`, otherwise one number for all labels. The query's encoder ends
+    in ReLU. Where the name's does so too, as in the paper, the score of "text" is a sum of products that are
+    never negative: no subword can speak against a label, and training is slow and often stops short.
+
+    Parameters
+    ----------
+    n_subwords : int
+        Padding included; its vector is not learned.
+    n_labels : int
+    sizes : Sizes
+    encoder : str
+    combine : str
+    name_activation : "linear" or "relu"
+        At the end of the name's encoder.
+    label_bias : bool
+    """
+
+    def __init__(
+        self,
+        n_subwords: int,
+        n_labels: int,
+        sizes: Sizes,
+        *,
+        encoder: EncoderKind = "bilstm",
+        combine: Combine = "lale",
+        name_activation: NameActivation = "linear",
+        label_bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.combine, self.encoder, self.name_activation = combine, encoder, name_activation
+        self.has_label_bias = label_bias
+        width = sizes.embedding_dim
+        self.subwords = nn.Parameter(
+            torch.randn(n_subwords, sizes.subword_dim) / math.sqrt(sizes.subword_dim)
+        )
+        self.query: Encoder = ENCODERS[encoder](*sizes)
+        if combine in WITH_NAMES:
+            self.name: Encoder = ENCODERS[encoder](*sizes, relu=name_activation == "relu")
+        if combine in WITH_IDS:
+            ids = torch.randn(n_labels, width)
+            ids = 1 + _ID_SPREAD * ids if combine == "lale" else ids / math.sqrt(width)
+            self.label_ids = nn.Parameter(ids)
+        if combine == "concat":
+            self.project = nn.Linear(2 * width, width)
+        if combine == "gile":
+            self.scale = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(n_labels if label_bias else 1))
+
+    def head_parameters(self) -> dict[str, Tensor]:
+        """The parameters common to all label vectors, by name."""
+        named = self.named_parameters()
+        return {name: p for name, p in named if name.partition(".")[0] in ("project", "scale")}
+
+    def label_vectors(self, ids: Tensor | None, names: Tensor | None) -> Tensor:
+        """f, float (r, E), of the labels' own vectors and encoded names (r, E), where they have such."""
+        if self.combine == "id":
+            assert ids is not None
+            return ids
+        assert names is not None
+        if self.combine == "text":
+            return names
+        if self.combine == "gile":
+            return self.scale * names
+        assert ids is not None
+        if self.combine == "concat":
+            return torch.tanh(self.project(torch.cat([ids, names], dim=1)))
+        return ids * names

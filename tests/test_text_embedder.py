@@ -1,0 +1,277 @@
+"""`LabelEmbedder`: it learns, keeps to the contract, and gives the same bytes for any number of threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from metarank import Candidates, Dataset, load
+from metarank.metrics import evaluate
+from metarank.text import LabelEmbedder
+from metarank.text.kinds import COMBINES, ENCODER_KINDS
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tokenizers")
+
+COLOURS = ["red", "green", "blue", "white", "black"]
+THINGS = ["shirt", "shoe", "hat", "watch", "bag"]
+NAMES = [f"colour: {c}" for c in COLOURS] + [f"type: {t}" for t in THINGS]
+SMALL = {"subword_dim": 16, "hidden_dim": 16, "embedding_dim": 16, "n_jobs": 1, "batch_size": 32}
+
+
+def products(n, seed=0):
+    """Titles such as "nice red shirt", with the colour and the thing as labels."""
+    rng = np.random.default_rng(seed)
+    texts, labels = [], []
+    for _ in range(n):
+        c, t = rng.integers(5, size=2)
+        words = [rng.choice(["nice", "new", "men", "women"]), COLOURS[c], THINGS[t]]
+        texts.append(" ".join(words))
+        labels.append([int(c), 5 + int(t)])
+    Y = np.zeros((n, 10), np.float32)
+    for row, ids in zip(Y, labels):
+        row[ids] = 1
+    return texts, Y
+
+
+def fitted(n=300, **params):
+    texts, Y = products(n)
+    return LabelEmbedder(**{**SMALL, "n_epochs": 4, "learning_rate": 0.01, **params}).fit(texts, Y, NAMES)
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A small fitted model; not to be changed."""
+    return fitted(n_epochs=8)
+
+
+def answers(model, texts):
+    ranking = model.rank(texts, k=3)
+    return [a.tobytes() for a in (ranking.labels, ranking.scores, model.decision_function(texts))]
+
+
+@pytest.mark.parametrize(
+    ("combine", "encoder"), [*((c, "bow") for c in COMBINES), *(("lale", e) for e in ENCODER_KINDS[:2])]
+)
+def test_every_model_learns(combine, encoder):
+    model = fitted(combine=combine, encoder=encoder, n_epochs=20, learning_rate=0.02, patience=20)
+    texts, Y = products(100, seed=1)
+    found = evaluate(Y, model.rank(texts, k=2), ["P@2"])["P@2"]
+    assert found > 0.85
+    assert len(model.history_["nDCG@5"]) >= model.best_epoch_ >= 1
+
+
+def test_warp_learns():
+    model = fitted(loss="warp", encoder="bow", n_epochs=20, learning_rate=0.02, patience=20)
+    texts, Y = products(100, seed=1)
+    assert evaluate(Y, model.rank(texts, k=2), ["P@2"])["P@2"] > 0.9
+
+
+def test_sampled_labels_learn_the_same_probabilities():
+    """The correction for labels left out keeps probabilities where they were."""
+    texts, Y = products(600)
+    rare = np.hstack([Y, np.zeros((600, 200), np.float32)])
+    names = [*NAMES, *(f"other: {i}" for i in range(200))]
+    params = {**SMALL, "encoder": "bow", "n_epochs": 10, "learning_rate": 0.02, "validation_fraction": 0.0}
+    mean = {
+        sampled: LabelEmbedder(**params, sampled_labels=sampled)
+        .fit(texts, rare, names)
+        .predict_proba(texts)
+        .sum(axis=1)
+        .mean()
+        for sampled in (None, 40)
+    }
+    assert mean[None] == pytest.approx(2, abs=0.4)
+    assert mean[40] == pytest.approx(2, abs=0.4)
+
+
+def test_threads_and_repetition_give_the_same_bytes():
+    texts, _ = products(40, seed=2)
+    expected = answers(fitted(n_epochs=2), texts)
+    for n_jobs in (1, 4):
+        before = torch.get_num_threads()
+        model = fitted(n_epochs=2, n_jobs=n_jobs)
+        assert torch.get_num_threads() == before
+        assert answers(model, texts) == expected
+    assert answers(fitted(n_epochs=2, random_state=1), texts) != expected
+
+
+def test_rows_are_scored_one_by_one(model):
+    texts, _ = products(20, seed=3)
+    scores = model.decision_function(texts)
+    for i, text in enumerate(texts):
+        assert model.decision_function([text]).tobytes() == scores[i].tobytes()
+    order = np.random.default_rng(0).permutation(20)
+    permuted = model.decision_function([texts[i] for i in order])
+    assert permuted.tobytes() == scores[order].tobytes()
+
+
+def test_rank_and_candidates_agree_with_all_scores(model):
+    texts, _ = products(20, seed=3)
+    scores = model.decision_function(texts)
+    ranking = model.rank(texts, k=12)
+    assert ranking.labels.shape == (20, 12)
+    assert (ranking.labels[:, 10:] == -1).all()
+    np.testing.assert_array_equal(ranking.scores[:, :10], -np.sort(-scores, axis=1))
+    pairs = Candidates.all_labels(20, 10)
+    assert model.score_candidates(texts, pairs).tobytes() == scores.tobytes()
+    np.testing.assert_allclose(model.predict_proba(texts), 1 / (1 + np.exp(-scores)), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.encode(texts) @ model.label_vectors_.T + model.label_bias_, scores, atol=1e-4
+    )
+
+
+def test_texts_without_known_subwords_get_the_biases(model):
+    scores = model.decision_function(["", "☃☃", "   "])
+    for row in scores:
+        np.testing.assert_array_equal(row, model.label_bias_)
+    assert model.rank([], k=3).labels.shape == (0, 3)
+
+
+def test_only_the_first_subwords_of_a_long_text_count(model):
+    long = "red shirt " * 10_000
+    assert np.isfinite(model.decision_function([long])).all()
+    np.testing.assert_array_equal(
+        model.decision_function([long]), model.decision_function([long + " blue hat"])
+    )
+
+
+def test_labels_never_seen_in_training():
+    texts, Y = products(400)
+    kept = [0, 1, 2, 3, 5, 6, 7, 8]
+    params = {**SMALL, "n_epochs": 3}
+    for combine in ("lale", "text", "concat", "gile"):
+        model = LabelEmbedder(combine, "bow", **params).fit(texts, Y[:, kept], [NAMES[i] for i in kept])
+        more = model.add_labels(["type: bag", "colour: black"])
+        assert (model.n_labels_, more.n_labels_) == (8, 10)
+        assert more.label_names_[8:] == ["type: bag", "colour: black"]
+        np.testing.assert_array_equal(more.label_vectors_[:8], model.label_vectors_)
+        np.testing.assert_array_equal(
+            more.label_vectors_[8:], model.encode_names(["type: bag", "colour: black"])
+        )
+        scores = more.decision_function(["nice red shirt"])
+        np.testing.assert_array_equal(scores[:, :8], model.decision_function(["nice red shirt"]))
+        assert more.rank(["new black bag"], k=10).labels.shape == (1, 10)
+
+
+def test_names_may_be_equal_empty_or_missing():
+    texts, Y = products(60)
+    names = ["colour", "colour", "", "", *NAMES[4:]]
+    model = LabelEmbedder(**SMALL, n_epochs=1).fit(texts, Y, names)
+    assert model.decision_function(texts).shape == (60, 10)
+    unnamed = LabelEmbedder("id", **SMALL, n_epochs=1).fit(texts, Y)
+    assert unnamed.label_names_ is None
+    with pytest.raises(ValueError, match="names say nothing"):
+        unnamed.encode_names(["colour"])
+    with pytest.raises(ValueError, match="label_names must be given for combine='lale'"):
+        LabelEmbedder(**SMALL).fit(texts, Y)
+
+
+@pytest.mark.parametrize("combine", COMBINES)
+def test_the_smallest_inputs(combine):
+    params = {**SMALL, "n_epochs": 1}
+    one = LabelEmbedder(combine, **params).fit(["red"], [[0]], ["colour"])
+    assert one.rank(["red"], k=2).labels.tolist() == [[0, -1]]
+    without = LabelEmbedder(combine, **params).fit(["red", ""], np.zeros((2, 3)), ["a", "b", "c"])
+    assert np.isfinite(without.decision_function(["blue"])).all()
+    two = LabelEmbedder(combine, sampled_labels=1, **params).fit(["red", "green"], [[0], [1]], ["a", "b"])
+    assert np.isfinite(two.decision_function(["red"])).all()
+
+
+def test_datasets_and_label_lists():
+    texts, Y = products(60)
+    lists = [[NAMES[i] for i in np.flatnonzero(row)] for row in Y]
+    expected = LabelEmbedder(**SMALL, n_epochs=1).fit(texts, Y, NAMES).decision_function(texts)
+    by_lists = LabelEmbedder(**SMALL, n_epochs=1).fit(texts, lists, NAMES)
+    assert by_lists.decision_function(texts).tobytes() == expected.tobytes()
+    ds = Dataset(texts=texts, Y=sp.csr_matrix(Y), label_names=NAMES)
+    model = LabelEmbedder(**SMALL, n_epochs=1).fit(ds)
+    assert model.decision_function(ds).tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match="a Dataset without"):
+        model.rank(Dataset(X=np.ones((2, 2)), Y=[[0], [1]]))
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"combine": "sum"}, "combine must be one of"),
+        ({"encoder": "gru"}, "encoder must be one of"),
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"name_activation": "tanh"}, "name_activation must be one of"),
+        ({"bias": "none"}, "bias must be one of"),
+        ({"device": "tpu"}, "device must be one of"),
+        ({"hidden_dim": 15}, "hidden_dim must be even"),
+        ({"vocabulary_size": 1}, "vocabulary_size must be an integer >= 2, got 1"),
+        ({"n_epochs": 0}, "n_epochs must be an integer >= 1, got 0"),
+        ({"learning_rate": -1.0}, "learning_rate must be a number > 0, got -1.0"),
+        ({"validation_fraction": 1.0}, r"validation_fraction must be a number in \[0, 1\), got 1.0"),
+        ({"sampled_labels": 0}, "sampled_labels must be 'auto', None or an integer >= 1, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+    ],
+)
+def test_bad_parameters_are_named(params, message):
+    with pytest.raises(ValueError, match=message):
+        LabelEmbedder(**{**SMALL, **params}).fit(["red"], [[0]], ["colour"])
+
+
+def test_bad_input_is_named(model):
+    fit = LabelEmbedder(**SMALL).fit
+    with pytest.raises(ValueError, match="NaN at row 0, column 1"):
+        fit(["a", "b"], np.array([[1, np.nan], [0, 1]]), ["x", "y"])
+    with pytest.raises(ValueError, match="X has 2 rows, Y has 1"):
+        fit(["a", "b"], np.array([[1, 0]]), ["x", "y"])
+    with pytest.raises(ValueError, match="must have 3 labels, got 2"):
+        fit(["a"], np.array([[1, 0]]), ["x", "y", "z"])
+    with pytest.raises(ValueError, match="at least one text"):
+        fit([], np.zeros((0, 2)), ["x", "y"])
+    with pytest.raises(TypeError, match="got one string"):
+        model.rank("red shirt")
+    with pytest.raises(TypeError, match=r"texts\[1\] must be a string, got None"):
+        model.rank(["red", None])
+    with pytest.raises(TypeError, match=r"label_names\[0\] must be a string, got 7"):
+        fit(["a"], [[0]], [7])
+    with pytest.raises(ValueError, match="k must be a positive integer"):
+        model.rank(["red"], k=0)
+    with pytest.raises(ValueError, match="not fitted"):
+        LabelEmbedder().rank(["red"])
+
+
+def test_clone_keeps_parameters():
+    model = LabelEmbedder("concat", "cnn", hidden_dim=8, bias="global")
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_save_and_load(model, tmp_path):
+    texts, _ = products(20, seed=3)
+    model.save(tmp_path / "M")
+    again = load(tmp_path / "M")
+    assert answers(again, texts) == answers(model, texts)
+    assert again.get_params() == model.get_params()
+    assert again.history_ == model.history_
+    again.add_labels(["colour: pink"]).save(tmp_path / "M2")
+    assert load(tmp_path / "M2").n_labels_ == 11
+
+
+def test_neither_import_nor_prediction_needs_torch(model, tmp_path):
+    model.save(tmp_path / "M")
+    code = (
+        "import sys\n"
+        "class NoTorch:\n"
+        "    def find_spec(self, name, *others):\n"
+        "        if name == 'torch':\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, NoTorch())\n"
+        "import metarank\nfrom metarank.text import LabelEmbedder\n"
+        f"model = metarank.load({str(tmp_path / 'M')!r})\n"
+        "print(model.rank(['red shirt'], k=2).labels.tolist(), model.add_labels(['x']).n_labels_)\n"
+        "try:\n    LabelEmbedder().fit(['a'], [[0]], ['x'])\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert str(model.rank(["red shirt"], k=2).labels.tolist()) in out
+    assert "pip install 'metarank-ltr[text]'" in out
