@@ -46,6 +46,7 @@ def run(system: System, parts: Parts) -> tuple[dict[str, Any], Lists, Lists]:
     if len(parts.unseen):
         seen = np.setdiff1d(to_set, parts.unseen)
         train, to_set = _columns(train, seen), np.concatenate([seen, parts.unseen])
+    system.warm_up()
     before, started = start_of_peak(), time.perf_counter()
     figures["train_cpu_s"], _ = clocked(lambda: system.fit(train))
     figures["train_wall_s"] = time.perf_counter() - started

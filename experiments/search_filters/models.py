@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 from borrowed import top_of_rows
+from sklearn.base import clone
 from titles import Titles
 from worth import Lists
 
@@ -20,7 +21,13 @@ K = 100  # length of the lists
 
 
 class System(Protocol):
-    """A row of the tables. `add` makes labels known by their names alone, ids following those of the fit."""
+    """A row of the tables.
+
+    `warm_up` does once what is no part of training, such as imports; `add` makes labels known by their names
+    alone, ids following those of the fit.
+    """
+
+    def warm_up(self) -> None: ...
 
     def fit(self, train: Titles) -> None: ...
 
@@ -47,6 +54,9 @@ class Shortlister:
         arguments = dict(params)
         self.model = getattr(shortlist, arguments.pop("estimator"))(**arguments, random_state=seed)
         self.threads = threads
+
+    def warm_up(self) -> None:
+        pass
 
     def fit(self, train: Titles) -> None:
         self.vectorizer = TextVectorizer()
@@ -79,6 +89,9 @@ class Pipeline:
     def __init__(self, params: dict[str, Any], seed: int, threads: int) -> None:
         self.model = MetaRanker(n_jobs=threads, random_state=seed, **params)
 
+    def warm_up(self) -> None:
+        pass
+
     def fit(self, train: Titles) -> None:
         dataset = Dataset(texts=train.texts, Y=train.Y, label_names=train.names, name=train.name)
         self.model.fit(dataset, exclude=_excluded(train))
@@ -108,6 +121,10 @@ class Embedder:
         from metarank.text import LabelEmbedder
 
         self.model = LabelEmbedder(n_jobs=threads, random_state=seed, **params)
+
+    def warm_up(self) -> None:
+        few = clone(self.model).set_params(n_epochs=1, encoder="bow")
+        few.fit(["a b", "b c"] * 8, sp.csr_matrix(np.eye(2, dtype=np.float32)[[0, 1] * 8]), ["a", "c"])
 
     def fit(self, train: Titles) -> None:
         self.model.fit(train.texts, train.Y, train.names)

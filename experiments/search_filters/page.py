@@ -98,7 +98,7 @@ def _tables(measured: Measured) -> list[str]:
         parts += [_comparison(measured, four, columns)]
     encoders = [c.name for c in ENCODERS if c.name in measured.values]
     if encoders:
-        parts += ["Encoders (LALE alone stands for the BiLSTM):"]
+        parts += ["LALE with other encoders (above it reads bags of words):"]
         parts += [_comparison(measured, ["LALE", *encoders], (*TABLE_1, *TABLE_2))]
     return [*parts, "Costs, medians over seeds:", _costs(measured)]
 
