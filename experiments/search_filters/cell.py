@@ -1,7 +1,7 @@
 """One system on one set with one seed, in a process of its own: train, save, rank; clocks and lists.
 
 cell.py JOB.json, written by `cells.py`. The job names `set`, `system`, `params`, `seed`, `split_seed`,
-`threads`, `unseen` (whether a tenth of the labels is known by name only) and `out` (a file stem).
+`threads`, `unseen` (false, or how labels known by name alone come in) and `out` (a file stem).
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ def main(job_file: str) -> None:
     if job["unseen"]:
         parts = without_unseen(parts, job["split_seed"])
     system = make(job["system"], job["params"], job["seed"], job["threads"])
-    figures, valid, test = run(system, parts)
+    figures, valid, test = run(system, parts, at_fit=job["unseen"] == "at fit")
     arrays = {"valid": valid, "test": test}
     named = {f"{part} {name}": array for part, lists in arrays.items() for name, array in vars(lists).items()}
     np.savez_compressed(Path(job["out"]).with_suffix(".npz"), **named)
     Path(job["out"]).with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
 
 
-def run(system: System, parts: Parts) -> tuple[dict[str, Any], Lists, Lists]:
-    """Figures, and lists of the validation and the test part."""
+def run(system: System, parts: Parts, at_fit: bool = False) -> tuple[dict[str, Any], Lists, Lists]:
+    """Figures, and lists of the validation and the test part; `at_fit`: unseen labels are in the fit."""
     figures: dict[str, Any] = {"yardstick_cpu_s": clocked(yardstick)[0]}
     train, to_set = parts.train, np.arange(len(parts.train.names))
-    if len(parts.unseen):
+    added = len(parts.unseen) > 0 and not at_fit
+    if added:
         seen = np.setdiff1d(to_set, parts.unseen)
         train, to_set = _columns(train, seen), np.concatenate([seen, parts.unseen])
     system.warm_up()
@@ -51,7 +52,7 @@ def run(system: System, parts: Parts) -> tuple[dict[str, Any], Lists, Lists]:
     figures["train_cpu_s"], _ = clocked(lambda: system.fit(train))
     figures["train_wall_s"] = time.perf_counter() - started
     figures["peak_mib"] = memory("VmHWM") - before
-    if len(parts.unseen):
+    if added:
         system.add([parts.train.names[label] for label in parts.unseen])
     figures["n_parameters"] = system.n_parameters()
     with tempfile.TemporaryDirectory() as folder:

@@ -31,13 +31,13 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """A contender on a set with a seed; `unseen`: a tenth of the labels is known by name alone."""
+    """A contender on a set with a seed; `unseen` are ids of labels known by name alone."""
 
     set_name: str
     checksum: str
     contender: Contender
     seed: int
-    unseen: bool = False
+    unseen: tuple[int, ...] = ()
 
     def key(self, split_seed: int) -> dict[str, Any]:
         """What a kept cell must agree in to stand for this one."""
@@ -48,7 +48,7 @@ class Cell:
             "system": self.contender.system,
             "params": self.contender.params_on(self.set_name),
             "seed": self.seed,
-            "unseen": self.unseen,
+            "unseen": list(self.unseen) or False,
             "version": version_of("omikuji" if peer else "metarank"),
         }
 
@@ -127,7 +127,7 @@ class Cabinet:
                 "seed": cell.seed,
                 "split_seed": self.split_seed,
                 "threads": self.threads,
-                "unseen": cell.unseen,
+                "unseen": bool(cell.unseen) and cell.contender.unseen,
                 "out": str((Path(scratch) / "cell").resolve()),
             }
             (Path(scratch) / "job.json").write_text(json.dumps(job))

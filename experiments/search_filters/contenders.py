@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from titles import SETS
 
@@ -12,13 +12,18 @@ FILTERS = SETS[0]
 
 @dataclass(frozen=True)
 class Contender:
-    """A way to make a row; `zero_shot`: whether it can rank a label by its name alone."""
+    """A way to make a row.
+
+    `unseen` tells how labels known by name alone come in: "added" after the fit, or there "at fit" without a
+    row; None where they cannot. `in_tables` is False of what is measured on such labels only.
+    """
 
     name: str
     system: str
     group: str
     params: dict[str, Any] = field(default_factory=dict, hash=False)
-    zero_shot: bool = False
+    unseen: Literal["added", "at fit"] | None = None
+    in_tables: bool = True
     sets: tuple[str, ...] = SETS
 
     def params_on(self, set_name: str) -> dict[str, Any]:
@@ -51,18 +56,26 @@ TREES = (
     Contender("omikuji", "omikuji", "trees", {"n_trees": 3}),
 )
 RIVALS = (
-    Contender("GILE-like", "embedder", "rivals", {"combine": "gile"}, zero_shot=True),
+    Contender("GILE-like", "embedder", "rivals", {"combine": "gile"}, unseen="added"),
     Contender("TagSpace-like", "embedder", "rivals", {"combine": "id", "loss": "warp"}),
 )
 FOUR = (
     Contender("ID-only", "embedder", "four", {"combine": "id"}),
-    Contender("Text-only", "embedder", "four", {"combine": "text"}, zero_shot=True),
-    Contender("Combined", "embedder", "four", {"combine": "concat"}, zero_shot=True),
-    Contender("LALE", "embedder", "four", _LALE, zero_shot=True),
+    Contender("Text-only", "embedder", "four", {"combine": "text"}, unseen="added"),
+    Contender("Combined", "embedder", "four", {"combine": "concat"}, unseen="added"),
+    Contender("LALE", "embedder", "four", _LALE, unseen="added"),
 )
 PIPELINE = (
     Contender("MetaRanker, no names", "pipeline", "pipeline", {"label_text": None}),
-    Contender("MetaRanker", "pipeline", "pipeline", {"label_text": "auto"}, zero_shot=True),
+    Contender("MetaRanker", "pipeline", "pipeline", {"label_text": "auto"}, unseen="added"),
+    Contender(
+        "MetaRanker, names at fit",
+        "pipeline",
+        "pipeline",
+        {"label_text": "auto"},
+        unseen="at fit",
+        in_tables=False,
+    ),
 )
 ENCODERS = (
     Contender("LALE, BiLSTM", "embedder", "encoders", {**_LALE, "encoder": "bilstm"}, sets=(FILTERS,)),

@@ -13,7 +13,9 @@ from titles import Titles, normalised
 
 HEAD_SHARE = 0.87
 UNSEEN_SHARE = 0.1
-UNSEEN_ROWS = 3  # test rows that an unseen label has at least
+# Test rows that an unseen label has at least: the most of these that so many labels have.
+UNSEEN_ROWS = (3, 2, 1)
+UNSEEN_AMONG = 200
 SHARES = {"train": 0.8, "valid": 0.1, "test": 0.1}
 
 
@@ -77,11 +79,14 @@ def _merged(titles: Titles, rows: np.ndarray, keys: Sequence[str]) -> Titles:
 def without_unseen(parts: Parts, seed: int) -> Parts:
     """A tenth of the labels, by a hash of their names, taken from the training and validation part.
 
-    Only labels with enough test rows may be chosen. Rows keep their other labels.
+    Only labels with enough test rows may be chosen, and with a training row. Rows keep their other labels.
     """
     in_test = np.bincount(parts.test.Y.indices, minlength=parts.test.Y.shape[1])
     share = np.array([hash_share(seed, name) for name in parts.test.names])
-    possible = np.flatnonzero((in_test >= UNSEEN_ROWS) & (parts.counts > 0))
+    enough = (np.flatnonzero((in_test >= least) & (parts.counts > 0)) for least in UNSEEN_ROWS)
+    possible = next((labels for labels in enough if len(labels) >= UNSEEN_AMONG), None)
+    if possible is None:
+        possible = np.flatnonzero((in_test > 0) & (parts.counts > 0))
     number = max(1, round(UNSEEN_SHARE * len(possible)))
     unseen = np.sort(possible[np.argsort(share[possible], kind="stable")[:number]])
     seen = np.ones(len(share), np.float32)
@@ -110,3 +115,8 @@ def statistics(titles: Titles, parts: Parts) -> dict[str, float]:
         "without a training row": int((counts == 0).sum()),
         "share of head": float(counts[head].sum() / counts.sum()),
     }
+
+
+def statistics_of_unseen(parts: Parts) -> tuple[int, int]:
+    """Labels without a trace in the training and validation part, and pairs of a test row with one."""
+    return len(parts.unseen), int(parts.test.Y[:, parts.unseen].nnz)

@@ -25,7 +25,7 @@ from borrowed import environments, log  # noqa: E402
 from cells import Cabinet, Cell, Figures  # noqa: E402
 from contenders import ALL, Contender  # noqa: E402
 from page import Measured, write  # noqa: E402
-from parts import Parts, split, statistics, without_unseen  # noqa: E402
+from parts import Parts, split, statistics, statistics_of_unseen, without_unseen  # noqa: E402
 from titles import SETS, load  # noqa: E402
 from worth import unseen_recall, values  # noqa: E402
 
@@ -86,18 +86,18 @@ class Study:
         parts = split(titles, self.cabinet.split_seed)
         rarer = without_unseen(parts, self.cabinet.split_seed)
         checksum = titles.checksum
-        measured = Measured(name, checksum, statistics(titles, parts), len(rarer.unseen))
+        measured = Measured(name, checksum, statistics(titles, parts), statistics_of_unseen(rarer))
         # A seed of all contenders before the next, so that an interrupted study has a whole table.
         for seed in range(max(seeds.values())):
             for contender in _on(name):
-                if seed < seeds["tables"]:
+                if seed < seeds["tables"] and contender.in_tables:
                     cell = Cell(name, checksum, contender, seed)
                     figures = self._figures(cell, parts, making and "tables" in tasks)
                     if figures is not None:
                         of_cell = values(parts, *self.cabinet.lists(cell))
                         measured.add(contender, figures, of_cell)
-                if seed < seeds["unseen"] and contender.zero_shot:
-                    cell = Cell(name, checksum, contender, seed, unseen=True)
+                if seed < seeds["unseen"] and contender.unseen:
+                    cell = Cell(name, checksum, contender, seed, tuple(rarer.unseen.tolist()))
                     figures = self._figures(cell, rarer, making and "unseen" in tasks)
                     if figures is not None:
                         _, test = self.cabinet.lists(cell)
