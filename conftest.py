@@ -1,7 +1,18 @@
-"""Modules that import torch have examples to run only where it is installed."""
+"""Examples that need the extra `text` are run only where torch is installed."""
 
 from importlib.util import find_spec
 
-_NEED_TORCH = ("encoders", "fitting", "gradients", "losses", "network", "parallel", "training")
+_NEED_EXTRA = (
+    "checkpoint",
+    "embedder",
+    "encoders",
+    "fitting",
+    "gradients",
+    "losses",
+    "network",
+    "parallel",
+    "subwords",
+    "training",
+)
 
-collect_ignore = [] if find_spec("torch") else [f"metarank/text/{name}.py" for name in _NEED_TORCH]
+collect_ignore = [] if find_spec("torch") else [f"metarank/text/{name}.py" for name in _NEED_EXTRA]

@@ -1,7 +1,8 @@
 """Saved models: a versioned folder, checksums, memory-mapped arrays, no pickle.
 
 A model is a tree of dicts, lists, numbers, strings, arrays, CSR matrices and
-objects of registered classes. Arrays become ``.npy`` files, long texts ``.txt``
+objects of registered classes. Arrays become ``.npy`` files, weights of
+networks ``.safetensors``, long texts ``.txt``
 and long lists of strings ``.json``; everything else stands in ``manifest.json``,
 which lists each file with its size and SHA-256 and carries a digest of itself.
 Equal contents, such as the training rows that several scorers keep, share a file.
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._tensors import Tensors, read_tensors, write_tensors
 from metarank._version import __version__
 
 FORMAT = "metarank-model"
@@ -154,6 +156,8 @@ class _Writer:
                 text = json.dumps(items, ensure_ascii=False)
                 return {"__strings__": self.add(at, ".json", lambda f: f.write(text.encode()))}
             return [self.encode(v, f"{at}.{i}") for i, v in enumerate(items)]
+        if isinstance(value, Tensors):
+            return {"__tensors__": self.add(at, ".safetensors", lambda f: write_tensors(f, value))}
         if isinstance(value, dict):
             if not all(isinstance(k, str) and not k.startswith("__") for k in value):
                 raise TypeError(f"{at}: keys must be strings that do not start with '__'")
@@ -378,6 +382,8 @@ class _Reader:
             return self.member(value["__text__"]).read_text(encoding="utf-8")
         if "__strings__" in value:
             return json.loads(self.member(value["__strings__"]).read_text(encoding="utf-8"))
+        if "__tensors__" in value:
+            return read_tensors(self.member(value["__tensors__"]))[0]
         if "__float__" in value:
             return float(value["__float__"])
         if "__object__" in value:

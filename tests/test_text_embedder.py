@@ -13,6 +13,7 @@ from sklearn.base import clone
 from metarank import Candidates, Dataset, load
 from metarank.metrics import evaluate
 from metarank.text import LabelEmbedder
+from metarank.text.index import LabelIndex
 from metarank.text.kinds import COMBINES, ENCODER_KINDS
 
 torch = pytest.importorskip("torch")
@@ -39,7 +40,7 @@ def products(n, seed=0):
     return texts, Y
 
 
-def fitted(n=300, **params):
+def fitted(n=200, **params):
     texts, Y = products(n)
     return LabelEmbedder(**{**SMALL, "n_epochs": 4, "learning_rate": 0.01, **params}).fit(texts, Y, NAMES)
 
@@ -59,7 +60,7 @@ def answers(model, texts):
     ("combine", "encoder"), [*((c, "bow") for c in COMBINES), *(("lale", e) for e in ENCODER_KINDS[:2])]
 )
 def test_every_model_learns(combine, encoder):
-    model = fitted(combine=combine, encoder=encoder, n_epochs=20, learning_rate=0.02, patience=20)
+    model = fitted(combine=combine, encoder=encoder, n_epochs=10, learning_rate=0.02, patience=10)
     texts, Y = products(100, seed=1)
     found = evaluate(Y, model.rank(texts, k=2), ["P@2"])["P@2"]
     assert found > 0.85
@@ -67,17 +68,17 @@ def test_every_model_learns(combine, encoder):
 
 
 def test_warp_learns():
-    model = fitted(loss="warp", encoder="bow", n_epochs=20, learning_rate=0.02, patience=20)
+    model = fitted(loss="warp", encoder="bow", n_epochs=10, learning_rate=0.02, patience=10)
     texts, Y = products(100, seed=1)
     assert evaluate(Y, model.rank(texts, k=2), ["P@2"])["P@2"] > 0.9
 
 
 def test_sampled_labels_learn_the_same_probabilities():
     """The correction for labels left out keeps probabilities where they were."""
-    texts, Y = products(600)
-    rare = np.hstack([Y, np.zeros((600, 200), np.float32)])
+    texts, Y = products(300)
+    rare = np.hstack([Y, np.zeros((300, 200), np.float32)])
     names = [*NAMES, *(f"other: {i}" for i in range(200))]
-    params = {**SMALL, "encoder": "bow", "n_epochs": 10, "learning_rate": 0.02, "validation_fraction": 0.0}
+    params = {**SMALL, "encoder": "bow", "n_epochs": 8, "learning_rate": 0.02, "validation_fraction": 0.0}
     mean = {
         sampled: LabelEmbedder(**params, sampled_labels=sampled)
         .fit(texts, rare, names)
@@ -142,7 +143,7 @@ def test_only_the_first_subwords_of_a_long_text_count(model):
 
 
 def test_labels_never_seen_in_training():
-    texts, Y = products(400)
+    texts, Y = products(100)
     kept = [0, 1, 2, 3, 5, 6, 7, 8]
     params = {**SMALL, "n_epochs": 3}
     for combine in ("lale", "text", "concat", "gile"):
@@ -246,6 +247,52 @@ def test_clone_keeps_parameters():
     assert clone(model).get_params() == model.get_params()
 
 
+@pytest.mark.parametrize("combine", ["lale", "concat"])
+def test_an_interrupted_training_goes_on_as_if_it_had_not_been(combine, tmp_path):
+    params = {"combine": combine, "encoder": "bow", "sampled_labels": 6}
+    texts, Y = products(200)
+    whole = fitted(**params, n_epochs=4)
+    path = tmp_path / "checkpoint.safetensors"
+    for n_epochs in (1, 3, 4, 4):
+        model = LabelEmbedder(**{**SMALL, **params, "learning_rate": 0.01, "n_epochs": n_epochs})
+        model.fit(texts, Y, NAMES, checkpoint=path)
+    assert answers(model, texts[:20]) == answers(whole, texts[:20])
+    assert (model.history_, model.best_epoch_) == (whole.history_, whole.best_epoch_)
+    with pytest.raises(ValueError, match="of other texts, labels or parameters"):
+        clone(model).set_params(random_state=1).fit(texts, Y, NAMES, checkpoint=path)
+    path.write_bytes(b"no checkpoint")
+    with pytest.raises(ValueError, match="cannot be read"):
+        clone(model).fit(texts, Y, NAMES, checkpoint=path)
+
+
+def test_faiss_proposes_and_scores_stay(model):
+    texts, _ = products(20, seed=3)
+    other = model.add_labels([f"{a} {b} {c}" for a in THINGS for b in THINGS for c in COLOURS])
+    exact = other.rank(texts, k=5)
+    other.search = "faiss"
+    found = other.rank(texts, k=5)
+    assert np.mean(found.scores == exact.scores) > 0.9
+    scores = other.decision_function(texts)
+    np.testing.assert_array_equal(found.scores, np.take_along_axis(scores, found.labels.astype(int), 1))
+    assert other.rank(texts[3:4], k=5).scores.tobytes() == found.scores[3].tobytes()
+    assert other.rank(texts, k=400).labels.shape == (20, 400)
+
+
+def test_the_index_of_labels_finds_the_greatest_products():
+    rng = np.random.default_rng(0)
+    F, Q = (rng.normal(size=(n, 16)).astype(np.float32) for n in (2000, 30))
+    F *= rng.uniform(0.1, 3, (2000, 1)).astype(np.float32)
+    bias = rng.normal(size=2000).astype(np.float32)
+    best = np.argsort(-(Q @ F.T + bias), axis=1)[:, :5]
+    pairs = LabelIndex(F, bias).propose(Q, 64, 1)
+    rows = np.split(pairs.labels, pairs.indptr[1:-1])
+    assert np.mean([np.isin(b, row).mean() for b, row in zip(best, rows)]) > 0.95
+    again = LabelIndex(F, bias).propose(Q[::-1], 64, 4)
+    np.testing.assert_array_equal(
+        np.concatenate(np.split(again.labels, again.indptr[1:-1])[::-1]), pairs.labels
+    )
+
+
 def test_save_and_load(model, tmp_path):
     texts, _ = products(20, seed=3)
     model.save(tmp_path / "M")
@@ -253,6 +300,15 @@ def test_save_and_load(model, tmp_path):
     assert answers(again, texts) == answers(model, texts)
     assert again.get_params() == model.get_params()
     assert again.history_ == model.history_
+    weights = next((tmp_path / "M").glob("*weights.safetensors"))
+    theirs = pytest.importorskip("safetensors.numpy").load_file(weights)
+    for name, values in model.weights_.items():
+        np.testing.assert_array_equal(theirs[name], values)
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(ValueError, match="checksum"):
+        load(tmp_path / "M")
     again.add_labels(["colour: pink"]).save(tmp_path / "M2")
     assert load(tmp_path / "M2").n_labels_ == 11
 

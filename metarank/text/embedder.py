@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import _core, persist
+from metarank._lazy import lazy
 from metarank._progress import report
+from metarank._tensors import Tensors
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates, check_labels
 from metarank.candidates import Candidates
@@ -22,6 +25,7 @@ from metarank.data.dataset import Dataset
 from metarank.objectives.checks import check_choice
 from metarank.ranking import Ranking, check_k
 from metarank.text._extra import require_extra
+from metarank.text.index import LabelIndex
 from metarank.text.inference import TextModel
 from metarank.text.kinds import (
     COMBINES,
@@ -39,6 +43,8 @@ from metarank.text.subwords import Subwords, TokenLists
 
 # Queries scored at once: n x L scores are never stored where k of each are asked for.
 _CHUNK_SCORES = 1 << 24
+# Labels whose scores are looked at where FAISS proposes them.
+_LEAST_PROPOSED = 64
 
 
 class LabelEmbedder(BaseEstimator):
@@ -88,6 +94,9 @@ class LabelEmbedder(BaseEstimator):
         can speak against a label, and training often stops short.
     device : "auto", "cpu" or "cuda"
         Of the training.
+    search : "exact" or "faiss"
+        How `rank` finds labels: among all scores, or among those that an HNSW graph of FAISS over the label
+        vectors proposes, at least 64 and four times k. Scores are the same; a label may be missed.
     n_jobs : int or None
         Threads; no result depends on it.
     random_state : int
@@ -109,9 +118,10 @@ class LabelEmbedder(BaseEstimator):
     --------
     >>> texts = ["red wine", "white wine", "green tea", "black tea"] * 5
     >>> names = ["wine", "tea"]
-    >>> model = LabelEmbedder(encoder="bow", subword_dim=16, hidden_dim=16, embedding_dim=16)
-    >>> model.fit(texts, [["wine"], ["wine"], ["tea"], ["tea"]] * 5, names)  # doctest: +SKIP
-    >>> model.rank(["some tea"], k=1).labels  # doctest: +SKIP
+    >>> sizes = {"subword_dim": 16, "hidden_dim": 16, "embedding_dim": 16}
+    >>> model = LabelEmbedder(encoder="bow", n_jobs=1, **sizes)
+    >>> _ = model.fit(texts, [["wine"], ["wine"], ["tea"], ["tea"]] * 5, names)
+    >>> model.rank(["some tea"], k=1).labels
     array([[1]], dtype=int32)
     """
 
@@ -126,7 +136,7 @@ class LabelEmbedder(BaseEstimator):
         embedding_dim: int = 256,
         max_length: int = 32,
         batch_size: int = 256,
-        learning_rate: float = 1e-3,
+        learning_rate: float = 3e-3,
         n_epochs: int = 30,
         patience: int = 3,
         validation_fraction: float = 0.1,
@@ -135,6 +145,7 @@ class LabelEmbedder(BaseEstimator):
         bias: Literal["auto", "label", "global"] = "auto",
         name_activation: NameActivation = "linear",
         device: Literal["auto", "cpu", "cuda"] = "auto",
+        search: Literal["exact", "faiss"] = "exact",
         n_jobs: int | None = None,
         random_state: int = 0,
     ) -> None:
@@ -155,12 +166,20 @@ class LabelEmbedder(BaseEstimator):
         self.bias = bias
         self.name_activation = name_activation
         self.device = device
+        self.search = search
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     # --- fit ---------------------------------------------------------------
 
-    def fit(self, texts: Any, Y: Any = None, label_names: Sequence[str] | None = None) -> LabelEmbedder:
+    def fit(
+        self,
+        texts: Any,
+        Y: Any = None,
+        label_names: Sequence[str] | None = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> LabelEmbedder:
         """Learn from texts and their labels.
 
         Parameters
@@ -171,6 +190,9 @@ class LabelEmbedder(BaseEstimator):
             Relevant means > 0. Left out with a Dataset.
         label_names : sequence of str (L), optional
             Needed unless ``combine="id"`` or `Y` is lists of names. Names may be equal, or empty.
+        checkpoint : path, optional
+            A file that is replaced after each epoch. Where it exists, training goes on from it, with the same
+            result as if it had not been interrupted; `n_epochs` and `patience` may be others than before.
 
         Returns
         -------
@@ -191,7 +213,7 @@ class LabelEmbedder(BaseEstimator):
         from metarank.text.fitting import fit_network
 
         named = names if names is not None and self.combine in WITH_NAMES else []
-        fitted = fit_network(self, texts, Y, named, n_jobs)
+        fitted = fit_network(self, texts, Y, named, n_jobs, None if checkpoint is None else Path(checkpoint))
         report("done", 1.0)
         self.label_names_ = names
         self.n_labels_ = int(Y.shape[1])
@@ -210,6 +232,7 @@ class LabelEmbedder(BaseEstimator):
         check_choice(self.loss, "loss", LOSSES)
         check_choice(self.name_activation, "name_activation", NAME_ACTIVATIONS)
         check_choice(self.bias, "bias", ("auto", "label", "global"))
+        check_choice(self.search, "search", ("exact", "faiss"))
         check_choice(self.device, "device", ("auto", "cpu", "cuda"))
         for name, least in (
             ("vocabulary_size", 2),
@@ -236,7 +259,8 @@ class LabelEmbedder(BaseEstimator):
 
     def _settle(self, n_jobs: int) -> None:
         """Label vectors and biases of the weights."""
-        self.model_ = TextModel(self.weights_, self.encoder, self.combine, self.name_activation)
+        self.__dict__.pop("_label_index", None)
+        self.model_ = self._text_model()
         f_text = None
         if self.combine in WITH_NAMES:
             assert self.label_names_ is not None
@@ -244,6 +268,9 @@ class LabelEmbedder(BaseEstimator):
         self.label_vectors_ = self.model_.label_vectors(self.weights_.get("label_ids"), f_text, n_jobs)
         bias = self.weights_["bias"]
         self.label_bias_ = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
+
+    def _text_model(self) -> TextModel:
+        return TextModel(self.weights_, self.encoder, self.combine, self.name_activation)
 
     # --- use ---------------------------------------------------------------
 
@@ -262,6 +289,10 @@ class LabelEmbedder(BaseEstimator):
         """
         k = check_k(k)
         queries, n_jobs = self._queries(texts)
+        if self.search == "faiss":
+            pairs = self._label_index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
+            values = self._pair_scores(queries, pairs, n_jobs)
+            return Ranking.from_scores(pairs, k, values=values, label_names=self.label_names_, n_jobs=n_jobs)
         step = max(1, _CHUNK_SCORES // self.n_labels_)
         parts = []
         for start in range(0, max(1, len(queries)), step):
@@ -287,9 +318,7 @@ class LabelEmbedder(BaseEstimator):
         """
         queries, n_jobs = self._queries(texts)
         pairs: Candidates = check_candidates(candidates, len(queries), self.n_labels_)
-        return _core.vector_scores_of_pairs(
-            queries, self.label_vectors_, self.label_bias_, pairs.indptr, pairs.labels, n_jobs
-        )
+        return self._pair_scores(queries, pairs, n_jobs)
 
     def encode(self, texts: Any) -> np.ndarray:
         """q of each text, float32 (n, E)."""
@@ -348,6 +377,15 @@ class LabelEmbedder(BaseEstimator):
     def _scores(self, queries: np.ndarray, n_jobs: int) -> np.ndarray:
         return _core.vector_scores(queries, self.label_vectors_, self.label_bias_, n_jobs)
 
+    def _pair_scores(self, queries: np.ndarray, pairs: Candidates, n_jobs: int) -> np.ndarray:
+        return _core.vector_scores_of_pairs(
+            queries, self.label_vectors_, self.label_bias_, pairs.indptr, pairs.labels, n_jobs
+        )
+
+    @lazy
+    def _label_index(self) -> LabelIndex:
+        return LabelIndex(self.label_vectors_, self.label_bias_)
+
     def _tokens(self, texts: Sequence[str]) -> TokenLists:
         return self.subwords_.encode(texts, self.max_length)
 
@@ -371,7 +409,8 @@ class LabelEmbedder(BaseEstimator):
             "label_names": self.label_names_,
             "n_labels": self.n_labels_,
             "subwords": self.subwords_.state,
-            "weights": [[name, values] for name, values in self.weights_.items()],
+            "weights": Tensors(self.weights_),
+            "labels": Tensors(vectors=self.label_vectors_, bias=self.label_bias_),
             "n_parameters": self.n_parameters_,
             "history": self.history_,
             "best_epoch": self.best_epoch_,
@@ -395,7 +434,8 @@ class LabelEmbedder(BaseEstimator):
         model.n_parameters_ = int(state["n_parameters"])
         model.history_ = state["history"]
         model.best_epoch_ = int(state["best_epoch"])
-        model._settle(resolve_n_jobs(model.n_jobs))
+        model.model_ = model._text_model()
+        model.label_vectors_, model.label_bias_ = state["labels"]["vectors"], state["labels"]["bias"]
         return model
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,7 +43,12 @@ class Fitted(NamedTuple):
 
 
 def fit_network(
-    model: LabelEmbedder, texts: list[str], Y: sp.csr_matrix, names: list[str], n_jobs: int
+    model: LabelEmbedder,
+    texts: list[str],
+    Y: sp.csr_matrix,
+    names: list[str],
+    n_jobs: int,
+    checkpoint: Path | None,
 ) -> Fitted:
     """Train as the parameters of `model` say, which are checked; `names` is empty where they play no part."""
     device = _device(model.device)
@@ -61,7 +67,7 @@ def fit_network(
     )
     assert data is not None
     network = _initial_network(model, len(subwords), data)
-    history = train(network, data, watched, _options(model, Y.shape[1]), device, n_jobs)
+    history = train(network, data, watched, _options(model, Y.shape[1]), device, n_jobs, checkpoint)
     weights = arrays_of(network)
     seen = {"loss": history.loss} | ({MEASURE: history.ndcg} if history.ndcg else {})
     return Fitted(subwords, weights, seen, history.best)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from metarank import _core
 from metarank._progress import report
 from metarank.metrics import evaluate
 from metarank.ranking import Ranking
+from metarank.text.checkpoint import fingerprint_of, read_checkpoint, write_checkpoint
 from metarank.text.gradients import BatchGradients, RowGradient, TextData
 from metarank.text.inference import TextModel
 from metarank.text.kinds import WITH_NAMES
@@ -94,57 +95,90 @@ def train(
     options: Options,
     device: torch.device,
     n_jobs: int,
+    checkpoint: Path | None = None,
 ) -> History:
     """Fit the network in place; with a held-out part, to the parameters of the best epoch.
 
-    The order of the texts and the sampled labels of an epoch follow from (seed, epoch) alone.
+    The order of the texts and the sampled labels of an epoch follow from (seed, epoch) alone. After each
+    epoch the file `checkpoint` is written, where one is named; where it exists, training goes on from it.
     """
     network.to(device)
+    training = _Training(network, data, held_out, options, checkpoint)
     # On one accelerator parts run one after another.
     with workers(n_jobs if device.type == "cpu" else 1) as run:
-        return _train(
-            network, data, held_out, options, BatchGradients(network, data, options.loss, device, run), n_jobs
-        )
+        gradients = BatchGradients(network, data, options.loss, device, run)
+        while not training.is_over():
+            training.epoch(gradients, n_jobs)
+    if training.best:
+        network.load_state_dict(training.best)
+    return training.history
 
 
-def _train(
-    network: Network,
-    data: TextData,
-    held_out: TextData | None,
-    options: Options,
-    gradients: BatchGradients,
-    n_jobs: int,
-) -> History:
-    optimizer = Optimizer(network, options.learning_rate)
-    history = History([], [])
-    kept: dict[str, Any] = {}
-    n_rows = data.texts.n_rows
-    n_batches = -(-n_rows // options.batch_size)
-    for epoch in range(options.n_epochs):
-        rng = np.random.default_rng([options.seed, epoch])
+class _Training:
+    """Where training stands between two epochs."""
+
+    def __init__(
+        self,
+        network: Network,
+        data: TextData,
+        held_out: TextData | None,
+        options: Options,
+        checkpoint: Path | None,
+    ) -> None:
+        self.network, self.data, self.held_out, self.options = network, data, held_out, options
+        self.checkpoint = checkpoint
+        self.optimizer = Optimizer(network, options.learning_rate)
+        self.history = History([], [])
+        self.best: dict[str, Tensor] = {}
+        self.fingerprint = ""
+        if checkpoint is not None:
+            self.fingerprint = fingerprint_of(options, self._origin())
+            if checkpoint.exists():
+                state, self.best, history = read_checkpoint(
+                    checkpoint, self.fingerprint, self.optimizer.optimizers
+                )
+                network.load_state_dict(state)
+                self.history = History(**history)
+
+    def _origin(self) -> list[np.ndarray]:
+        arrays = list(arrays_of(self.network).values())
+        for part in (self.data, self.held_out):
+            if part is not None:
+                arrays += [*part.texts, part.Y.indptr, part.Y.indices, *part.names, part.name_of_label]
+        return arrays
+
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or no gain was seen for long enough."""
+        done = len(self.history.loss)
+        without_gain = done - self.history.best
+        return done >= self.options.n_epochs or (bool(self.best) and without_gain >= self.options.patience)
+
+    def epoch(self, gradients: BatchGradients, n_jobs: int) -> None:
+        """Pass over the texts once and see what it brought."""
+        data, options, history = self.data, self.options, self.history
+        number, n_rows = len(history.loss), data.texts.n_rows
+        rng = np.random.default_rng([options.seed, number])
         order = rng.permutation(n_rows)
         total = 0.0
-        for number, start in enumerate(range(0, n_rows, options.batch_size)):
+        for start in range(0, n_rows, options.batch_size):
             rows = order[start : start + options.batch_size]
             labels, offset = _labels_of_batch(data, rows, options, rng)
             loss, d = gradients(rows, labels, offset)
-            optimizer.step(d)
+            self.optimizer.step(d)
             total += loss * len(rows)
-            done = (epoch + (number + 1) / n_batches) / options.n_epochs
-            report(_stage(epoch, history), min(done, 0.99))
+            done = (number + (start + len(rows)) / n_rows) / options.n_epochs
+            report(_stage(number, history), min(done, 0.99))
         history.loss.append(total / n_rows)
-        if held_out is None:
-            history.best = epoch + 1
-            continue
-        history.ndcg.append(_ndcg(network, held_out, n_jobs))
-        if not kept or history.ndcg[-1] > history.ndcg[history.best - 1]:
-            history.best = epoch + 1
-            kept = {name: values.clone() for name, values in network.state_dict().items()}
-        elif epoch + 1 - history.best >= options.patience:
-            break
-    if kept:
-        network.load_state_dict(kept)
-    return history
+        if self.held_out is None:
+            history.best = number + 1
+        else:
+            history.ndcg.append(_ndcg(self.network, self.held_out, n_jobs))
+            if not self.best or history.ndcg[-1] > history.ndcg[history.best - 1]:
+                history.best = number + 1
+                self.best = {name: values.clone() for name, values in self.network.state_dict().items()}
+        if self.checkpoint is not None:
+            state, optimizers = self.network.state_dict(), self.optimizer.optimizers
+            write_checkpoint(self.checkpoint, self.fingerprint, state, self.best, optimizers, asdict(history))
 
 
 def _ndcg(network: Network, held_out: TextData, n_jobs: int) -> float:

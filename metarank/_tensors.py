@@ -1,0 +1,87 @@
+"""`Tensors`: named arrays in one file of the safetensors format, which torch and other tools read.
+
+Eight bytes with the length of a JSON header, the header (dtype, shape and place of each tensor), the values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+_DTYPES: dict[str, np.dtype] = {
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+}
+_CODES = {dtype: code for code, dtype in _DTYPES.items()}
+_METADATA = "__metadata__"
+# Tensors begin at a multiple of this, for the memory map's sake.
+_ALIGNMENT = 64
+
+
+class Tensors(dict[str, np.ndarray]):
+    """Arrays by name that a saved model keeps in one such file."""
+
+
+def write_tensors(
+    file: IO[bytes], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write the arrays, in the order of the mapping.
+
+    Raises
+    ------
+    TypeError
+        If an array is of another dtype than float32, float64, int32 and int64.
+    """
+    header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
+    arrays = []
+    place = 0
+    for name, values in tensors.items():
+        array = np.ascontiguousarray(values)
+        code = _CODES.get(array.dtype.newbyteorder("<"))
+        if code is None:
+            raise TypeError(f"{name}: a tensor of dtype {array.dtype} cannot be saved")
+        header[name] = {
+            "dtype": code,
+            "shape": list(values.shape),
+            "data_offsets": [place, place + array.nbytes],
+        }
+        arrays.append(array.astype(_DTYPES[code], copy=False))
+        place += array.nbytes
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
+    file.write(len(text).to_bytes(8, "little"))
+    file.write(text)
+    for array in arrays:
+        file.write(array.tobytes())
+
+
+def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """The arrays, memory-mapped and read-only, and the metadata.
+
+    Raises
+    ------
+    ValueError
+        If the file is not of the format, or ends too early.
+    """
+    size = path.stat().st_size
+    with open(path, "rb") as f:
+        length = int.from_bytes(f.read(8), "little")
+        if not 2 <= length <= size - 8:
+            raise ValueError(f"{str(path)!r} is not a safetensors file: its header has no end")
+        header = json.loads(f.read(length).decode())
+    content: np.ndarray = np.memmap(path, np.uint8, mode="r")
+    metadata = header.pop(_METADATA, {})
+    tensors = Tensors()
+    for name, entry in header.items():
+        dtype, shape, (begin, end) = _DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["data_offsets"]
+        if not 0 <= begin <= end <= size - 8 - length or math.prod(shape) * dtype.itemsize != end - begin:
+            raise ValueError(f"{str(path)!r} is damaged: {name!r} lies outside the file or has another size")
+        tensors[name] = content[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
+    return tensors, metadata
