@@ -31,6 +31,10 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     >>> resolve_n_jobs(None) == available_cores()
     True
     """
+    if (
+        type(n_jobs) is int and n_jobs > 0
+    ):  # the many calls of ranking one row: no walk through abstract classes
+        return n_jobs
     if n_jobs is None:
         return available_cores()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):

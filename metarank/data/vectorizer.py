@@ -98,25 +98,26 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         counts = count_terms(map(self.terms, _checked(texts)), self._column, len(self._column))
         return ltc(counts, self.idf_)
 
-    def terms(self, text: str) -> Iterator[str]:
+    def terms(self, text: str) -> list[str]:
         """The terms of one text, known or not, each as often as it occurs."""
         written = _WORD.findall(text)
         words = [word.lower() for word in written]
-        yield from words
+        terms = words.copy()
         if self.split_identifiers:
-            for word, lowered in zip(written, words):
-                if lowered != word or not word.isalpha():  # otherwise there is nothing to split
-                    parts = _PART.findall(word) if word.isascii() else word.split("_")
-                    if parts != [word]:
-                        yield from (part.lower() for part in parts if len(part) > 1)
+            # A word of small letters alone, as most are, holds nothing to split.
+            for word in [word for word, low in zip(written, words) if low != word or not word.isalpha()]:
+                parts = _PART.findall(word) if word.isascii() else word.split("_")
+                if parts != [word]:
+                    terms += [part.lower() for part in parts if len(part) > 1]
         for n in range(2, self.word_ngrams + 1):
-            yield from (" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
+            terms += [" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
         if self.char_ngrams is not None:
             # No word begins with the sign, so that these terms stay apart.
             for word in words:
                 marked = f" {word} "
                 for n in range(self.char_ngrams[0], self.char_ngrams[1] + 1):
-                    yield from (f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1))
+                    terms += [f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1)]
+        return terms
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The vocabulary as an object array."""

@@ -142,6 +142,8 @@ _LARGEST = 2**31 - 1
 
 def check_integer(name: str, value: Any, low: int, high: int = _LARGEST) -> None:
     """Refuses what is no integer in [low, high]."""
+    if type(value) is int and low <= value <= high:
+        return
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     if not low <= int(value) <= high:
