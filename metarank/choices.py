@@ -40,6 +40,7 @@ def named_scorers() -> dict[str, Any]:
     from metarank.scorers.kernel_ridge import KernelRidge
     from metarank.scorers.kernel_svm import KernelSVM
     from metarank.scorers.linear import LinearClassifier
+    from metarank.scorers.name_embedder import NameEmbedder
     from metarank.scorers.names import NameScorer, SpellingScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
     from metarank.scorers.one_vs_all import OneVsAll
@@ -64,6 +65,7 @@ def named_scorers() -> dict[str, Any]:
         "boosted": BoostedTrees,
         "names": NameScorer,
         "spelling": SpellingScorer,
+        "embedder": NameEmbedder,
         "parabel": Parabel,
         "xreg": XReg,
         "fastxml": FastXML,
@@ -76,7 +78,17 @@ def named_scorers() -> dict[str, Any]:
 def named_shortlisters() -> dict[str, Any]:
     """The scorers that can be asked by name to propose candidates, as constructors."""
     known = named_scorers()
-    names = ("names", "spelling", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all")
+    names = (
+        "names",
+        "spelling",
+        "embedder",
+        "parabel",
+        "xreg",
+        "fastxml",
+        "pfastxml",
+        "pfastrexml",
+        "one-vs-all",
+    )
     return {"neighbors": known["votes"]} | {name: known[name] for name in names}
 
 

@@ -150,6 +150,11 @@ class InputEncoder:
         written = [name or text or "" for name, text in zip(names, texts or [None] * len(names))]
         return self._spelling.transform(written)
 
+    @property
+    def feature_words(self) -> list[str] | None:
+        """The words that the features stand for; None where they are unknown."""
+        return self.words if self.vectorizer is None else self.vectorizer.vocabulary_
+
     @lazy
     def _spelling(self) -> SpellingIndex:
         if self.vectorizer is not None:

@@ -323,6 +323,7 @@ def _n_columns(scorer: LabelScorer) -> int:
 def _columns_of(scorer: LabelScorer) -> int:
     from metarank.scorers.centroid import Centroids
     from metarank.scorers.label_tree import LabelTree
+    from metarank.scorers.name_embedder import NameEmbedder
     from metarank.scorers.names import COLUMNS, NameScorer, SpellingScorer
     from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
     from metarank.scorers.objective import ObjectiveScorer
@@ -336,7 +337,7 @@ def _columns_of(scorer: LabelScorer) -> int:
         return 2 * len(tuple(scorer.ks))
     if isinstance(scorer, NameScorer):
         return 2 if isinstance(scorer, SpellingScorer) else len(COLUMNS)
-    if isinstance(scorer, Centroids):
+    if isinstance(scorer, (Centroids, NameEmbedder)):
         return 2
     if isinstance(scorer, LabelTree):
         return 1 + (scorer.n_trees if scorer.n_trees > 1 else 0)

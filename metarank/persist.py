@@ -50,6 +50,7 @@ _BUILT_IN = {
     "TailClassifiers": "metarank.scorers.tail",
     "NameScorer": "metarank.scorers.names",
     "SpellingScorer": "metarank.scorers.names",
+    "NameEmbedder": "metarank.scorers.name_embedder",
     "ObjectiveScorer": "metarank.scorers.objective",
     "KernelRidge": "metarank.scorers.kernel_ridge",
     "KernelSVM": "metarank.scorers.kernel_svm",

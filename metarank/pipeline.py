@@ -39,6 +39,7 @@ from metarank.ranker.objectives import ObjectivesRanker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.names import label_phrases
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.shortlister import check_real
 from metarank.targets import check_objectives, check_targets
@@ -74,7 +75,7 @@ class MetaRanker(BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", "spelling", "parabel", "xreg", "fastxml", "pfastxml",
+    shortlister : "auto", "neighbors", "names", "spelling", "embedder", "parabel", "xreg", "fastxml", "pfastxml",
         "pfastrexml", "one-vs-all", LabelScorer, list, or None
         Who proposes the candidate labels. None ranks all labels; "auto" does so up to 1,000 labels, and
         beyond asks neighbours, label trees, up to 7,000 rows a ridge over all labels, and label names,
@@ -336,6 +337,7 @@ class MetaRanker(BaseEstimator):
         ]
         spelled = any(_reads_spelling(s) for s in [*shortlisters, *scorers])
         spelling = self.encoder_.label_spelling(names, label_texts) if spelled else None
+        phrases = None if names is None else label_phrases(names, label_texts)
         data = TrainingSet(
             X,
             Y,
@@ -344,6 +346,8 @@ class MetaRanker(BaseEstimator):
             label_names=self.label_names_,
             label_text=label_text,
             label_spelling=spelling,
+            label_phrases=phrases,
+            words=self.encoder_.feature_words,
             feature_scale=self.encoder_.transform.scale,
             targets=targets,
         )

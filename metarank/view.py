@@ -52,6 +52,10 @@ class TrainingSet:
         The labels' names in the feature space of X (one row a label), where names are known.
     label_spelling : float32 CSR (L, d) or None
         The same by the words spelled like those of the names, see `metarank.data.spelling`.
+    label_phrases : list of str or None
+        What is written of each label, its name and text in one, where names are known.
+    words : list of str or None
+        The words that the columns of X stand for, where they do.
     feature_scale : float32 array (d,) or None
         Factors that were applied to the columns of dense X; X divided by them is as the user gave it.
     targets : dict of str to CSR (n, L), optional
@@ -68,6 +72,8 @@ class TrainingSet:
         label_names: list[str] | None = None,
         label_text: sp.csr_matrix | None = None,
         label_spelling: sp.csr_matrix | None = None,
+        label_phrases: list[str] | None = None,
+        words: list[str] | None = None,
         feature_scale: np.ndarray | None = None,
         targets: dict[str, sp.csr_matrix] | None = None,
     ) -> None:
@@ -79,6 +85,8 @@ class TrainingSet:
         self.label_names = label_names
         self.label_text = label_text
         self.label_spelling = label_spelling
+        self.label_phrases = label_phrases
+        self.words = words
         self.feature_scale = feature_scale
         self.targets = targets or {}
         # What bounds memory and changes no result: pairs described at once, and whether products that both
@@ -196,6 +204,14 @@ class View:
     @property
     def label_spelling(self) -> sp.csr_matrix | None:
         return self._data.label_spelling
+
+    @property
+    def label_phrases(self) -> list[str] | None:
+        return self._data.label_phrases
+
+    @property
+    def words(self) -> list[str] | None:
+        return self._data.words
 
     @property
     def feature_scale(self) -> np.ndarray | None:

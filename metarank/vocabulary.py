@@ -23,7 +23,8 @@ from metarank._validation import check_labels
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.scorers.kept import KeptScorer
-from metarank.scorers.names import NameScorer
+from metarank.scorers.name_embedder import NameEmbedder
+from metarank.scorers.names import NameScorer, label_phrases
 from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 from metarank.scorers.training_rows import TrainingRows
 from metarank.view import TrainingSet
@@ -120,7 +121,7 @@ def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[
     make = {"label_text": model.encoder_.rows_of_names, "label_spelling": model.encoder_.rows_of_spellings}
     texts = {source: _changed_text(text, change, make[source]) for source, text in texts.items()}
     _warn_of_unknown_words(change, texts)
-    data = _training_set(model, rows.X, changed, change.names, texts)
+    data = _training_set(model, rows.X, changed, change.names, texts, _label_phrases(model, change))
     data.shared("training-rows", lambda X: rows)
     attributes = _updated(model, data, change.now, n_jobs)
     attributes |= {
@@ -143,7 +144,9 @@ def added_rows(
         raise ValueError(f"Y must not hold removed labels, got {label}")
     stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
     binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
-    data = _training_set(model, stacked, binary, model.label_names_, _label_texts(model))
+    data = _training_set(
+        model, stacked, binary, model.label_names_, _label_texts(model), _label_phrases(model)
+    )
     attributes = _updated(model, data, np.arange(model.n_labels_, dtype=np.int32), n_jobs)
     if model.row_names_ is not None or row_names is not None:
         attributes["row_names_"] = PackedStrings.of(
@@ -192,7 +195,12 @@ def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:
 
 
 def _training_set(
-    model: MetaRanker, X: Any, Y: sp.csr_matrix, names: Any, texts: dict[str, sp.csr_matrix]
+    model: MetaRanker,
+    X: Any,
+    Y: sp.csr_matrix,
+    names: Any,
+    texts: dict[str, sp.csr_matrix],
+    phrases: list[str] | None,
 ) -> TrainingSet:
     return TrainingSet(
         X,
@@ -200,6 +208,8 @@ def _training_set(
         np.zeros(Y.shape[0], np.int32),
         seed=model.random_state,
         label_names=names,
+        label_phrases=phrases,
+        words=model.encoder_.feature_words,
         feature_scale=model.encoder_.transform.scale,
         **texts,
     )
@@ -228,6 +238,18 @@ def _label_texts(model: MetaRanker) -> dict[str, sp.csr_matrix]:
     """The matrices of label texts that the model's scorers index, by their name in a `TrainingSet`."""
     scorers = [*model.scorers_, *model.shortlisters_]
     return {s.source: s.label_text_ for s in scorers if isinstance(s, NameScorer)}
+
+
+def _label_phrases(model: MetaRanker, change: LabelChange | None = None) -> list[str] | None:
+    """What is written of each label, after a change, where a scorer of the model has learned to read it."""
+    scorers = [*model.scorers_, *model.shortlisters_]
+    phrases = next((s.phrases_ for s in scorers if isinstance(s, NameEmbedder)), None)
+    if phrases is None or change is None:
+        return phrases
+    phrases = [*phrases, *[""] * (change.n_labels - len(phrases))]
+    for label, (name, text) in change.texts.items():
+        phrases[label] = label_phrases([name], [text])[0]
+    return phrases
 
 
 def _changed_text(

@@ -69,6 +69,10 @@ def _tail(values: Values) -> str:
     return "nearness of the average row that carries it, as a probability"
 
 
+def _learned_names(values: Values) -> str:
+    return "what was learned of words and label names"
+
+
 def _prior(values: Values) -> str:
     return "how frequent the label is"
 
@@ -89,6 +93,7 @@ BLOCKS = (
     Block("tail classifier", re.compile(r"tail_\w+"), _tail),
     Block("label description", re.compile(r"name_\w+"), _names),
     Block("spelling of label names", re.compile(r"spelling_\w+"), _spelling),
+    Block("learned label names", re.compile(r"embedder_\w+"), _learned_names),
     Block("label frequency", re.compile(r"prior"), _prior),
     Block("label trees", re.compile(r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*"), _trees),
     Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+"), _classifier),

@@ -155,6 +155,23 @@ class SpellingScorer(NameScorer):
         return {"spelling_cosine": cosine, "spelling_share": share}
 
 
+def label_phrases(label_names: Sequence[str], label_texts: Sequence[str | None] | None = None) -> list[str]:
+    """What is written of each label: its name, and its longer text, which may begin with the name.
+
+    Examples
+    --------
+    >>> label_phrases(["tea", "wine"], ["Tea is a drink", "made of grapes"])
+    ['Tea is a drink', 'wine made of grapes']
+    """
+    if label_texts is None:
+        return list(label_names)
+    both = [(str(name), str(text or "")) for name, text in zip(label_names, label_texts)]
+    return [
+        text if text.casefold().startswith(name.casefold()) else f"{name} {text}".rstrip()
+        for name, text in both
+    ]
+
+
 def label_text_matrix(
     label_names: Sequence[str],
     label_texts: Sequence[str] | None = None,
@@ -198,14 +215,9 @@ def label_text_matrix(
     """
     if (vectorizer is None) == (feature_names is None):
         raise ValueError("exactly one of vectorizer and feature_names must be given")
-    texts = list(label_names)
-    if label_texts is not None:
-        if len(label_texts) != len(texts):
-            raise ValueError(f"label_texts must have {len(texts)} entries, got {len(label_texts)}")
-        texts = [
-            text if str(text).casefold().startswith(str(name).casefold()) else f"{name} {text}"
-            for name, text in zip(texts, label_texts)
-        ]
+    if label_texts is not None and len(label_texts) != len(label_names):
+        raise ValueError(f"label_texts must have {len(label_names)} entries, got {len(label_texts)}")
+    texts = label_phrases(label_names, label_texts)
     if vectorizer is not None:
         return vectorizer.transform(texts)
     words = [str(name).lower() for name in feature_names or ()]
