@@ -75,8 +75,8 @@ class MetaRanker(BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", "spelling", "embedder", "parabel", "xreg", "fastxml", "pfastxml",
-        "pfastrexml", "one-vs-all", LabelScorer, list, or None
+    shortlister : "auto", "neighbors", "names", "spelling", "embedder", "parabel", "xreg", "fastxml",
+        "pfastxml", "pfastrexml", "one-vs-all", LabelScorer, list, or None
         Who proposes the candidate labels. None ranks all labels; "auto" does so up to 1,000 labels, and
         beyond asks neighbours, label trees, up to 7,000 rows a ridge over all labels, and label names,
         where known. With features="auto" whoever proposes candidates describes them too.

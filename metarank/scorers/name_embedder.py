@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ class NameEmbedder(LabelScorer):
     The row's text is its words, those of greatest weight first, cut into subwords that rows and label names
     share: a label never seen in training is embedded by its name. Needs the extra ``text``, and label names.
 
-    Columns: ``embedder_score``, the score of the pair, and ``embedder_cosine``, the cosine of the two vectors.
+    Columns: ``embedder_score``, the score of the pair, and ``embedder_cosine``, the cosine of its vectors.
 
     Parameters
     ----------
@@ -142,9 +143,7 @@ class NameEmbedder(LabelScorer):
         row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         words = self.words_[rows.indices[np.lexsort((rows.indices, -rows.data, row))]]
         ends = rows.indptr.tolist()
-        return [
-            " ".join(words[start : min(end, start + self.max_words)]) for start, end in zip(ends, ends[1:])
-        ]
+        return [" ".join(words[start : min(end, start + self.max_words)]) for start, end in pairwise(ends)]
 
     def get_state(self) -> dict[str, Any]:
         return {"params": self.get_params(), "words": self.words_.tolist(), "embedder": self.embedder_}
