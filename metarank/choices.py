@@ -205,7 +205,7 @@ def choose_shortlister(
         if n_labels <= ALL_LABELS_LIMIT:
             note(f"shortlister: none, all {n_labels} labels are ranked")
             return []
-        chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS)]
+        chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS, names=label_text is not None)]
         ridge = n_rows <= RIDGE_ROWS and effort != "low"
         if ridge:
             chosen.append(proposers["one-vs-all"](loss="ridge"))

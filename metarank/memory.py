@@ -334,7 +334,7 @@ def _columns_of(scorer: LabelScorer) -> int:
         orders, means = scorer._statistics()
         return len(tuple(scorer.metrics)) * (len(orders) + len(means))
     if isinstance(scorer, NeighborShortlister):
-        return 2 * len(tuple(scorer.ks))
+        return 2 * len(tuple(scorer.ks)) + bool(scorer.names)
     if isinstance(scorer, NameScorer):
         return 2 if isinstance(scorer, SpellingScorer) else len(COLUMNS)
     if isinstance(scorer, (Centroids, NameEmbedder)):

@@ -235,9 +235,12 @@ def _updated(model: MetaRanker, data: TrainingSet, now: np.ndarray, n_jobs: int)
 
 
 def _label_texts(model: MetaRanker) -> dict[str, sp.csr_matrix]:
-    """The matrices of label texts that the model's scorers index, by their name in a `TrainingSet`."""
-    scorers = [*model.scorers_, *model.shortlisters_]
-    return {s.source: s.label_text_ for s in scorers if isinstance(s, NameScorer)}
+    """The matrices of label texts that the model's scorers hold, by their name in a `TrainingSet`."""
+    texts = {}
+    for scorer in [*model.scorers_, *model.shortlisters_]:
+        if getattr(scorer, "label_text_", None) is not None:
+            texts[scorer.source if isinstance(scorer, NameScorer) else "label_text"] = scorer.label_text_
+    return texts
 
 
 def _label_phrases(model: MetaRanker, change: LabelChange | None = None) -> list[str] | None:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from metarank.candidates import Candidates
 from metarank.scorers import training_rows
+from metarank.scorers.names import label_text_matrix
 from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 from metarank.scorers.training_rows import DenseRows, SparseRows
 from metarank.view import TrainingSet, fold_of_rows
@@ -71,7 +72,11 @@ def problem(kind, seed=0, n=70, n_queries=20, d=37):
     X, Q = A[:n], np.concatenate([A[n:], A[:2]])  # the queries hold two training rows, one of them empty
     if kind == "sparse":
         X, Q = sp.csr_matrix(X), sp.csr_matrix(Q)
-    return TrainingSet(X, sp.csr_matrix(Y), fold_of_rows(n, 3, seed)), Q
+    names = rng.random((L, d)) * (rng.random((L, d)) < 0.2)
+    names[5] = 0  # a label without a known word
+    names /= np.maximum(np.linalg.norm(names, axis=1, keepdims=True), 1e-9)
+    text = sp.csr_matrix(names.astype(np.float32))
+    return TrainingSet(X, sp.csr_matrix(Y), fold_of_rows(n, 3, seed), label_text=text), Q
 
 
 def some_pairs(n_rows, seed=0):
@@ -134,7 +139,10 @@ def test_summary_columns_are_statistics_of_the_raw_ones(kind):
 
 
 @KINDS
-@pytest.mark.parametrize("scorer", [LabelNeighbors(k=5), NeighborShortlister(ks=(3, 8))])
+@pytest.mark.parametrize(
+    "scorer",
+    [LabelNeighbors(k=5), NeighborShortlister(ks=(3, 8)), NeighborShortlister(ks=(3, 8), names=True)],
+)
 def test_laws(kind, scorer):
     data, Q = problem(kind)
     scorer = scorer.fit(data.without_fold(0))
@@ -317,6 +325,40 @@ def test_votes_agree_with_slow_twin(kind, fold):
 
 @KINDS
 @pytest.mark.parametrize("fold", [None, 2])
+def test_names_of_voted_labels_agree_with_slow_twin(kind, fold):
+    data, Q = problem(kind)
+    view = data.view() if fold is None else data.without_fold(fold)
+    columns = NeighborShortlister(ks=(3, 20), names=True).fit(view).score(
+        Q, Candidates.all_labels(Q.shape[0], L)
+    )
+    assert list(columns)[4:] == ["vote_names"]
+    alike = (data.label_text @ data.label_text.T).toarray()
+    np.fill_diagonal(alike, 0)
+    _, weighted = slow_votes(view, Q, 20)
+    np.testing.assert_allclose(columns["vote_names"], (weighted @ alike).ravel(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_rare_label_is_known_by_the_names_of_its_kin():
+    words = ["gene", "expression", "data", "music"]
+    X = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    Y = sp.csr_matrix(np.array([[1, 0, 0], [1, 0, 0], [0, 0, 1]], np.float32))
+    names = ["gene expression", "gene expression data", "music"]
+    text = label_text_matrix(names, feature_names=words)
+    view = TrainingSet(X, Y, np.zeros(3, np.int32), label_text=text).view()
+    scorer = NeighborShortlister(ks=(2,), names=True).fit(view)
+    kin = scorer.score(X[:1], Candidates.all_labels(1, 3))["vote_names"]
+    np.testing.assert_allclose(kin, [0, 2 / np.sqrt(6), 0], rtol=1e-6)  # no label is its own kin
+
+
+def test_names_play_no_part_where_there_are_none():
+    data, Q = problem("sparse")
+    data.label_text = None
+    columns = NeighborShortlister(names=True).fit(data.view()).score(Q, some_pairs(Q.shape[0]))
+    assert "vote_names" not in columns
+
+
+@KINDS
+@pytest.mark.parametrize("fold", [None, 2])
 def test_votes_by_inverse_propensity_agree_with_slow_twin(kind, fold):
     """1 / p_l by eq. 1 of Jain et al. (2016), of the counts of the View."""
     data, Q = problem(kind)
@@ -366,7 +408,7 @@ def test_states_of_earlier_models_are_plain_votes():
     data, Q = problem("sparse")
     scorer = NeighborShortlister(ks=(5,)).fit(data.view())
     state = scorer.get_state()
-    for name in ("relevance", "propensity", "index", "worth"):
+    for name in ("relevance", "propensity", "index", "worth", "names", "label_text"):
         del state[name]
     again = NeighborShortlister.from_state(state)
     assert again.get_params() == scorer.get_params()

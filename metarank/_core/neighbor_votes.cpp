@@ -325,6 +325,61 @@ class Votes {
     return to_numpy(std::move(out), 2 * ks.size(), static_cast<std::size_t>(m));
   }
 
+  // How alike a label's name is to the names of the other labels voted for (m): the sum over them of share of the
+  // neighbours' weight times the product of the two names' rows, of which `text` holds one a label.
+  std::vector<float> kin_by_name(const In2<std::int32_t>& rows, const In2<float>& weights, const In1<std::int64_t>& indptr,
+                                 const In1<std::int32_t>& labels, const In1<std::int64_t>& text_indptr,
+                                 const In1<std::int32_t>& words, const In1<float>& values, std::int64_t n_words,
+                                 int n_threads) const {
+    check(rows, weights);
+    require(indptr.shape(0) == rows.shape(0) + 1, "candidates must have one list a row of X");
+    require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "candidates.indptr");
+    require_in_range(labels, n_labels(), "candidates.labels");
+    require(static_cast<std::int64_t>(text_indptr.shape(0)) == n_labels() + 1, "text must have one row a label");
+    require_indptr(text_indptr, static_cast<std::int64_t>(words.shape(0)), "text.indptr");
+    require(words.shape(0) == values.shape(0), "text.indices and .data must have the same length");
+    require_in_range(words, n_words, "text.indices");
+    const auto n = static_cast<std::int64_t>(rows.shape(0)), n_neighbors = static_cast<std::int64_t>(rows.shape(1));
+    std::vector<float> out(labels.shape(0), 0.0F);
+    nb::gil_scoped_release release;
+    const auto for_each_word = [&](std::int32_t label, const auto& visit) {
+      for (std::int64_t p = text_indptr.data()[label]; p < text_indptr.data()[label + 1]; ++p)
+        visit(static_cast<std::size_t>(words.data()[p]), static_cast<double>(values.data()[p]));
+    };
+    parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
+      auto by_label = pool_.take([] { return std::make_unique<std::vector<double>>(); });
+      auto by_word = word_pool_.take([] { return std::make_unique<std::vector<double>>(); });
+      by_label->resize(static_cast<std::size_t>(n_labels()));
+      by_word->resize(static_cast<std::size_t>(n_words));
+      double *weight_of = by_label->data(), *profile = by_word->data();
+      std::vector<std::int32_t> voted;
+      for (std::int64_t q = begin; q < end; ++q) {
+        voted.clear();
+        Total total;
+        for_each(rows, weights, q, 0, n_neighbors, total, [&](std::int32_t label, double w) {
+          if (weight_of[label] == 0.0) voted.push_back(label);
+          weight_of[label] += w;
+        });
+        if (voted.empty()) continue;
+        for (const std::int32_t label : voted)
+          for_each_word(label, [&](std::size_t word, double v) { profile[word] += weight_of[label] * v; });
+        for (std::int64_t pair = indptr.data()[q]; pair < indptr.data()[q + 1]; ++pair) {
+          const std::int32_t label = labels.data()[pair];
+          double kin = 0.0;
+          for_each_word(label, [&](std::size_t word, double v) { kin += v * (profile[word] - weight_of[label] * v); });
+          out[static_cast<std::size_t>(pair)] = static_cast<float>(kin / total.weight);
+        }
+        for (const std::int32_t label : voted) {
+          for_each_word(label, [&](std::size_t word, double) { profile[word] = 0.0; });
+          weight_of[label] = 0.0;
+        }
+      }
+      word_pool_.give_back(std::move(by_word));
+      pool_.give_back(std::move(by_label));
+    });
+    return out;
+  }
+
   // The k labels of greatest score = share of the neighbours' weight * worth + tie * frequency, ties to the smaller label;
   // lists are completed from `popular`. Returns labels (ascending) and scores, both (n, k).
   nb::tuple shortlist(const In2<std::int32_t>& rows, const In2<float>& weights, double tie, int k,
@@ -420,7 +475,8 @@ class Votes {
   In1<std::int32_t> row_labels_, popular_;
   In1<double> frequency_;
   std::optional<In1<double>> worth_;
-  mutable ScratchPool<std::vector<double>> pool_;  // weights by label, zeros between queries
+  mutable ScratchPool<std::vector<double>> pool_;       // weights by label, zeros between queries
+  mutable ScratchPool<std::vector<double>> word_pool_;  // and by word
 };
 
 }  // namespace
@@ -442,7 +498,19 @@ void bind_neighbor_votes(nb::module_& m) {
       .def("columns", &Votes::columns, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
            nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(), nb::arg("ks"), nb::arg("n_threads"))
       .def("shortlist", &Votes::shortlist, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
-           nb::arg("tie"), nb::arg("k"), nb::arg("n_threads"));
+           nb::arg("tie"), nb::arg("k"), nb::arg("n_threads"))
+      .def(
+          "kin_by_name",
+          [](const Votes& self, In2<std::int32_t> rows, In2<float> weights, In1<std::int64_t> indptr,
+             In1<std::int32_t> labels, In1<std::int64_t> text_indptr, In1<std::int32_t> words, In1<float> values,
+             std::int64_t n_words, int n_threads) {
+            require(n_threads >= 1, "n_threads must be positive");
+            return to_numpy(
+                self.kin_by_name(rows, weights, indptr, labels, text_indptr, words, values, n_words, n_threads));
+          },
+          nb::arg("rows").noconvert(), nb::arg("weights").noconvert(), nb::arg("pair_indptr").noconvert(),
+          nb::arg("pair_labels").noconvert(), nb::arg("text_indptr").noconvert(), nb::arg("text_indices").noconvert(),
+          nb::arg("text_data").noconvert(), nb::arg("n_words"), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

@@ -69,6 +69,10 @@ def _tail(values: Values) -> str:
     return "nearness of the average row that carries it, as a probability"
 
 
+def _kin(values: Values) -> str:
+    return "names of the labels that similar rows carry"
+
+
 def _learned_names(values: Values) -> str:
     return "what was learned of words and label names"
 
@@ -89,6 +93,7 @@ _NEAREST = "nearest rows with the label"
 BLOCKS = (
     Block(_NEAREST, re.compile(r"(?:l1|l2|cosine)_(?:nn|mean)\d+"), _near),
     Block("votes of similar rows", re.compile(r"vote\d+(?:_weighted)?"), _votes),
+    Block("names of similar rows' labels", re.compile("vote_names"), _kin),
     Block("average row of the label", re.compile(r"centroid_\w+"), _centre),
     Block("tail classifier", re.compile(r"tail_\w+"), _tail),
     Block("label description", re.compile(r"name_\w+"), _names),

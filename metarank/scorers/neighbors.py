@@ -22,7 +22,9 @@ from metarank.scorers.training_rows import (
     METRICS,
     DenseRows,
     LabelRows,
+    as_canonical,
     check_candidates,
+    csr_arrays,
     restored_rows,
     shared_rows,
     view_labels,
@@ -175,6 +177,10 @@ class NeighborShortlister(LabelScorer):
         core takes the nearest. "auto": "hnsw" from 50,000 rows on, "flat" below; fewer than 10,000 rows are
         always compared one by one. For sparse X the neighbours are exact whatever is asked for.
 
+    names : bool, default False
+        Whether the names of the labels that the neighbours carry are compared with a label's own: the column
+        ``vote_names``. Only where names are known (`View.label_text`), and no result otherwise.
+
     Notes
     -----
     Sparse X: neighbours by cosine similarity, which is also their weight; a row that shares nothing with x
@@ -186,7 +192,10 @@ class NeighborShortlister(LabelScorer):
         vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
 
     Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
-    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours.
+    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``: with
+    t_l the label's name as a row of unit length and v(x, l) the neighbours' share of weight, the sum of
+    v(x, l') t_l'.t_l over the other labels l'. So a rare label is known by its kin, "gene_expression_data" by
+    "gene_expression".
 
     An approximate index leaves neighbours out, a few in a hundred (experiments/neighbors); what it
     finds is the same for any number of threads and any split of the batch, and never a row outside the View.
@@ -212,11 +221,13 @@ class NeighborShortlister(LabelScorer):
         relevance: str = "binary",
         propensity: Any = "default",
         index: str = "auto",
+        names: bool = False,
     ) -> None:
         self.ks = ks
         self.relevance = relevance
         self.propensity = propensity
         self.index = index
+        self.names = names
 
     def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
         """Remember the View's rows and their labels. Returns self."""
@@ -233,6 +244,8 @@ class NeighborShortlister(LabelScorer):
         self.labels_ = view_labels(view)
         self.voters_ = view.rows.astype(np.int32)
         self.worth_ = relevance_weights(view, self.relevance, self.propensity)
+        text = view.label_text if self.names else None
+        self.label_text_ = None if text is None else as_canonical(text)
         self._in_core = None
         return self
 
@@ -267,20 +280,19 @@ class NeighborShortlister(LabelScorer):
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k.
+        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; ``vote_names``, if asked for.
 
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
         check_candidates(X, candidates, self.labels_.n_labels)
         n_jobs = resolve_n_jobs(n_jobs)
-        values = self._votes.columns(
-            *self._neighbors(X, neighbors, n_jobs),
-            candidates.indptr,
-            candidates.labels,
-            [int(k) for k in self.ks],
-            n_jobs,
-        )
-        return dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
+        found, pairs = self._neighbors(X, neighbors, n_jobs), (candidates.indptr, candidates.labels)
+        values = self._votes.columns(*found, *pairs, [int(k) for k in self.ks], n_jobs)
+        columns = dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
+        if self.label_text_ is not None:
+            text, n_words = csr_arrays(self.label_text_), self.label_text_.shape[1]
+            columns["vote_names"] = self._votes.kin_by_name(*found, *pairs, *text, n_words, n_jobs)
+        return columns
 
     def shortlist(
         self, X: Features, k: int, *, n_jobs: int = 1, neighbors: Neighbors | None = None
@@ -308,6 +320,8 @@ class NeighborShortlister(LabelScorer):
             "relevance": self.relevance,
             "propensity": curve if isinstance(curve, str) else [float(v) for v in curve],
             "index": self.index,
+            "names": bool(self.names),
+            "label_text": self.label_text_,
             "worth": self.worth_,
             "voters": self.voters_,
             **_rows_state(self.rows_.X, self.labels_),
@@ -324,7 +338,9 @@ class NeighborShortlister(LabelScorer):
             relevance=state.get("relevance", "binary"),
             propensity=tuple(curve) if isinstance(curve, list) else curve,
             index=state.get("index", "auto"),
+            names=state.get("names", False),
         )
+        out.label_text_ = state.get("label_text")
         out.rows_, out.labels_ = restored_rows(state["X"]), _label_rows(state)
         out.voters_ = state["voters"]
         out.worth_ = state.get("worth")
