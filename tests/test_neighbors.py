@@ -328,8 +328,8 @@ def test_votes_agree_with_slow_twin(kind, fold):
 def test_names_of_voted_labels_agree_with_slow_twin(kind, fold):
     data, Q = problem(kind)
     view = data.view() if fold is None else data.without_fold(fold)
-    columns = NeighborShortlister(ks=(3, 20), names=True).fit(view).score(
-        Q, Candidates.all_labels(Q.shape[0], L)
+    columns = (
+        NeighborShortlister(ks=(3, 20), names=True).fit(view).score(Q, Candidates.all_labels(Q.shape[0], L))
     )
     assert list(columns)[4:] == ["vote_names"]
     alike = (data.label_text @ data.label_text.T).toarray()
