@@ -192,8 +192,8 @@ class NeighborShortlister(LabelScorer):
         vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
 
     Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
-    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``: the
-    sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit length
+    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``:
+    the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit length
     and v the vote without the factor 1 / p_l. So a rare label is known by its kin, "gene_expression_data" by
     "gene_expression".
 
