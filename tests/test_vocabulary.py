@@ -14,6 +14,7 @@ from sklearn.base import clone
 from metarank import Candidates, Dataset, MetaRanker, load
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.kept import KeptScorer
+from metarank.scorers.names import NameScorer
 from metarank.view import TrainingSet
 from metarank.vocabulary import training_rows_of
 
@@ -72,7 +73,7 @@ def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) ->
 
 def texts_of(model: MetaRanker):
     scorers = [*model.scorers_, *model.shortlisters_]
-    return {s.source: s.label_text_ for s in scorers if hasattr(s, "label_text_")}
+    return {s.source: s.label_text_ for s in scorers if isinstance(s, NameScorer)}
 
 
 @pytest.mark.parametrize("maker", PARTS)

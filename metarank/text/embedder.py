@@ -288,7 +288,11 @@ class LabelEmbedder(BaseEstimator):
         Ranking
         """
         k = check_k(k)
-        queries, n_jobs = self._queries(texts)
+        return self.rank_vectors(self._queries(texts)[0], k)
+
+    def rank_vectors(self, queries: np.ndarray, k: int = 10) -> Ranking:
+        """As `rank`, of vectors float32 (n, E) that `encode` gave."""
+        k, n_jobs = check_k(k), resolve_n_jobs(self.n_jobs)
         if self.search == "faiss":
             pairs = self._label_index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
             values = self._pair_scores(queries, pairs, n_jobs)
@@ -347,20 +351,40 @@ class LabelEmbedder(BaseEstimator):
 
         See `encode_names` for their vectors; a bias of the label's own is the mean one. The model stays as it
         is.
+
+        Raises
+        ------
+        ValueError
+            If ``combine="id"``, whose labels have no names.
         """
-        vectors = self.encode_names(names)
-        assert self.label_names_ is not None
+        check_is_fitted(self)
+        return self.with_names([*(self.label_names_ or ()), *_check_texts(names, "names")])
+
+    def with_names(self, names: Sequence[str]) -> LabelEmbedder:
+        """This model with other names: of its L labels, in their order, and of any number of further ones.
+
+        A label that is renamed keeps what was learned of it alone; further ones are as in `add_labels`.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than L names, or ``combine="id"``, whose labels have no names.
+        """
+        check_is_fitted(self)
+        names = _check_texts(names, "names")
+        if self.combine not in WITH_NAMES:
+            raise ValueError(f"names say nothing where combine={self.combine!r}")
+        n_new = len(names) - self.n_labels_
+        if n_new < 0:
+            raise ValueError(f"names must be at least {self.n_labels_}, one a label, got {len(names)}")
         out = copy.copy(self)
         out.weights_ = dict(self.weights_)
         if self.combine in WITH_IDS:
-            out.weights_["label_ids"] = np.vstack(
-                [self.weights_["label_ids"], self._unseen_ids(len(vectors))]
-            )
+            out.weights_["label_ids"] = np.vstack([self.weights_["label_ids"], self._unseen_ids(n_new)])
         if len(self.weights_["bias"]) > 1:
-            mean = np.full(len(vectors), self.weights_["bias"].mean(), np.float32)
+            mean = np.full(n_new, self.weights_["bias"].mean(), np.float32)
             out.weights_["bias"] = np.concatenate([self.weights_["bias"], mean])
-        out.label_names_ = [*self.label_names_, *names]
-        out.n_labels_ = len(out.label_names_)
+        out.label_names_, out.n_labels_ = names, len(names)
         out._settle(resolve_n_jobs(self.n_jobs))
         return out
 
