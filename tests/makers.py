@@ -88,8 +88,10 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:
     """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone."""
-    texts = {}
+    texts: dict[str, Any] = {}
     if sp.issparse(X):
+        texts["words"] = [f"word{j}" for j in range(X.shape[1])]
+        texts["label_phrases"] = [f"word{label} word{2 * label}" for label in range(Y.shape[1])]
         rng = np.random.default_rng(7)
         for source in ("label_text", "label_spelling"):
             texts[source] = sp.random(Y.shape[1], X.shape[1], 0.1, "csr", np.float32, random_state=rng)

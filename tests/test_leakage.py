@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.util import find_spec
 
 import makers
 import numpy as np
@@ -40,17 +41,23 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
     **named_scorers(),
     "user": makers.MeanFeature,
     "xreg-t": partial(XReg, relevance="inverse-propensity", tail=0.5),
+    "votes-names": partial(NeighborShortlister, names=True),
     "votes-t": partial(NeighborShortlister, relevance="inverse-propensity"),
     "parabel-calibrated": partial(Parabel, calibrate=True, visitors=2),
     "ova-ridge": partial(OneVsAll, loss="ridge"),
     "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),
 }
-FEWER = {"extra-trees": {"n_trees": 20}, "boosted": {"n_rounds": 10}}
+FEWER = {
+    "extra-trees": {"n_trees": 20},
+    "boosted": {"n_rounds": 10},
+    "embedder": {"dim": 8, "n_epochs": 2},
+}
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
-SPARSE_ONLY = {"names", "spelling"}
+SPARSE_ONLY = {"names", "spelling", "embedder", "votes-names"}
+NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra text")
 CASES = [
-    pytest.param(name, layout, id=f"{name}-{layout}")
+    pytest.param(name, layout, id=f"{name}-{layout}", marks=[NEEDS_TORCH] if name == "embedder" else [])
     for name in SCORERS
     for layout in ("dense", "sparse")
     if not (name in SPARSE_ONLY and layout == "dense")

@@ -17,7 +17,7 @@ pytest.importorskip("tokenizers")
 COLOURS = ["red", "green", "blue", "white", "black"]
 THINGS = ["shirt", "shoe", "hat", "watch", "bag"]
 NAMES = [f"{colour} things" for colour in COLOURS] + [f"any {thing}" for thing in THINGS]
-SMALL = dict(dim=16, n_epochs=6, learning_rate=0.02)
+SMALL = dict(dim=16, n_epochs=12, learning_rate=0.02, batch_size=16)
 
 
 def products(n=200, seed=0):
@@ -135,7 +135,7 @@ def test_in_the_pipeline(tmp_path):
 
 def test_labels_never_seen_are_found_by_their_names(data):
     view = data.view()
-    scorer = NameEmbedder(combine="text", **{**SMALL, "n_epochs": 15}).fit(view)
+    scorer = NameEmbedder(combine="text", **{**SMALL, "n_epochs": 20}).fit(view)
     unseen = TrainingSet(
         data.X,
         sp.csr_matrix((data.Y.shape[0], 12), dtype=np.float32),

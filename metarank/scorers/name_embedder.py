@@ -28,7 +28,7 @@ class NameEmbedder(LabelScorer):
 
     Parameters
     ----------
-    combine, encoder, learning_rate, n_epochs : see `LabelEmbedder`
+    combine, encoder, batch_size, learning_rate, n_epochs : see `LabelEmbedder`
         The order of a row's words is lost in a bag of words, hence the default encoder "bow".
     dim : int
         Of subword vectors, hidden layer and embeddings alike.
@@ -49,6 +49,7 @@ class NameEmbedder(LabelScorer):
         encoder: str = "bow",
         dim: int = 128,
         max_words: int = 64,
+        batch_size: int = 64,
         learning_rate: float = 1e-3,
         n_epochs: int = 30,
     ) -> None:
@@ -56,6 +57,7 @@ class NameEmbedder(LabelScorer):
         self.encoder = encoder
         self.dim = dim
         self.max_words = max_words
+        self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.n_epochs = n_epochs
 
@@ -83,6 +85,7 @@ class NameEmbedder(LabelScorer):
             hidden_dim=self.dim,
             embedding_dim=self.dim,
             max_length=4 * self.max_words,
+            batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             n_epochs=self.n_epochs,
             n_jobs=n_jobs,

@@ -193,9 +193,9 @@ class NeighborShortlister(LabelScorer):
 
     Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
     ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``:
-    the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit length
-    and v the vote without the factor 1 / p_l. So a rare label is known by its kin, "gene_expression_data" by
-    "gene_expression".
+    the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit
+    length and v the vote without the factor 1 / p_l. So a rare label is known by its kin, as
+    "gene_expression_data" by "gene_expression".
 
     An approximate index leaves neighbours out, a few in a hundred (experiments/neighbors); what it
     finds is the same for any number of threads and any split of the batch, and never a row outside the View.
