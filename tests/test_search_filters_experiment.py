@@ -292,13 +292,15 @@ def test_verdicts_ask_for_more_than_a_deviation():
         return [{"nDCG@5": value, "coverage": 0.3, "F1 tail": 0.1} for value in ndcg]
 
     values = {"LALE": rows(0.60, 0.62), "ID-only": rows(0.58, 0.59), "Text-only": rows(0.59, 0.61)}
-    told = dict(claims.claims_of(values, {"LALE": [0.2, 0.4], "Combined": [0.0]}))
+    told = dict(claims.claims_of(values, {"LALE": [0.2, 0.4], "Combined": [0.0]}, 0.01))
     above = {sentence.partition(" (")[0]: holds for sentence, holds in told.items()}
     assert above["nDCG@5 of LALE above ID-only by more than a deviation"]
     assert not above["nDCG@5 of LALE above Text-only by more than a deviation"]
     assert not above["coverage of LALE above ID-only by more than a deviation"]
     assert above["LALE finds labels never seen"]
     assert not above["Combined finds labels never seen"]
+    single = dict(claims.claims_of({name: rows[:1] for name, rows in values.items()}, {}, 0.01))
+    assert set(single.values()) == {None}
     assert not any("Combined above" in sentence for sentence in above)
 
 

@@ -12,9 +12,14 @@ _OTHERS = ("ID-only", "Text-only", "Combined")
 _PLAIN, _NAMED = "MetaRanker, no names", "MetaRanker"
 
 
-def claims_of(values: Values, unseen: Mapping[str, Sequence[float]]) -> list[tuple[str, bool]]:
-    """Sentences with figures, each with whether it holds; only those whose rows are there."""
-    claims = []
+def claims_of(
+    values: Values, unseen: Mapping[str, Sequence[float]], chance: float
+) -> list[tuple[str, bool | None]]:
+    """Sentences with figures, each with whether it holds; only those whose rows are there.
+
+    None where there is a single seed, and so no deviation. `chance` is the recall of labels in random order.
+    """
+    claims: list[tuple[str, bool | None]] = []
     for column in ("nDCG@5", "coverage"):
         for other in _OTHERS:
             if "LALE" in values and other in values:
@@ -24,17 +29,17 @@ def claims_of(values: Values, unseen: Mapping[str, Sequence[float]]) -> list[tup
     if _PLAIN in values and _NAMED in values:
         claims += [_above(_NAMED, _PLAIN, column, values) for column in ("nDCG@5", "F1 tail")]
     for name, recalls in unseen.items():
-        told = f"{name} finds labels never seen (recall@10 {100 * np.mean(recalls):.1f})"
-        claims.append((told, bool(np.mean(recalls) > 0)))
+        figures = f"(recall@10 {100 * np.mean(recalls):.1f}, by chance {100 * chance:.1f})"
+        claims.append((f"{name} finds labels never seen {figures}", bool(np.mean(recalls) > chance)))
     return claims
 
 
-def _above(a: str, b: str, column: str, values: Values) -> tuple[str, bool]:
+def _above(a: str, b: str, column: str, values: Values) -> tuple[str, bool | None]:
     """Whether `a` is above `b` by more than the greater of their deviations."""
     first, second = (np.array([row[column] for row in values[name]]) for name in (a, b))
     gap = first.mean() - second.mean()
     if min(len(first), len(second)) < 2:
-        return f"{column} of {a} above {b} ({100 * gap:+.1f}, a single seed)", bool(gap > 0)
+        return f"{column} of {a} above {b} ({100 * gap:+.1f}, a single seed)", None
     deviation = max(np.std(first, ddof=1), np.std(second, ddof=1))
     figures = f"({100 * gap:+.1f}, deviation {100 * deviation:.1f})"
     return f"{column} of {a} above {b} by more than a deviation {figures}", bool(gap > deviation)

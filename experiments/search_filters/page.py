@@ -19,6 +19,7 @@ from worth import TABLE_1, TABLE_2, UNSEEN_RECALL
 _HERE = Path(__file__).resolve().parent
 _COSTS = ("train_cpu_s", "batch_ms", "single_ms", "model_mib", "peak_mib")
 _COST_HEAD = ("train s", "batch ms", "single ms", "model MiB", "memory MiB")
+_VERDICTS = {True: "**holds**", False: "**does not hold**", None: "undecided"}
 _OF_LABELS = ("labels", "labels a row", "head", "tail", "without a training row", "share of head")
 
 
@@ -48,12 +49,21 @@ def write(sets: Sequence[Measured], split_seed: int) -> str:
     findings = _HERE / "findings.md"
     parts = ["# Search filters: labels with names"]
     parts += [findings.read_text().strip()] if findings.exists() else []
-    claims = {measured.name: claims_of(measured.values, measured.unseen) for measured in sets}
+    claims = {
+        measured.name: claims_of(
+            measured.values, measured.unseen, UNSEEN_RECALL / measured.statistics["labels"]
+        )
+        for measured in sets
+    }
     every = [holds for of_set in claims.values() for _, holds in of_set]
-    parts += ["## What was to be shown", f"Of {len(every)} claims, {sum(every)} hold."]
+    told = f"Of {len(every)} claims, {every.count(True)} hold and {every.count(False)} do not"
+    parts += [
+        "## What was to be shown",
+        f"{told}; {every.count(None)} have a single seed, which decides nothing.",
+    ]
     for name, of_set in claims.items():
         if of_set:
-            lines = (f"{told}: {'**holds**' if holds else '**does not hold**'}" for told, holds in of_set)
+            lines = (f"{told}: {_VERDICTS[holds]}" for told, holds in of_set)
             parts += [f"### {name}", _bullets(lines)]
     parts += ["## The sets", _sets(sets), _how_read()]
     for measured in sets:
