@@ -39,6 +39,7 @@ from metarank.ranker.objectives import ObjectivesRanker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.name_embedder import NameEmbedder
 from metarank.scorers.names import label_phrases
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.shortlister import check_real
@@ -83,9 +84,10 @@ class MetaRanker(BaseEstimator):
     features : "auto", "yang2012", or list of names and LabelScorers
         What describes a pair. "yang2012" gives exactly the paper's 3k + 2 columns,
         k chosen by cross-validation.
-    label_text : "auto", None, or list of str
+    label_text : "auto", "learned", None, or list of str
         Texts of the labels (L). "auto" takes them, or the label names, from the
-        Dataset, and uses them where the features are words.
+        Dataset, and uses them where the features are words. "learned" also trains label embeddings on them
+        (`NameEmbedder`; needs the extra ``text``), a source of candidates and evidence that costs minutes.
     ranker : "auto", the name of a ranker, or a Ranker
         Names: "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "logistic", "listnet", "ranksvm",
         "svmmap", "blend" (logistic and LambdaRank). "auto": the ensemble or LambdaRank, whichever
@@ -275,6 +277,15 @@ class MetaRanker(BaseEstimator):
         elif not isinstance(self.ranker, Ranker):
             raise TypeError(f"ranker must be a name or a Ranker, got {self.ranker!r}")
         check_names(self.features, self.shortlister)
+        rule = f"label_text must be 'auto', 'learned', None or a list of texts, got {self.label_text!r:.80}"
+        if not (self.label_text is None or isinstance(self.label_text, (str, list, tuple))):
+            raise TypeError(rule)
+        if isinstance(self.label_text, str) and self.label_text not in ("auto", "learned"):
+            raise ValueError(rule)
+        if self.label_text == "learned":
+            from metarank.text._extra import require_extra
+
+            require_extra("torch", "tokenizers")
         _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")
         parse_budget(self.memory_budget)
         ThresholdLearner(self.threshold)
@@ -309,9 +320,10 @@ class MetaRanker(BaseEstimator):
             names = names or [""] * n_labels
         elif self.label_text is None:
             names, label_texts = None, None
-        elif not (isinstance(self.label_text, str) and self.label_text == "auto"):
-            raise TypeError(f"label_text must be 'auto', None or a list of texts, got {self.label_text!r}")
         label_text = self.encoder_.label_text(X, names, label_texts, words)
+        learned = self.label_text == "learned"
+        if learned and label_text is None:
+            raise ValueError("label_text='learned' needs rows of words and label names of known words")
         shortlisters = choose_shortlister(
             self.shortlister,
             n_labels,
@@ -328,6 +340,11 @@ class MetaRanker(BaseEstimator):
             effort=self.effort,
             shortlisters=shortlisters,
         )
+        if learned and not any(isinstance(s, NameEmbedder) for s in [*shortlisters, *scorers]):
+            embedder = NameEmbedder()
+            scorers.append(embedder)
+            shortlisters += [embedder] if shortlisters else []
+            note("label_text: names and what is learned of them, by NameEmbedder")
         scorers += [
             ObjectiveScorer(scorer=scorer, objective=name)
             for name in targets

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.metrics import roc_auc_score
 
-from metarank import Candidates, MetaRanker, load
+from metarank import Candidates, Dataset, MetaRanker, load
 from metarank.data.vectorizer import TextVectorizer
 from metarank.scorers.name_embedder import NameEmbedder
 from metarank.view import TrainingSet, fold_of_rows
@@ -53,7 +54,7 @@ def test_it_learns_which_names_fit(data, scorer):
     columns = scorer.score(data.X[held_out], pairs)
     assert list(columns) == ["embedder_score", "embedder_cosine"]
     relevant = data.Y[held_out].toarray().ravel() > 0
-    assert columns["embedder_score"][relevant].min() > np.median(columns["embedder_score"][~relevant])
+    assert roc_auc_score(relevant, columns["embedder_score"]) > 0.95
     assert np.abs(columns["embedder_cosine"]).max() <= 1 + 1e-6
 
 
@@ -152,3 +153,22 @@ def test_labels_never_seen_are_found_by_their_names(data):
     old = scorer.score(data.X[:5], Candidates.all_labels(5, 10))["embedder_score"].reshape(5, 10)
     new = after.score(data.X[:5], Candidates.all_labels(5, 12))["embedder_score"].reshape(5, 12)
     assert new[:, :10].tobytes() == old.tobytes()
+
+
+@pytest.mark.parametrize("effort", ["low", "medium"])
+def test_label_text_learned_adds_it_to_what_auto_chose(effort):
+    texts, Y = products(120)
+    ds = Dataset(texts=texts, Y=Y, label_names=NAMES)
+    model = MetaRanker(label_text="learned", effort=effort, n_folds=2, n_jobs=1, ranker="logistic").fit(ds)
+    assert {"z(embedder_score)", "z(name_cosine)"} <= set(model.feature_columns_)
+    assert any("NameEmbedder" in line for line in model.choices_)
+
+
+def test_learned_needs_words_and_names():
+    texts, Y = products(60)
+    with pytest.raises(ValueError, match="label_text='learned' needs rows of words and label names"):
+        MetaRanker(label_text="learned", n_folds=2).fit(texts, Y)
+    with pytest.raises(ValueError, match="label_text must be 'auto', 'learned'"):
+        MetaRanker(label_text="names").fit(texts, Y)
+    with pytest.raises(TypeError, match="label_text must be"):
+        MetaRanker(label_text=3).fit(texts, Y)
