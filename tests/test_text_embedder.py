@@ -158,6 +158,8 @@ def test_labels_never_seen_in_training():
         scores = more.decision_function(["nice red shirt"])
         np.testing.assert_array_equal(scores[:, :8], model.decision_function(["nice red shirt"]))
         assert more.rank(["new black bag"], k=10).labels.shape == (1, 10)
+        one_by_one = model.add_labels(["type: bag"]).add_labels(["colour: black"])
+        assert one_by_one.label_vectors_.tobytes() == more.label_vectors_.tobytes()
 
 
 def test_names_may_be_equal_empty_or_missing():

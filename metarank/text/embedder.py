@@ -43,6 +43,8 @@ from metarank.text.subwords import Subwords, TokenLists
 
 # Queries scored at once: n x L scores are never stored where k of each are asked for.
 _CHUNK_SCORES = 1 << 24
+# Labels of the training that one never seen is like.
+_NEAREST_NAMES = 5
 # Labels whose scores are looked at where FAISS proposes them.
 _LEAST_PROPOSED = 64
 
@@ -88,7 +90,7 @@ class LabelEmbedder(BaseEstimator):
     loss : "bce" or "warp"
         "warp" is the ranking loss of WSABIE and TagSpace; `predict_proba` is then no probability.
     bias : "auto", "label" or "global"
-        b of each label, or one of all. "auto": "label" where f has a part of the label's own.
+        b of each label, or one of all. "auto": "label" for "id" and "concat".
     name_activation : "linear" or "relu"
         At the end of the names' encoder. "relu" is the paper's: then no entry of q, which is never negative,
         can speak against a label, and training often stops short.
@@ -104,7 +106,8 @@ class LabelEmbedder(BaseEstimator):
     Attributes
     ----------
     label_names_ : list of str or None
-    n_labels_ : int
+    n_labels_, n_trained_labels_ : int
+        All labels, and those that came before `add_labels`.
     label_vectors_ : float32 array (L, E)
     label_bias_ : float32 array (L,)
     weights_ : dict of str to float32 array
@@ -216,7 +219,7 @@ class LabelEmbedder(BaseEstimator):
         fitted = fit_network(self, texts, Y, named, n_jobs, None if checkpoint is None else Path(checkpoint))
         report("done", 1.0)
         self.label_names_ = names
-        self.n_labels_ = int(Y.shape[1])
+        self.n_labels_ = self.n_trained_labels_ = int(Y.shape[1])
         self.subwords_ = fitted.subwords
         self.weights_ = fitted.weights
         self.n_parameters_ = sum(values.size for values in fitted.weights.values())
@@ -331,7 +334,8 @@ class LabelEmbedder(BaseEstimator):
     def encode_names(self, names: Sequence[str]) -> np.ndarray:
         """f of labels by their names alone, float32 (r, E), as of labels never seen in training.
 
-        Where f has a part of the label's own, that is the mean over the labels of the training.
+        Where f has a part of the label's own, that is the mean over the five labels of the training whose
+        encoded names are nearest (by cosine).
 
         Raises
         ------
@@ -343,8 +347,9 @@ class LabelEmbedder(BaseEstimator):
         if self.combine not in WITH_NAMES:
             raise ValueError(f"names say nothing where combine={self.combine!r}")
         n_jobs = resolve_n_jobs(self.n_jobs)
-        ids = self._unseen_ids(len(names)) if self.combine in WITH_IDS else None
-        return self.model_.label_vectors(ids, self.model_.names(self._tokens(names), n_jobs), n_jobs)
+        f_text = self.model_.names(self._tokens(names), n_jobs)
+        ids = self._unseen_ids(f_text, n_jobs) if self.combine in WITH_IDS else None
+        return self.model_.label_vectors(ids, f_text, n_jobs)
 
     def add_labels(self, names: Sequence[str]) -> LabelEmbedder:
         """This model with further labels, known by their names alone; their ids follow those of the others.
@@ -377,20 +382,27 @@ class LabelEmbedder(BaseEstimator):
         n_new = len(names) - self.n_labels_
         if n_new < 0:
             raise ValueError(f"names must be at least {self.n_labels_}, one a label, got {len(names)}")
+        n_jobs = resolve_n_jobs(self.n_jobs)
         out = copy.copy(self)
         out.weights_ = dict(self.weights_)
         if self.combine in WITH_IDS:
-            out.weights_["label_ids"] = np.vstack([self.weights_["label_ids"], self._unseen_ids(n_new)])
+            ids = self._unseen_ids(self.model_.names(self._tokens(names[self.n_labels_ :]), n_jobs), n_jobs)
+            out.weights_["label_ids"] = np.vstack([self.weights_["label_ids"], ids])
         if len(self.weights_["bias"]) > 1:
             mean = np.full(n_new, self.weights_["bias"].mean(), np.float32)
             out.weights_["bias"] = np.concatenate([self.weights_["bias"], mean])
         out.label_names_, out.n_labels_ = names, len(names)
-        out._settle(resolve_n_jobs(self.n_jobs))
+        out._settle(n_jobs)
         return out
 
-    def _unseen_ids(self, n: int) -> np.ndarray:
-        mean = self.weights_["label_ids"].mean(axis=0, dtype=np.float64).astype(np.float32)
-        return np.tile(mean, (n, 1))
+    def _unseen_ids(self, f_text: np.ndarray, n_jobs: int) -> np.ndarray:
+        """f_id for labels never seen, by their encoded names: what labels named alike have learned."""
+        assert self.label_names_ is not None
+        trained = self.label_names_[: self.n_trained_labels_]
+        known = _unit_rows(self.model_.names(self._tokens(trained), n_jobs))
+        similarity = _core.vector_scores(_unit_rows(f_text), known, np.zeros(len(known), np.float32), n_jobs)
+        nearest, _ = _core.top_k_dense(similarity, min(_NEAREST_NAMES, len(known)), n_jobs)
+        return self.weights_["label_ids"][nearest].mean(axis=1, dtype=np.float64).astype(np.float32)
 
     def _queries(self, texts: Any) -> tuple[np.ndarray, int]:
         check_is_fitted(self)
@@ -432,6 +444,7 @@ class LabelEmbedder(BaseEstimator):
             "params": self.get_params(deep=False),
             "label_names": self.label_names_,
             "n_labels": self.n_labels_,
+            "n_trained_labels": self.n_trained_labels_,
             "subwords": self.subwords_.state,
             "weights": Tensors(self.weights_),
             "labels": Tensors(vectors=self.label_vectors_, bias=self.label_bias_),
@@ -453,6 +466,7 @@ class LabelEmbedder(BaseEstimator):
         model = cls(**state["params"])
         model.label_names_ = state["label_names"]
         model.n_labels_ = int(state["n_labels"])
+        model.n_trained_labels_ = int(state["n_trained_labels"])
         model.subwords_ = Subwords(state["subwords"])
         model.weights_ = dict(state["weights"])
         model.n_parameters_ = int(state["n_parameters"])
@@ -505,6 +519,11 @@ def _check_texts(texts: Any, name: str) -> list[str]:
 def _check_integer(value: Any, name: str, least: int, others: str = "") -> None:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be {others}an integer >= {least}, got {value!r}")
+
+
+def _unit_rows(vectors: np.ndarray) -> np.ndarray:
+    norm = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
+    return (vectors / np.where(norm > 0, norm, 1)).astype(np.float32)
 
 
 def _sigmoid(scores: np.ndarray) -> np.ndarray:

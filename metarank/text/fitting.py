@@ -11,7 +11,7 @@ import torch
 
 from metarank._progress import report
 from metarank.text.gradients import TextData
-from metarank.text.kinds import WITH_IDS
+from metarank.text.kinds import WITH_LABEL_BIAS
 from metarank.text.network import Network, Sizes
 from metarank.text.subwords import Subwords
 from metarank.text.training import MEASURE, Options, arrays_of, train
@@ -100,7 +100,7 @@ def _distinct(names: list[str]) -> tuple[list[str], np.ndarray]:
 def _initial_network(model: LabelEmbedder, n_subwords: int, data: TextData) -> Network:
     """A network whose bias is the log-odds of each label, or of labels at large, in the training texts."""
     n, n_labels = data.Y.shape
-    label_bias = model.combine in WITH_IDS if model.bias == "auto" else model.bias == "label"
+    label_bias = model.combine in WITH_LABEL_BIAS if model.bias == "auto" else model.bias == "label"
     count = np.bincount(data.Y.indices, minlength=n_labels)
     odds = (
         (count + 0.5) / (n - count + 0.5)

@@ -17,3 +17,6 @@ NAME_ACTIVATIONS: tuple[str, ...] = get_args(NameActivation)
 # Models with a vector of each label's own, and models that read its name.
 WITH_IDS = ("lale", "id", "concat")
 WITH_NAMES = ("lale", "text", "concat", "gile")
+# Models with a bias of each label's own by default. With one, LALE gains nothing, and labels never seen in
+# training, which get the mean, stay below the frequent ones.
+WITH_LABEL_BIAS = ("id", "concat")
