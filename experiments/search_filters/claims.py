@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 Values = Mapping[str, Sequence[Mapping[str, float]]]
 
 _OTHERS = ("ID-only", "Text-only", "Combined")
-_PLAIN, _NAMED = "MetaRanker, no names", "MetaRanker"
+# Each is to be above the one before.
+_PIPELINES = ("MetaRanker, no names", "MetaRanker", "MetaRanker, learned names")
 
 
 def claims_of(
@@ -26,8 +28,9 @@ def claims_of(
                 claims.append(_above("LALE", other, column, values))
     if "LALE" in values and "ID-only" in values:
         claims.append(_above("LALE", "ID-only", "F1 tail", values))
-    if _PLAIN in values and _NAMED in values:
-        claims += [_above(_NAMED, _PLAIN, column, values) for column in ("nDCG@5", "F1 tail")]
+    for before, after in pairwise(_PIPELINES):
+        if before in values and after in values:
+            claims += [_above(after, before, column, values) for column in ("nDCG@5", "F1 tail")]
     for name, recalls in unseen.items():
         figures = f"(recall@10 {100 * np.mean(recalls):.1f}, by chance {100 * chance:.1f})"
         claims.append((f"{name} finds labels never seen {figures}", bool(np.mean(recalls) > chance)))

@@ -68,6 +68,7 @@ FOUR = (
 PIPELINE = (
     Contender("MetaRanker, no names", "pipeline", "pipeline", {"label_text": None}),
     Contender("MetaRanker", "pipeline", "pipeline", {"label_text": "auto"}, unseen="added"),
+    Contender("MetaRanker, learned names", "pipeline", "pipeline", {"label_text": "learned"}, unseen="added"),
     Contender(
         "MetaRanker, names at fit",
         "pipeline",
