@@ -105,7 +105,12 @@ class Pipeline:
         return Lists(labels, np.where(labels >= 0, chance, -np.inf))
 
     def add(self, names: list[str]) -> None:
-        self.model.update_labels(add=names)
+        # The model tells labels apart by their names, some sets do not.
+        taken, new = set(self.model.label_names_ or ()), []
+        for name in names:
+            new.append(name if name not in taken else f"{name} [{len(taken)}]")
+            taken.add(new[-1])
+        self.model.update_labels(add=new)
 
     def n_parameters(self) -> None:
         return None
