@@ -7,6 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from metarank._state import Fields
+
 
 class PackedStrings(Sequence[str]):
     """A sequence of texts, kept as UTF-8 beside where each of them ends.
@@ -55,4 +57,9 @@ class PackedStrings(Sequence[str]):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> PackedStrings:
         """The inverse of `get_state`."""
-        return cls(state["utf8"], state["ends"])
+        fields = Fields(state, cls.__name__)
+        utf8 = fields.array("utf8", np.uint8, (None,))
+        ends = fields.ids("ends", np.int64, (None,), len(utf8) + 1)
+        if np.any(ends[1:] < ends[:-1]) or (ends[-1] if len(ends) else 0) != len(utf8):
+            raise ValueError("ends must not decrease, to the number of bytes")
+        return cls(utf8, ends)

@@ -21,6 +21,9 @@ _DTYPES: dict[str, np.dtype] = {
 }
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 _METADATA = "__metadata__"
+# Of a file that is read.
+_LONGEST_HEADER = 1 << 24
+_MOST_DIMENSIONS = 8
 # Tensors begin at a multiple of this, for the memory map's sake.
 _ALIGNMENT = 64
 
@@ -73,15 +76,38 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
     size = path.stat().st_size
     with open(path, "rb") as f:
         length = int.from_bytes(f.read(8), "little")
-        if not 2 <= length <= size - 8:
+        if not 2 <= length <= min(size - 8, _LONGEST_HEADER):
             raise ValueError(f"{str(path)!r} is not a safetensors file: its header has no end")
-        header = json.loads(f.read(length).decode())
+        try:
+            header = json.loads(f.read(length).decode())
+        except RecursionError:
+            raise ValueError(f"{str(path)!r} is not a safetensors file: its header is nested") from None
+    metadata = header.pop(_METADATA, {}) if isinstance(header, dict) else None
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise ValueError(f"{str(path)!r} is not a safetensors file: its header is no mapping of tensors")
     content: np.ndarray = np.memmap(path, np.uint8, mode="r")
-    metadata = header.pop(_METADATA, {})
     tensors = Tensors()
     for name, entry in header.items():
-        dtype, shape, (begin, end) = _DTYPES[entry["dtype"]], tuple(entry["shape"]), entry["data_offsets"]
-        if not 0 <= begin <= end <= size - 8 - length or math.prod(shape) * dtype.itemsize != end - begin:
-            raise ValueError(f"{str(path)!r} is damaged: {name!r} lies outside the file or has another size")
+        dtype, shape, begin, end = _place(entry, f"{name!r:.80} of {str(path)!r}")
+        if end > size - 8 - length or math.prod(shape) * dtype.itemsize != end - begin:
+            raise ValueError(
+                f"{str(path)!r} is damaged: {name!r:.80} lies outside the file or has another size"
+            )
         tensors[name] = content[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
     return tensors, metadata
+
+
+def _place(entry: Any, name: str) -> tuple[np.dtype, tuple[int, ...], int, int]:
+    """Dtype, shape, begin and end of a tensor, as an entry of the header says."""
+    entry = entry if isinstance(entry, dict) else {}
+    dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise ValueError(f"dtype of tensor {name} must be one of {sorted(_DTYPES)}, got {dtype!r:.80}")
+    for what, value in (("shape", shape), ("data_offsets", offsets)):
+        if not isinstance(value, list) or not all(type(n) is int and 0 <= n < 2**48 for n in value):
+            raise ValueError(f"{what} of tensor {name} must be a list of sizes, got {value!r:.80}")
+    if len(offsets) != 2 or offsets[0] > offsets[1] or len(shape) > _MOST_DIMENSIONS:
+        raise ValueError(
+            f"tensor {name} must have a begin, an end, and at most {_MOST_DIMENSIONS} dimensions"
+        )
+    return _DTYPES[dtype], tuple(shape), offsets[0], offsets[1]

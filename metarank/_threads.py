@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
+from threading import Lock
+from typing import Any
+
+from metarank._cgroup import cpu_limit
+
+logger = logging.getLogger("metarank.threads")
+
+
+# What brings an OpenMP runtime.
+_OPENMP_USERS = ("faiss", "lightgbm", "sklearn", "torch")
+# Of the flags of a process in /proc: forked, and no other program started since.
+_FORKED = 0x40
 
 
 def available_cores() -> int:
-    """Cores this process may use (its CPU affinity), at least 1."""
+    """Cores this process may use, by its affinity and its control group's quota (rounded up), at least 1."""
     try:
-        return max(1, len(os.sched_getaffinity(0)))
+        cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
-        return max(1, os.cpu_count() or 1)
+        cores = os.cpu_count() or 1
+    quota = cpu_limit()
+    return max(1, cores if quota is None else min(cores, math.ceil(quota)))
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`: None and -1 mean all cores the process may use.
+    """Number of threads for `n_jobs`: None and -1 mean all cores it may use (`available_cores`).
 
     Raises
     ------
@@ -31,9 +48,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     >>> resolve_n_jobs(None) == available_cores()
     True
     """
-    if (
-        type(n_jobs) is int and n_jobs > 0
-    ):  # the many calls of ranking one row: no walk through abstract classes
+    # The many calls of ranking one row: no walk through abstract classes.
+    if type(n_jobs) is int and n_jobs > 0:
         return n_jobs
     if n_jobs is None:
         return available_cores()
@@ -46,10 +62,113 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return int(n_jobs)
 
 
+class _Fork:
+    """Whether this process was forked from one that may have had threads of OpenMP.
+
+    They are not there after a fork, but the runtime that GCC brings waits for them: for ever.
+    """
+
+    def __init__(self) -> None:
+        self.lost_threads = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.happened)
+        if _is_forked():
+            self.happened()
+
+    def happened(self) -> None:
+        self.lost_threads = self.lost_threads or any(name in sys.modules for name in _OPENMP_USERS)
+
+
+def _is_forked() -> bool:
+    try:
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as f:
+            return bool(int(f.read().rpartition(")")[2].split()[6]) & _FORKED)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+_fork = _Fork()
+
+
+def openmp_threads(n_jobs: int) -> int:
+    """Threads that what is built on OpenMP (LightGBM, FAISS) may use of `n_jobs`.
+
+    One in a process that was forked after such a library was loaded, since more would wait for threads that
+    did not come along. Results do not depend on it; processes that are spawned have all their threads.
+
+    Examples
+    --------
+    >>> openmp_threads(1)
+    1
+    """
+    if n_jobs > 1 and _fork.lost_threads:
+        logger.info("OpenMP is held at one thread in a forked process; spawn processes to use more")
+        return 1
+    return n_jobs
+
+
+class _BlasLimit:
+    """One thread for BLAS in this process, as long as any of its threads asks for it.
+
+    A library that works by OpenMP has a limit for each thread of this process, which each sets for itself.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.users = 0
+        self.limits: list[Any] = []
+        self.libraries: set[str] = set()
+
+    def enter(self) -> Any:
+        """Takes the limit; what it returns is given back to `exit`, by the same thread."""
+        from threadpoolctl import ThreadpoolController
+
+        with self.lock:
+            self.users += 1
+            controller = ThreadpoolController().select(user_api="blas")
+            own: set[str] = set()
+            shared: set[str] = set()
+            for library in controller.info():
+                (own if library.get("threading_layer") == "openmp" else shared).add(library["filepath"])
+            if not shared <= self.libraries:  # the first to ask, or some were loaded since
+                self.libraries |= shared
+                _free_control()
+                self.limits.append(controller.select(filepath=sorted(shared)).limit(limits=1))
+                _free_control()
+            return controller.select(filepath=sorted(own)).limit(limits=1)
+
+    def exit(self, own: Any) -> None:
+        with self.lock:
+            own.restore_original_limits()
+            self.users -= 1
+            if self.users == 0:
+                _free_control()
+                while self.limits:
+                    self.limits.pop().restore_original_limits()
+                self.libraries.clear()
+                _free_control()
+
+
+def _free_control() -> None:
+    """Newer versions of threadpoolctl let one thread alone change what is the whole process's: no longer."""
+    import threadpoolctl
+
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+_blas_limit = _BlasLimit()
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS at one thread: the order of their sums depends on the number of threads."""
-    from threadpoolctl import threadpool_limits
+    """Hold BLAS at one thread: the order of their sums depends on the number of threads.
 
-    with threadpool_limits(limits=1, user_api="blas"):
+    The limit is the process's, and is lifted when the last of the threads that asked for it is done.
+    """
+    own = _blas_limit.enter()
+    try:
         yield
+    finally:
+        _blas_limit.exit(own)

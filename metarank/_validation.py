@@ -25,6 +25,10 @@ Layout = Literal["dense", "sparse"]
 LabelKind = Literal["indicator", "lists", "graded"]
 
 
+class ScoresNotFiniteError(ValueError):
+    """Values of X so large, or a model such, that scores leave the range of numbers."""
+
+
 def check_features(
     X: Any,
     *,
@@ -288,6 +292,8 @@ def check_labels(
             f"{name} has {out.shape[0]}"
         )
     if n_labels is not None and out.shape[1] != n_labels:
+        if label_names is not None:
+            raise ValueError(f"label_names must hold one name a label ({out.shape[1]}), got {n_labels}")
         raise ValueError(f"{name} must have {n_labels} labels, got {out.shape[1]}")
     if out.shape[1] == 0 and not allow_no_labels:
         raise ValueError(f"{name} has no labels (shape={out.shape})")

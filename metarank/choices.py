@@ -78,17 +78,17 @@ def named_scorers() -> dict[str, Any]:
 def named_shortlisters() -> dict[str, Any]:
     """The scorers that can be asked by name to propose candidates, as constructors."""
     known = named_scorers()
-    names = (
+    names = [
         "names",
         "spelling",
         "embedder",
+        "one-vs-all",
         "parabel",
         "xreg",
         "fastxml",
         "pfastxml",
         "pfastrexml",
-        "one-vs-all",
-    )
+    ]
     return {"neighbors": known["votes"]} | {name: known[name] for name in names}
 
 

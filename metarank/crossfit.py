@@ -147,8 +147,13 @@ def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
 def _fit_without(fold: int, scorer: Any, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None) -> Any:
     fits = {} if fits is None else fits
     if fold not in fits:
-        fits[fold] = clone(scorer).fit(data.without_fold(fold), n_jobs=n_jobs)
+        fits[fold] = fitted_without(fold, scorer, data, n_jobs)
     return fits[fold]
+
+
+def fitted_without(fold: int, scorer: Any, data: TrainingSet, n_jobs: int) -> Any:
+    """A copy of the scorer, fitted on the rows outside a fold."""
+    return clone(scorer).fit(data.without_fold(fold), n_jobs=n_jobs)
 
 
 def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_jobs: int) -> Candidates:

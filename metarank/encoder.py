@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._lazy import lazy
+from metarank._state import Fields
 from metarank._validation import Layout, check_features
 from metarank.data.dataset import Dataset
 from metarank.data.spelling import SpellingIndex
@@ -177,11 +178,21 @@ class InputEncoder:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> InputEncoder:
         """The inverse of `get_state`."""
+        fields = Fields(state, cls.__name__)
         out = cls()
-        out.vectorizer, out.layout = state["vectorizer"], state["layout"]
-        out.n_features, out.transform = state["n_features"], state["transform"]
-        out.names = state.get("names")  # not in files written before there were any
-        out.words, out.idf = state.get("words"), state.get("idf")  # nor these
+        n = out.n_features = fields.size("n_features")
+        out.layout = "dense" if fields.text("layout", ("dense", "sparse")) == "dense" else "sparse"
+        out.transform = fields.object("transform", FeatureTransform)
+        out.transform.check(n, out.layout)
+        if fields.has("vectorizer"):
+            out.vectorizer = fields.object("vectorizer", TextVectorizer)
+            if len(out.vectorizer.vocabulary_) != n or out.layout != "sparse":
+                raise ValueError(f"vectorizer of {fields.name} must give {n} sparse features")
+        # Not in files written before there were any.
+        out.names = fields.strings("names", n) if fields.has("names") else None
+        if fields.has("words"):
+            out.words = fields.strings("words", n)
+            out.idf = fields.array("idf", np.float32, (n,))
         return out
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 
 # LightGBM reads a dense value of this size or less as zero.
@@ -169,6 +170,14 @@ class BoosterArrays:
         raw = self._trees.predict(np.ascontiguousarray(X), resolve_n_jobs(n_jobs))
         return raw[:, 0] if self.n_outputs == 1 else raw
 
+    def check_sizes(self, n_features: int, n_outputs: int) -> None:
+        """ValueError unless the trees are over so many columns and outputs."""
+        if (self.n_features, self.n_outputs) != (n_features, n_outputs):
+            raise ValueError(
+                f"trees must have {n_features} features and {n_outputs} outputs, "
+                f"got {self.n_features} and {self.n_outputs}"
+            )
+
     def get_state(self) -> dict[str, Any]:
         """Arrays and sizes by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
@@ -176,7 +185,20 @@ class BoosterArrays:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> BoosterArrays:
         """The inverse of `get_state`."""
-        return cls(**state)
+        fields_ = Fields(state, cls.__name__)
+        n = len(fields_.array("feature", np.int32, (None,)))
+        n_trees = len(fields_.array("root", np.int32, (None,)))
+        return cls(
+            feature=fields_.raw("feature"),
+            threshold=fields_.array("threshold", np.float64, (n,)),
+            children=fields_.array("children", np.int32, (n, 2)),
+            missing=fields_.array("missing", np.uint8, (n,)),
+            root=fields_.raw("root"),
+            leaf_value=fields_.array("leaf_value", np.float64, (None,)),
+            output=fields_.array("output", np.int32, (n_trees,)),
+            n_features=fields_.size("n_features"),
+            n_outputs=fields_.size("n_outputs"),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)

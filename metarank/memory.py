@@ -13,11 +13,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._cgroup import MEMBERSHIP, ROOT, memory_left
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.dense_index import index_bytes, settled_index
 from metarank.scorers.shortlister import Shortlister
@@ -25,9 +27,12 @@ from metarank.view import CHUNK_PAIRS
 
 logger = logging.getLogger("metarank.memory")
 
+MEMINFO = Path("/proc/meminfo")
 _LEAST_CHUNK_PAIRS = 2_000
 # What one pair of a chunk takes beside its columns: ids, keys of the union, scores by source.
 _PAIR_BYTES = 64
+# Most subwords of an embedder of names, and torch with its libraries.
+_SUBWORDS, _TORCH_BYTES = 32_000, 190 << 20
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 # The stages of a fit. Parts of one stage are there at the same time, those of different stages are not.
@@ -35,7 +40,10 @@ DESCRIBE, RANK, CUT, FIT = STAGES = ("describing", "ranking", "thresholds", "fit
 
 
 def parse_budget(budget: Any) -> int | None:
-    """Bytes of a memory budget: an int, a text such as "4GiB", "512 MiB" or "2 GB", or None.
+    """Bytes of a memory budget: an int, a text such as "4GiB", "512 MiB" or "2 GB", "auto", or None.
+
+    "auto" is what the process holds and nine tenths of what is left to it: of the machine's memory, or of
+    what its control group may take, whichever is less.
 
     Raises
     ------
@@ -49,7 +57,9 @@ def parse_budget(budget: Any) -> int | None:
     """
     if budget is None:
         return None
-    rule = "memory_budget must be bytes, a text such as '4GiB' or '512 MiB', or None"
+    rule = "memory_budget must be bytes, a text such as '4GiB' or '512 MiB', 'auto', or None"
+    if isinstance(budget, str) and budget == "auto":
+        return resident_bytes() + int(0.9 * memory_available())
     if isinstance(budget, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", budget.lower())
         if match is None or (match[3] and not match[2]):
@@ -201,6 +211,28 @@ def prediction_chunk(budget: int | None, n_columns: int) -> int:
     return int(np.clip(left // (12 * n_columns + _PAIR_BYTES), _LEAST_CHUNK_PAIRS, CHUNK_PAIRS))
 
 
+def memory_available(root: Path = ROOT, membership: Path = MEMBERSHIP, meminfo: Path = MEMINFO) -> int:
+    """Bytes this process may still take: of the machine's memory and of its control group's limit.
+
+    Raises
+    ------
+    ValueError
+        If the system tells neither.
+    """
+    found = [left for left in (memory_left(root, membership), _machine_memory(meminfo)) if left is not None]
+    if not found:
+        raise ValueError("memory_budget='auto' needs a system that says what is left; give bytes")
+    return min(found)
+
+
+def _machine_memory(meminfo: Path) -> int | None:
+    try:
+        match = re.search(r"^MemAvailable:\s*(\d+) kB", meminfo.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(match[1]) * 1024 if match else None
+
+
 def resident_bytes() -> int:
     """Bytes of physical memory the process holds; its peak where the system does not tell."""
     try:
@@ -244,6 +276,7 @@ def _scorer_parts(scorer: LabelScorer, s: FitSizes, n: int, d: int, keeps_produc
     from metarank.scorers.kernel_ridge import KernelRidge
     from metarank.scorers.kernel_svm import KernelSVM
     from metarank.scorers.label_tree import LabelTree
+    from metarank.scorers.name_embedder import NameEmbedder
     from metarank.scorers.one_vs_all import OneVsAll
 
     name, n_labels = type(scorer).__name__, s.Y.shape[1]
@@ -286,6 +319,15 @@ def _scorer_parts(scorer: LabelScorer, s: FitSizes, n: int, d: int, keeps_produc
     if isinstance(scorer, (KernelRidge, KernelSVM)):
         matrices = 3 * 8 * n * n
         return [Part(f"matrices of {name}, {n} x {n}", matrices, (DESCRIBE, FIT), "take effort='low'")]
+    if isinstance(scorer, NameEmbedder):
+        # Vectors of subwords, labels and names; in training each has two moments, a gradient and its value at
+        # the best epoch beside it, and torch is there.
+        one = 4 * scorer.dim * (min(_SUBWORDS, 4 * d) + 2 * n_labels)
+        training, smaller = 4 * one + _TORCH_BYTES, "take a smaller dim, or label_text='auto'"
+        return [
+            Part(f"{name} on all rows", one + training, (FIT,), smaller),
+            Part(f"{name} without folds", one * s.used_folds + training, (DESCRIBE,), smaller),
+        ]
     return [Part(name, 16 * s.Y.nnz + 8 * n_labels, (FIT,))]
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 
 # As many pairs are kept with a model.
@@ -73,6 +74,13 @@ class MissingPairs:
             for row, label, probability in zip(self.rows[:k], self.labels[:k], self.probabilities[:k])
         ]
 
+    def check_sizes(self, n_rows: int | None, n_labels: int) -> None:
+        """ValueError unless they are among so many rows, where that is known, and labels."""
+        if n_rows is not None and self.rows.max(initial=-1) >= n_rows:
+            raise ValueError(f"rows of missing labels must lie in [0, {n_rows}), got {self.rows.max()}")
+        if self.labels.max(initial=-1) >= n_labels:
+            raise ValueError(f"missing labels must lie in [0, {n_labels}), got {self.labels.max()}")
+
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
         return {"rows": self.rows, "labels": self.labels, "probabilities": self.probabilities}
@@ -80,4 +88,7 @@ class MissingPairs:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MissingPairs:
         """The inverse of `get_state`."""
-        return cls(state["rows"], state["labels"], state["probabilities"])
+        fields = Fields(state, cls.__name__)
+        rows = fields.ids("rows", np.int64, (None,), 2**62)
+        labels = fields.ids("labels", np.int32, (len(rows),), 2**31)
+        return cls(rows, labels, fields.array("probabilities", np.float32, (len(rows),)))

@@ -13,17 +13,23 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import _core, persist
+from metarank._parameters import check_real
 from metarank._progress import note, report, taking_notes
+from metarank._state import Fields
 from metarank._strings import PackedStrings
 from metarank._threads import resolve_n_jobs, single_threaded_blas
-from metarank._validation import check_candidates, check_labels, check_sample_weight
+from metarank._validation import (
+    ScoresNotFiniteError,
+    check_candidates,
+    check_labels,
+    check_sample_weight,
+)
 from metarank.candidates import Candidates
 from metarank.choices import EFFORTS, check_names, choose_features, choose_shortlister
-from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.data.dataset import Dataset
 from metarank.encoder import InputEncoder, texts_of
 from metarank.explain import Explanation, explain_pair
@@ -34,7 +40,7 @@ from metarank.missing import MissingLabel, MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.propensity import inv_propensity
 from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
-from metarank.ranker import Ranker, RankingData, make_ranker
+from metarank.ranker import Ranker, make_ranker
 from metarank.ranker.objectives import ObjectivesRanker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
@@ -42,10 +48,10 @@ from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.name_embedder import NameEmbedder
 from metarank.scorers.names import label_phrases
 from metarank.scorers.objective import ObjectiveScorer
-from metarank.scorers.shortlister import check_real
+from metarank.stages import Columns, LocalStages, PairsToRank, joined_columns
 from metarank.targets import check_objectives, check_targets
 from metarank.thresholds import ThresholdLearner
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.view import TrainingSet, fold_of_rows, hidden_labels
 from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
 
 logger = logging.getLogger("metarank")
@@ -63,6 +69,10 @@ _ENOUGH_ROWS = 5_000
 _ROWS_FOR_PROPENSITY = 100
 # Keeps the folds of the ranker apart from those of its columns, where they are not the same.
 _FOLD_SHIFT = 3_000_017
+
+
+# Scores beyond are not finite as float32, once they lean towards rare labels.
+_MOST_SCORE = 1e38
 
 
 @persist.register
@@ -113,10 +123,11 @@ class MetaRanker(BaseEstimator):
         "auto": where labels are shortlisted the one of greatest PSP@5, on out-of-fold scores, that costs at
         most a two-hundredth of nDCG@5; else 0. `rank` takes another one without a refit. Label sets do not
         depend on it.
-    memory_budget : None, int (bytes), or text such as "4GiB" or "512 MiB"
-        What the process may hold. An estimate of the peak, part by part, is logged before work starts; what
-        no result depends on, such as the number of pairs described at once, is held to what the budget
-        leaves, and a fit that cannot be had within it is refused. Same bytes with any budget.
+    memory_budget : None, int (bytes), text such as "4GiB" or "512 MiB", or "auto"
+        What the process may hold; "auto": nearly all that the machine and its control group leave it. An
+        estimate of the peak, part by part, is logged before work starts; what no result depends on, such as
+        the number of pairs described at once, is held to what the budget leaves, and a fit that cannot be had
+        within it is refused. Same bytes with any budget.
 
     Attributes
     ----------
@@ -262,7 +273,7 @@ class MetaRanker(BaseEstimator):
         report("done", 1.0)
         return self
 
-    def _check_parameters(self) -> int:
+    def _check_parameters(self, *, trains: bool = True) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
         for name, low in (("n_folds", 2), ("shortlist_size", 1), ("random_state", 0)):
             value = getattr(self, name)
@@ -282,10 +293,10 @@ class MetaRanker(BaseEstimator):
             raise TypeError(rule)
         if isinstance(self.label_text, str) and self.label_text not in ("auto", "learned"):
             raise ValueError(rule)
-        if self.label_text == "learned":
-            from metarank.text._extra import require_extra
+        if trains and self.label_text == "learned":
+            from metarank._extra import require_extra
 
-            require_extra("torch", "tokenizers")
+            require_extra("text", "torch", "tokenizers")
         _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")
         parse_budget(self.memory_budget)
         ThresholdLearner(self.threshold)
@@ -323,7 +334,10 @@ class MetaRanker(BaseEstimator):
         label_text = self.encoder_.label_text(X, names, label_texts, words)
         learned = self.label_text == "learned"
         if learned and label_text is None:
-            raise ValueError("label_text='learned' needs rows of words and label names of known words")
+            if self.encoder_.feature_words is None:
+                raise ValueError("label_text='learned' needs texts, or feature names that are words")
+            missing = "label_names" if names is None else "label_names of words that occur in the texts"
+            raise ValueError(f"label_text='learned' needs {missing}")
         shortlisters = choose_shortlister(
             self.shortlister,
             n_labels,
@@ -355,6 +369,8 @@ class MetaRanker(BaseEstimator):
         spelled = any(_reads_spelling(s) for s in [*shortlisters, *scorers])
         spelling = self.encoder_.label_spelling(names, label_texts) if spelled else None
         phrases = None if names is None else label_phrases(names, label_texts)
+        # Where labels are shortlisted, many have no row outside a fold anyway.
+        hiding = not shortlisters and any(_reads_names(s) for s in scorers)
         data = TrainingSet(
             X,
             Y,
@@ -367,22 +383,23 @@ class MetaRanker(BaseEstimator):
             words=self.encoder_.feature_words,
             feature_scale=self.encoder_.transform.scale,
             targets=targets,
+            hidden_in=hidden_labels(n_labels, self.n_folds, self.random_state) if hiding else None,
         )
-        rows = _ranked_rows(
+        rows = self._ranked_rows(
             data.fold,
             n_labels if not shortlisters else self.shortlist_size * len(shortlisters),
-            self.random_state,
             every_fold=not shortlisters,
         )
         self._plan_memory(data, shortlisters, scorers, rows, n_jobs)
-        shortlisters, scorers = self._settle(shortlisters, scorers, data, n_jobs)
+        stages = self._stages(data, n_jobs)
+        shortlisters, scorers = self._settle(shortlisters, scorers, stages)
         # Held out by their views already, the rows of some folds only are divided anew.
         fold = data.fold[rows]
         if len(np.unique(fold)) < data.n_folds:
             fold = fold_of_rows(len(rows), self.n_folds, self.random_state + _FOLD_SHIFT)
-        # A scorer that both proposes labels and describes them is fitted once without each fold.
-        fits: dict[int, dict[int, Any]] = {id(s): {} for s in shortlisters if any(s is t for t in scorers)}
-        candidates = self._training_candidates(shortlisters, data, rows, n_jobs, fits)
+        report("shortlisting", 0.02)
+        proposals = stages.propose(shortlisters, scorers, rows, self.shortlist_size)
+        candidates = _united(proposals, len(rows), self.n_labels_)
         if excluded is not None:
             candidates = candidates.without(excluded.rows(rows))
             if candidates.n_pairs == 0:
@@ -390,52 +407,47 @@ class MetaRanker(BaseEstimator):
                     "exclude must leave at least one candidate in the training rows, it leaves none"
                 )
         gains = candidates.values_of(Y[rows])
-        columns: dict[str, np.ndarray] = {}
-        classifier_columns: list[str] = []
-        for i, scorer in enumerate(scorers):
-            report(f"describing: {_title(scorer)}", 0.05 + 0.6 * i / len(scorers))
-            own = fits.pop(id(scorer), None)
-            added = _add_columns(
-                columns, held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=own)
-            )
-            classifier_columns += added if getattr(scorer, "is_classifier", False) else []
-        # Beside classifiers, whose scores mean the same everywhere, distances count within the list only.
-        # Shortlisted pairs are many and of all kinds, so that the values themselves tell something too.
-        self.raw_columns_ = (
-            [*classifier_columns, "prior"] if classifier_columns and not shortlisters else None
-        )
-        data.release("held-out")
-        table = self._assembled(columns, candidates, n_jobs)
-        del columns
-        self.feature_columns_ = table.names
-
-        report("ranking", 0.65)
-        if aggregation is None:
-            self.ranker_ = self._new_ranker(classifier_columns, bool(shortlisters))
-        else:
-            self.ranker_ = ObjectivesRanker(model=aggregation)
-        lists = RankingData.checked(
-            table,
+        columns = stages.describe(scorers, candidates, rows)
+        pairs = PairsToRank(
+            self.ranker,
+            aggregation,
+            candidates,
             gains,
             None if weight is None else weight[rows],
             fold,
             self.random_state,
-            {name: candidates.values_of(of[rows]) for name, of in targets.items()},
+            is_classifier=[bool(getattr(scorer, "is_classifier", False)) for scorer in scorers],
+            is_shortlisted=bool(shortlisters),
+            standardize=self._standardizes,
+            targets={name: candidates.values_of(of[rows]) for name, of in targets.items()},
         )
-        scores = self.ranker_.fit_out_of_fold(lists, n_jobs)
-        del table, lists
+        found = stages.rank(columns, pairs)
+        del pairs
+        self.ranker_, scores = found.ranker, found.scores
+        self.feature_columns_, self.raw_columns_ = found.feature_columns, found.raw_columns
         report("thresholds", 0.85)
-        self._learn_cuts(candidates, scores, gains, fold, Y[rows])
+        # Cuts are for labels that have rows.
+        shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
+        unseen = np.bincount(candidates.row_of_pair[~shown & (gains > 0)], minlength=len(rows))
+        n_relevant = np.diff(Y.indptr)[rows] - unseen
+        self._learn_cuts(candidates.where(shown), scores[shown], gains[shown], fold, n_relevant, stages)
         probabilities = self.thresholds_.probabilities(candidates, scores)
         self.missing_: MissingPairs | None = MissingPairs.surest(candidates, probabilities, gains, rows)
-        self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs)
+        self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs, stages)
         del candidates, scores, gains
         report("fitting on all rows", 0.9)
-        view = data.view()
-        different = {id(s): s for s in [*shortlisters, *scorers]}
-        fitted = {key: clone(s).fit(view, n_jobs=n_jobs) for key, s in different.items()}
+        distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
+        fitted = dict(zip(distinct, stages.fit_on_all(list(distinct.values()))))
         self.shortlisters_ = [fitted[id(s)] for s in shortlisters]
         self.scorers_ = [fitted[id(s)] for s in scorers]
+
+    def _stages(self, data: TrainingSet, n_jobs: int) -> LocalStages:
+        """Where scorers and ranker work."""
+        return LocalStages(data, n_jobs)
+
+    def _ranked_rows(self, fold: np.ndarray, per_row: int, *, every_fold: bool) -> np.ndarray:
+        """Training rows that the ranker learns from, ascending."""
+        return _ranked_rows(fold, per_row, self.random_state, every_fold=every_fold)
 
     def _learn_cuts(
         self,
@@ -443,7 +455,8 @@ class MetaRanker(BaseEstimator):
         scores: np.ndarray,
         gains: np.ndarray,
         fold: np.ndarray,
-        Y: sp.csr_matrix,
+        n_relevant: np.ndarray,
+        stages: LocalStages,
     ) -> None:
         """Calibration and cuts, from as many whole rows as the budget of pairs allows."""
         if candidates.n_pairs > MAX_CUT_PAIRS:
@@ -451,14 +464,13 @@ class MetaRanker(BaseEstimator):
             kept = _drawn_rows(candidates.n_rows, max(1, int(MAX_CUT_PAIRS / per_row)), self.random_state + 2)
             inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
             candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
-            fold, Y = fold[kept], Y[kept]
-        self.thresholds_ = ThresholdLearner(self.threshold).fit(
-            candidates,
-            scores,
-            gains,
-            fold=fold,
-            missed=Y.nnz - int((gains > 0).sum()),
-            seed=self.random_state,
+            fold, n_relevant = fold[kept], n_relevant[kept]
+        missed = int(n_relevant.sum()) - int((gains > 0).sum())
+        learner, seed = ThresholdLearner(self.threshold), self.random_state
+        self.thresholds_ = stages.decided(
+            "thresholds",
+            (self.threshold, candidates.indptr, candidates.labels, scores, gains, fold, missed, seed),
+            lambda: learner.fit(candidates, scores, gains, fold=fold, missed=missed, seed=seed),
         )
 
     def _learn_propensity_weight(
@@ -469,6 +481,7 @@ class MetaRanker(BaseEstimator):
         rows: np.ndarray,
         is_shortlisted: bool,
         n_jobs: int,
+        stages: LocalStages,
     ) -> None:
         """The weight of log 1/p beside the log-odds: given, or chosen on out-of-fold scores."""
         per_unit = self.thresholds_.scores_per_logit
@@ -480,15 +493,20 @@ class MetaRanker(BaseEstimator):
             and data.Y.shape[0] >= _ROWS_FOR_PROPENSITY
             and per_unit > 0
         ):
-            held_out = held_out_inv_propensity(data, rows, candidates)
-            weight = choose_propensity_weight(
-                candidates,
-                scores / per_unit,
-                np.log(held_out),
-                data.Y[rows],
-                inv_propensity=self.inv_propensity_,
-                n_jobs=n_jobs,
-            )
+
+            def choose() -> float:
+                held_out = held_out_inv_propensity(data, rows, candidates)
+                return choose_propensity_weight(
+                    candidates,
+                    scores / per_unit,
+                    np.log(held_out),
+                    data.Y[rows],
+                    inv_propensity=self.inv_propensity_,
+                    n_jobs=n_jobs,
+                )
+
+            inputs = (candidates.indptr, candidates.labels, scores, per_unit, rows)
+            weight = stages.decided("propensity-weight", inputs, choose)
             note(f"propensity_weight: {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
         else:
             weight = 0.0
@@ -519,44 +537,14 @@ class MetaRanker(BaseEstimator):
         data.chunk_pairs, data.keeps_products = plan.chunk_pairs, plan.keeps_products
 
     def _settle(
-        self, shortlisters: list[LabelScorer], scorers: list[LabelScorer], data: TrainingSet, n_jobs: int
+        self, shortlisters: list[LabelScorer], scorers: list[LabelScorer], stages: LocalStages
     ) -> tuple[list[LabelScorer], list[LabelScorer]]:
         """The scorers with free parameters chosen once, on all rows; they hold in every fold."""
         if self.features == "yang2012":
-            from metarank.choose_k import choose_k
-
-            scorers[0].set_params(k=choose_k(data, n_jobs=n_jobs))
-        view = data.view()
+            scorers[0].set_params(k=stages.choose_k())
         distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
-        settled = {
-            key: s.choose(view, n_jobs=n_jobs) if hasattr(s, "choose") else s for key, s in distinct.items()
-        }
+        settled = dict(zip(distinct, stages.settle(list(distinct.values()))))
         return [settled[id(s)] for s in shortlisters], [settled[id(s)] for s in scorers]
-
-    def _new_ranker(self, classifier_columns: list[str], is_shortlisted: bool) -> Ranker:
-        if not isinstance(self.ranker, str):
-            return clone(self.ranker)
-        # A choice by cross-validation among rankers that look at all pairs is for lists of all labels.
-        name = "pointwise" if self.ranker == "auto" and is_shortlisted else self.ranker
-        return make_ranker(
-            name, **({"label_columns": classifier_columns} if name in ("auto", "ensemble") else {})
-        )
-
-    def _training_candidates(
-        self,
-        shortlisters: list[LabelScorer],
-        data: TrainingSet,
-        rows: np.ndarray,
-        n_jobs: int,
-        fits: dict[int, dict[int, Any]],
-    ) -> Candidates:
-        report("shortlisting", 0.02)
-        k = self.shortlist_size
-        parts = [
-            held_out_shortlist(s, data, k, rows=rows, n_jobs=n_jobs, fits=fits.get(id(s)))
-            for s in shortlisters
-        ]
-        return _united(parts, len(rows), self.n_labels_)
 
     # --- changes of labels and rows -------------------------------------------
 
@@ -870,10 +858,11 @@ class MetaRanker(BaseEstimator):
     def table_of(self, X: Features, candidates: Candidates, found: Found | None = None) -> FeatureTable:
         """Meta-features of the candidate pairs of encoded rows."""
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
-        columns: dict[str, np.ndarray] = {}
-        for scorer in self.scorers_:
-            _add_columns(columns, scorer.score(X, candidates, n_jobs=n_jobs, **found.get(id(scorer), {})))
-        return self._assembled(columns, candidates, n_jobs)
+        columns = [
+            scorer.score(X, candidates, n_jobs=n_jobs, **found.get(id(scorer), {}))
+            for scorer in self.scorers_
+        ]
+        return self.assembled(columns, candidates)
 
     def searched(self, X: Features) -> Found:
         """What encoded rows find in the scorers that both propose and describe by the same search."""
@@ -881,9 +870,20 @@ class MetaRanker(BaseEstimator):
         both = [s for s in self.shortlisters_ if hasattr(s, "search") and any(s is t for t in self.scorers_)]
         return {id(s): s.search(X, n_jobs=n_jobs) for s in both}
 
-    def _assembled(self, columns: dict[str, np.ndarray], candidates: Candidates, n_jobs: int) -> FeatureTable:
-        standardize = self.features != "yang2012" if isinstance(self.features, str) else True
-        return assemble(columns, candidates, standardize=standardize, raw=self.raw_columns_, n_jobs=n_jobs)
+    def assembled(self, columns: list[Columns], candidates: Candidates) -> FeatureTable:
+        """The table of the candidate pairs from the columns of `scorers_`, in their order."""
+        named, _ = joined_columns(columns)
+        return assemble(
+            named,
+            candidates,
+            standardize=self._standardizes,
+            raw=self.raw_columns_,
+            n_jobs=resolve_n_jobs(self.n_jobs),
+        )
+
+    @property
+    def _standardizes(self) -> bool:
+        return self.features != "yang2012" if isinstance(self.features, str) else True
 
     def _scored_chunks(
         self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, ranker: Ranker | None = None
@@ -904,7 +904,10 @@ class MetaRanker(BaseEstimator):
             if own is None and self.shortlisters_:
                 c = limits.complete(c, rows, least, self.inv_propensity_)
             table = self.table_of(part, c, found)
-            out.append((c, ranker.score(table, n_jobs=resolve_n_jobs(self.n_jobs))))
+            scores = ranker.score(table, n_jobs=resolve_n_jobs(self.n_jobs))
+            if not np.all(np.abs(scores) <= _MOST_SCORE):
+                raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
+            out.append((c, scores))
         return out
 
     # --- persistence -----------------------------------------------------------
@@ -941,25 +944,41 @@ class MetaRanker(BaseEstimator):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MetaRanker:
         """The inverse of `get_state`."""
-        model = cls(**state["params"])
-        model.encoder_ = state["encoder"]
+        fields = Fields(state, cls.__name__)
+        model = fields.estimator(cls)
+        model._check_parameters(trains=False)
+        model.encoder_ = fields.object("encoder", InputEncoder)
         model.n_features_in_ = int(model.encoder_.n_features)
-        model.n_labels_ = int(state["n_labels"])
-        model.label_names_ = state["label_names"]
-        model.row_names_ = _packed(state["row_names"])
-        model.inv_propensity_ = state["inv_propensity"]
-        model.objective_names_ = state.get("objective_names")  # there was one objective only
-        model.feature_columns_ = state["feature_columns"]
-        model.choices_ = state.get("choices", [])  # not in files written before they were kept
-        model.raw_columns_ = state.get("raw_columns")  # None in files written before there was a choice
-        model.propensity_weight_ = float(state.get("propensity_weight", 0.0))  # there was none
-        model.shortlisters_ = state["shortlisters"]
-        model.scorers_ = state["scorers"]
-        model.ranker_ = Ranker.from_state(state["ranker"])
-        model.thresholds_ = ThresholdLearner.from_state(state["thresholds"])
-        model.removed_ = state.get("removed", np.zeros(0, np.int32))  # older models had none
-        missing = state.get("missing")  # not kept in older files
-        model.missing_ = None if missing is None else MissingPairs.from_state(missing)
+        L = model.n_labels_ = fields.integer("n_labels")
+        model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
+        model.row_names_ = _packed(fields.raw("row_names"))
+        model.inv_propensity_ = fields.array("inv_propensity", np.float64, (L,))
+        if L and not model.inv_propensity_.min() > 0:
+            raise ValueError(f"inv_propensity of {fields.name} must be positive")
+        # There was one objective only, and no choices, raw columns or weights were kept.
+        model.objective_names_ = fields.strings("objective_names") if fields.has("objective_names") else None
+        model.feature_columns_ = fields.strings("feature_columns")
+        model.choices_ = fields.strings("choices") if "choices" in fields else []
+        model.raw_columns_ = fields.strings("raw_columns") if fields.has("raw_columns") else None
+        weighted = "propensity_weight" in fields
+        model.propensity_weight_ = fields.number("propensity_weight", 0, 10) if weighted else 0.0
+        model.shortlisters_ = fields.objects("shortlisters", LabelScorer)
+        model.scorers_ = fields.objects("scorers", LabelScorer)
+        for scorer in [*model.shortlisters_, *model.scorers_]:
+            for name, own, of in zip(("features", "labels"), (model.n_features_in_, L), scorer.sizes()):
+                if of is not None and of != own:
+                    raise ValueError(f"{type(scorer).__name__} is of {of} {name}, the model of {own}")
+        model.ranker_ = Ranker.from_state(fields.raw("ranker"))
+        if model.ranker_.names_ != model.feature_columns_:
+            raise ValueError(f"ranker of {fields.name} must be of the columns in feature_columns")
+        model.thresholds_ = ThresholdLearner.from_state(fields.raw("thresholds"))
+        model.removed_ = np.zeros(0, np.int32)  # older models had none
+        if "removed" in fields:
+            model.removed_ = fields.ascending_ids("removed", np.int32, L)
+        model.missing_ = None  # not kept in older files
+        if fields.has("missing"):
+            model.missing_ = MissingPairs.from_state(fields.raw("missing"))
+            model.missing_.check_sizes(None if model.row_names_ is None else len(model.row_names_), L)
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -991,24 +1010,12 @@ def _check_propensity_weight(value: Any, rule: str) -> None:
     check_real("propensity_weight", value, 0, 10, rule)
 
 
+def _reads_names(scorer: Any) -> bool:
+    return isinstance(scorer, NameEmbedder) or bool(getattr(scorer, "is_label_free", False))
+
+
 def _reads_spelling(scorer: Any) -> bool:
     return getattr(scorer, "source", None) == "label_spelling"
-
-
-def _title(scorer: Any) -> str:
-    return type(scorer).__name__
-
-
-def _add_columns(columns: dict[str, np.ndarray], new: dict[str, np.ndarray]) -> list[str]:
-    """Add columns and return their names. Two scorers may both give a `name`; the later becomes `name#2`."""
-    added = []
-    for name, values in new.items():
-        unique, i = name, 2
-        while unique in columns:
-            unique, i = f"{name}#{i}", i + 1
-        columns[unique] = values
-        added.append(unique)
-    return added
 
 
 def _ranked_rows(fold: np.ndarray, per_row: int, seed: int, *, every_fold: bool) -> np.ndarray:

@@ -149,7 +149,7 @@ void BlockScores::find_rows(const SparseRow& x) {
     const WeightRow row = layout_ == Layout::rows ? rows_[row_of_[static_cast<std::size_t>(x.index[j])]]
                                                   : block_.find(x.index[j]);
     prefetch(row.entries);
-    prefetch(row.entries + kEntryBytes * row.count - 1);
+    prefetch(row.entries + kEntryBytes * row.count - (row.count > 0));  // an empty row may have no entries to step from
     found_[n] = {row, x.value[j]};
     n += row.count > 0;
   }

@@ -154,7 +154,10 @@ class InstanceTrees::Worker {
     scored_.clear();
     for (const std::int32_t label : labels) {
       const double p = sums_.of(label);
-      if (p > 0) scored_.push_back({by.alpha * std::log(p) + (1 - by.alpha) * by.tail.log_of(x, label), label});
+      if (!(p > 0)) continue;
+      const double s = by.alpha * std::log(p) + (1 - by.alpha) * by.tail.log_of(x, label);
+      // Where values overflow, infinities may cancel: NaN has no place in an order.
+      scored_.push_back({std::isnan(s) ? -std::numeric_limits<double>::infinity() : s, label});
     }
     const auto n = std::min(static_cast<std::ptrdiff_t>(k), static_cast<std::ptrdiff_t>(scored_.size()));
     if (n < static_cast<std::ptrdiff_t>(scored_.size()))

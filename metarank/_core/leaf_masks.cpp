@@ -53,27 +53,28 @@ LeafMasks::LeafMasks(const std::vector<TreeNode>& nodes, const std::vector<std::
     : n_features_(n_features), n_outputs_(n_outputs) {
   for (std::size_t t = 0; t < root.size() && usable_; ++t) {
     Tree tree{static_cast<std::int64_t>(questions_.size()), 0, static_cast<std::int64_t>(values_.size()), output[t]};
-    usable_ = add(nodes, leaf_value, root[t], tree.first_leaf);
+    usable_ = add(nodes, leaf_value, root[t], tree.first_leaf, 0);
     tree.last_question = static_cast<std::int64_t>(questions_.size());
     trees_.push_back(tree);
   }
 }
 
-// The subtree at `code`, its leaves from left to right; false as soon as they are too many.
+// The subtree at `code`, its leaves from left to right; false as soon as they are too many, or it is deeper than
+// a tree of so few leaves can be.
 bool LeafMasks::add(const std::vector<TreeNode>& nodes, const std::vector<double>& leaf_value, std::int32_t code,
-                    std::int64_t first_leaf) {
+                    std::int64_t first_leaf, std::int64_t depth) {
   const auto n_leaves = [&] { return static_cast<std::int64_t>(values_.size()) - first_leaf; };
-  if (n_leaves() >= kMostLeaves) return false;
+  if (n_leaves() >= kMostLeaves || depth >= kMostLeaves) return false;
   if (code < 0) {
     values_.push_back(leaf_value[static_cast<std::size_t>(~code)]);
     return true;
   }
   const TreeNode& node = nodes[static_cast<std::size_t>(code)];
   const std::int64_t first = n_leaves();
-  if (!add(nodes, leaf_value, node.child[0], first_leaf)) return false;
+  if (!add(nodes, leaf_value, node.child[0], first_leaf, depth + 1)) return false;
   const std::uint64_t below = (std::uint64_t{1} << n_leaves()) - (std::uint64_t{1} << first);
   questions_.push_back({float_below(node.threshold), static_cast<std::int32_t>(~below), node.feature});
-  return add(nodes, leaf_value, node.child[1], first_leaf);
+  return add(nodes, leaf_value, node.child[1], first_leaf, depth + 1);
 }
 
 void LeafMasks::score(const float* X, std::int64_t rows, double* out, Scratch& scratch) const {

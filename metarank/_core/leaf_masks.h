@@ -45,7 +45,7 @@ class LeafMasks {
 
  private:
   bool add(const std::vector<TreeNode>& nodes, const std::vector<double>& leaf_value, std::int32_t code,
-           std::int64_t first_leaf);
+           std::int64_t first_leaf, std::int64_t depth);
 
   std::int64_t n_features_, n_outputs_;
   std::vector<Question> questions_;

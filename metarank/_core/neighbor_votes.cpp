@@ -4,12 +4,14 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include <nanobind/stl/optional.h>
 
 #include "bindings.h"
 #include "distances.h"
 #include "inverted_index.h"
+#include "lists.h"
 #include "pairs.h"
 #include "scratch_pool.h"
 #include "simd.h"
@@ -262,19 +264,43 @@ nb::tuple nearest_proposed_dense(In2<float> X, In2<float> Q, In2<std::int32_t> p
                         to_numpy(std::move(distances), static_cast<std::size_t>(n_queries), width));
 }
 
+// What the labels are called: one row of words a label.
+struct LabelText {
+  In1<std::int64_t> indptr;
+  In1<std::int32_t> words;
+  In1<float> values;
+  std::int64_t n_words;
+};
+
 // The labels of the training rows as votes of the rows. A neighbour of weight 0 (or number -1) has none. A vote for a
 // label counts `worth` of it, or 1.
 class Votes {
  public:
   // `popular`: all labels by decreasing frequency.
   Votes(const In1<std::int64_t>& row_indptr, const In1<std::int32_t>& row_labels, const In1<std::int32_t>& popular,
-        const In1<double>& frequency, const std::optional<In1<double>>& worth)
-      : row_indptr_(row_indptr), row_labels_(row_labels), popular_(popular), frequency_(frequency), worth_(worth) {
+        const In1<double>& frequency, const std::optional<In1<double>>& worth, const std::optional<LabelText>& text)
+      : row_indptr_(row_indptr),
+        row_labels_(row_labels),
+        popular_(popular),
+        frequency_(frequency),
+        worth_(worth),
+        text_(text) {
     require_indptr(row_indptr, static_cast<std::int64_t>(row_labels.shape(0)), "row_indptr");
     require(popular.shape(0) == frequency.shape(0), "popular must list every label");
     require(!worth || worth->shape(0) == frequency.shape(0), "worth must have one entry a label");
     require_in_range(popular, n_labels(), "popular");
+    // Lists are completed from it until they are full.
+    std::vector<bool> listed(popular.shape(0), false);
+    for (std::size_t i = 0; i < listed.size(); ++i) listed[static_cast<std::size_t>(popular.data()[i])] = true;
+    require(std::find(listed.begin(), listed.end(), false) == listed.end(), "popular must list every label");
+    require_finite(frequency, "frequency");
+    if (worth) require_finite(*worth, "worth");
     require_in_range(row_labels, n_labels(), "row_labels");
+    if (!text) return;
+    require(static_cast<std::int64_t>(text->indptr.shape(0)) == n_labels() + 1, "text must have one row a label");
+    require_indptr(text->indptr, static_cast<std::int64_t>(text->words.shape(0)), "text.indptr");
+    require(text->words.shape(0) == text->values.shape(0), "text.indices and .data must have the same length");
+    require_in_range(text->words, text->n_words, "text.indices");
   }
 
   std::int64_t n_labels() const { return static_cast<std::int64_t>(frequency_.shape(0)); }
@@ -326,31 +352,26 @@ class Votes {
   }
 
   // How alike a label's name is to the names of the other labels voted for (m): the sum over them of share of the
-  // neighbours' weight times the product of the two names' rows, of which `text` holds one a label.
+  // neighbours' weight times the product of the two names' rows.
   std::vector<float> kin_by_name(const In2<std::int32_t>& rows, const In2<float>& weights, const In1<std::int64_t>& indptr,
-                                 const In1<std::int32_t>& labels, const In1<std::int64_t>& text_indptr,
-                                 const In1<std::int32_t>& words, const In1<float>& values, std::int64_t n_words,
-                                 int n_threads) const {
+                                 const In1<std::int32_t>& labels, int n_threads) const {
+    require(text_.has_value(), "votes by name need the labels' text");
     check(rows, weights);
     require(indptr.shape(0) == rows.shape(0) + 1, "candidates must have one list a row of X");
     require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "candidates.indptr");
     require_in_range(labels, n_labels(), "candidates.labels");
-    require(static_cast<std::int64_t>(text_indptr.shape(0)) == n_labels() + 1, "text must have one row a label");
-    require_indptr(text_indptr, static_cast<std::int64_t>(words.shape(0)), "text.indptr");
-    require(words.shape(0) == values.shape(0), "text.indices and .data must have the same length");
-    require_in_range(words, n_words, "text.indices");
     const auto n = static_cast<std::int64_t>(rows.shape(0)), n_neighbors = static_cast<std::int64_t>(rows.shape(1));
     std::vector<float> out(labels.shape(0), 0.0F);
     nb::gil_scoped_release release;
     const auto for_each_word = [&](std::int32_t label, const auto& visit) {
-      for (std::int64_t p = text_indptr.data()[label]; p < text_indptr.data()[label + 1]; ++p)
-        visit(static_cast<std::size_t>(words.data()[p]), static_cast<double>(values.data()[p]));
+      for (std::int64_t p = text_->indptr.data()[label]; p < text_->indptr.data()[label + 1]; ++p)
+        visit(static_cast<std::size_t>(text_->words.data()[p]), static_cast<double>(text_->values.data()[p]));
     };
     parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
       auto by_label = pool_.take([] { return std::make_unique<std::vector<double>>(); });
       auto by_word = word_pool_.take([] { return std::make_unique<std::vector<double>>(); });
       by_label->resize(static_cast<std::size_t>(n_labels()));
-      by_word->resize(static_cast<std::size_t>(n_words));
+      by_word->resize(static_cast<std::size_t>(text_->n_words));
       double *weight_of = by_label->data(), *profile = by_word->data();
       std::vector<std::int32_t> voted;
       for (std::int64_t q = begin; q < end; ++q) {
@@ -452,7 +473,8 @@ class Votes {
     require(rows.shape(0) == weights.shape(0) && rows.shape(1) == weights.shape(1),
             "neighbours and weights must have the same shape");
     for (std::size_t i = 0; i < rows.size(); ++i)
-      require(rows.data()[i] + 1 < static_cast<std::int64_t>(row_indptr_.shape(0)), "neighbours must be row numbers");
+      require(rows.data()[i] < static_cast<std::int64_t>(row_indptr_.shape(0)) - 1, "neighbours must be row numbers");
+    for (std::size_t i = 0; i < weights.size(); ++i) require(std::isfinite(weights.data()[i]), "weights must be finite");
   }
 
   // Calls visit(label, weight) for each label of the neighbours first .. k - 1, and counts them.
@@ -475,6 +497,7 @@ class Votes {
   In1<std::int32_t> row_labels_, popular_;
   In1<double> frequency_;
   std::optional<In1<double>> worth_;
+  std::optional<LabelText> text_;
   mutable ScratchPool<std::vector<double>> pool_;       // weights by label, zeros between queries
   mutable ScratchPool<std::vector<double>> word_pool_;  // and by word
 };
@@ -491,10 +514,17 @@ void bind_neighbor_votes(nb::module_& m) {
   m.def("nearest_proposed_dense", &nearest_proposed_dense, nb::arg("X").noconvert(), nb::arg("Q").noconvert(),
         nb::arg("proposals").noconvert(), nb::arg("k"), nb::arg("n_threads"));
   nb::class_<Votes>(m, "Votes", "The labels of the training rows as votes.")
-      .def(nb::init<const In1<std::int64_t>&, const In1<std::int32_t>&, const In1<std::int32_t>&, const In1<double>&,
-                    const std::optional<In1<double>>&>(),
-           nb::arg("row_indptr").noconvert(), nb::arg("row_labels").noconvert(), nb::arg("popular").noconvert(),
-           nb::arg("frequency").noconvert(), nb::arg("worth").noconvert() = nb::none())
+      .def(
+          "__init__",
+          [](Votes* self, const In1<std::int64_t>& row_indptr, const In1<std::int32_t>& row_labels,
+             const In1<std::int32_t>& popular, const In1<double>& frequency, const std::optional<In1<double>>& worth,
+             const std::optional<std::tuple<In1<std::int64_t>, In1<std::int32_t>, In1<float>, std::int64_t>>& text) {
+            std::optional<LabelText> rows;
+            if (text) rows = std::apply([](const auto&... parts) { return LabelText{parts...}; }, *text);
+            new (self) Votes(row_indptr, row_labels, popular, frequency, worth, rows);
+          },
+          nb::arg("row_indptr").noconvert(), nb::arg("row_labels").noconvert(), nb::arg("popular").noconvert(),
+          nb::arg("frequency").noconvert(), nb::arg("worth").noconvert() = nb::none(), nb::arg("text") = nb::none())
       .def("columns", &Votes::columns, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
            nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(), nb::arg("ks"), nb::arg("n_threads"))
       .def("shortlist", &Votes::shortlist, nb::arg("rows").noconvert(), nb::arg("weights").noconvert(),
@@ -502,15 +532,12 @@ void bind_neighbor_votes(nb::module_& m) {
       .def(
           "kin_by_name",
           [](const Votes& self, In2<std::int32_t> rows, In2<float> weights, In1<std::int64_t> indptr,
-             In1<std::int32_t> labels, In1<std::int64_t> text_indptr, In1<std::int32_t> words, In1<float> values,
-             std::int64_t n_words, int n_threads) {
+             In1<std::int32_t> labels, int n_threads) {
             require(n_threads >= 1, "n_threads must be positive");
-            return to_numpy(
-                self.kin_by_name(rows, weights, indptr, labels, text_indptr, words, values, n_words, n_threads));
+            return to_numpy(self.kin_by_name(rows, weights, indptr, labels, n_threads));
           },
           nb::arg("rows").noconvert(), nb::arg("weights").noconvert(), nb::arg("pair_indptr").noconvert(),
-          nb::arg("pair_labels").noconvert(), nb::arg("text_indptr").noconvert(), nb::arg("text_indices").noconvert(),
-          nb::arg("text_data").noconvert(), nb::arg("n_words"), nb::arg("n_threads"));
+          nb::arg("pair_labels").noconvert(), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

@@ -228,7 +228,7 @@ def _label_attributes(
     if labels_xml is not None:
         try:
             elements = ElementTree.fromstring(read_bytes(labels_xml)).iter()
-        except ElementTree.ParseError as error:
+        except (ElementTree.ParseError, LookupError, ValueError) as error:  # or an encoding that is none
             raise ValueError(f"{labels_xml} is not XML: {error}") from None
         wanted = {e.attrib["name"] for e in elements if e.tag.endswith("label") and "name" in e.attrib}
         labels = [a for a in attributes if a.name in wanted]

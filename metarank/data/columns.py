@@ -25,6 +25,8 @@ _SVMLIGHT = re.compile(rb"\s*[-+.\deE]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?$")
 # Words that stand for numbers, in lower case.
 _TRUTH = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 # Rows whose texts are held at a time.
+# Columns of svmlight, each of which has a name here.
+_MOST_FEATURES = 1 << 22
 _BLOCK = 20_000
 
 
@@ -238,9 +240,14 @@ def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
     from sklearn.datasets import load_svmlight_file
 
     has_queries = b"qid:" in _first_line(content)
-    X, grades, queries = load_svmlight_file(
-        io.BytesIO(content), dtype=np.float32, zero_based=True, query_id=True
-    )
+    try:
+        X, grades, queries = load_svmlight_file(
+            io.BytesIO(content), dtype=np.float32, zero_based=True, query_id=True
+        )
+    except OverflowError as error:
+        raise ValueError(f"a feature or a query has too large a number: {error}") from None
+    if X.shape[1] > _MOST_FEATURES:
+        raise ValueError(f"features must be numbered below {_MOST_FEATURES}, got {X.shape[1] - 1}")
     if has_queries and len(queries) != len(grades):
         raise ValueError("every line must have its qid: or none")
     # Features mostly count from 1: where no row has a feature 0, there is none.

@@ -6,14 +6,18 @@ Every table becomes an Arrow table first; pyarrow is imported here only.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._files import whole_file
+from metarank._json import parse_json
 from metarank.data.dataset import Dataset
+from metarank.data.text import TEXT_COLUMNS
 from metarank.data.xc import PathLike
 
 if TYPE_CHECKING:
@@ -109,35 +113,78 @@ def read_parquet(
 ) -> Dataset:
     """Read a Parquet file: one written by `to_parquet` as it was, any other as `from_frame` reads a table.
 
-    Without `label_columns` and `labels_column` a column "labels" is taken as the labels, if there is one.
+    Without `label_columns` and `labels_column` a column "labels" is taken as the labels, if there is one;
+    without `text_column` those columns "title", "text" and "body" that hold text are joined, as in
+    `metarank.data.text.read_table`, and `text_column=[]` reads none.
 
     Raises
     ------
     ValueError
-        If the file is no Parquet file, or `from_frame` refuses the table (the file is named).
+        If the file is no Parquet file, `from_frame` refuses the table, or it has no column of numbers or text
+        (the file is named).
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = Path(path)
     name = path.stem if name is None else name
-    try:
-        table = pq.read_table(path)
-        own = (table.schema.metadata or {}).get(METADATA_KEY)
-        if own is not None:
-            return _restore(table, json.loads(own), name)
-        if label_columns is None and labels_column is None and LABELS in table.column_names:
-            labels_column = LABELS
-        return from_frame(
-            table,
+    with damage_named(path):
+        return dataset_of_table(
+            pq.read_table(path),
             label_columns=label_columns,
             labels_column=labels_column,
             text_column=text_column,
             feature_columns=feature_columns,
             name=name,
         )
-    except (ValueError, TypeError, KeyError, pa.ArrowException) as error:
-        raise ValueError(f"{path}: {error}") from None
+
+
+@contextmanager
+def damage_named(path: object) -> Iterator[None]:
+    """What a damaged or odd Parquet file makes Arrow raise becomes a ValueError of one line that names it."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, pa.ArrowException) as error:
+        raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
+    except OSError as error:
+        if error.errno is not None:  # of the file system, not of what is in the file
+            raise
+        raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def dataset_of_table(
+    table: pa.Table,
+    *,
+    label_columns: Sequence[str] | None = None,
+    labels_column: str | None = None,
+    text_column: str | Sequence[str] | None = None,
+    feature_columns: Sequence[str] | None = None,
+    name: str = "",
+) -> Dataset:
+    """What `read_parquet` makes of the content of a file, or of some of its row groups."""
+    own = (table.schema.metadata or {}).get(METADATA_KEY)
+    if own is not None:
+        return _restore(table, parse_json(own), name)
+    if label_columns is None and labels_column is None and LABELS in table.column_names:
+        labels_column = LABELS
+    if text_column is None:
+        used = {labels_column, *(label_columns or ()), *(feature_columns or ())}
+        text_column = [c for c in TEXT_COLUMNS if c not in used and _is_text(table, c)]
+        numbers = any(_is_number(field.type) for field in table.schema if field.name not in used)
+        if not (text_column or feature_columns or numbers):
+            raise ValueError(
+                f"no column of numbers or of text was found among {table.column_names}: "
+                "name those of the text with text_column (--text-column)"
+            )
+    return from_frame(
+        table,
+        label_columns=label_columns,
+        labels_column=labels_column,
+        text_column=text_column,
+        feature_columns=feature_columns,
+        name=name,
+    )
 
 
 def to_parquet(dataset: Dataset, path: PathLike) -> None:
@@ -145,7 +192,7 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
 
     Dense X has a float column a feature; sparse X the list columns ``x_indices`` and ``x_values``. Labels
     are the list column ``labels`` of ids, with ``grades`` where they are graded, texts the column ``text``;
-    label names and texts stand in the file's metadata.
+    label names and texts stand in the file's metadata. The file appears whole or not at all.
 
     Examples
     --------
@@ -179,7 +226,8 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
         "label_texts": dataset.label_texts,
     }
     table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
-    pq.write_table(table, path)
+    with whole_file(path, "wb") as f:
+        pq.write_table(table, f)
 
 
 def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
@@ -212,6 +260,17 @@ def _to_arrow(frame: Any) -> pa.Table:
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
     raise TypeError(f"frame must be a pandas, polars or Arrow table, got {type(frame).__name__}")
+
+
+def _is_text(table: pa.Table, column: str) -> bool:
+    import pyarrow.types as types
+
+    if column not in table.column_names:
+        return False
+    type_ = table.schema.field(column).type
+    if types.is_dictionary(type_):
+        type_ = type_.value_type
+    return bool(types.is_string(type_) or types.is_large_string(type_))
 
 
 def _is_number(type_: pa.DataType) -> bool:

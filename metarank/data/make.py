@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from metarank._files import whole_file
 from metarank.data.dataset import Dataset
 from metarank.data.pydocs import load_pydocs
 from metarank.data.synthetic import make_extreme
@@ -81,7 +82,8 @@ def make_files(
         "label_text.txt": [" ".join(text.split()) for text in train.label_texts or []],
     }
     for file, lines in contents.items():
-        (folder / file).write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
+        with whole_file(folder / file, "wb") as f:
+            f.writelines(f"{line}\n".encode() for line in lines)
     return [folder / file for file in contents]
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from metarank._json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.reading import load
 from metarank.data.search_filters import read_attribute_values, read_fashion_styles
@@ -170,11 +170,11 @@ def load_named(
     FileNotFoundError
         If the set is not in the folder.
     """
+    folder = get(name, data_dir=data_dir)
     splits = ("all",) if name in _TEXT_SETS else ("train", "test")
     if split not in splits:
         rule = " or ".join(map(repr, splits))
         raise ValueError(f"split must be {rule} for the data set {name!r}, got {split!r}")
-    folder = get(name, data_dir=data_dir)
     if name in _TEXT_SETS:
         if verify:
             _verify(folder)
@@ -212,7 +212,7 @@ def _found(path: Path) -> Path | None:
 def _meta(folder: Path) -> dict[str, Any]:
     path = folder / "META.json"
     try:
-        content = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        content = parse_json(path.read_text("utf-8")) if path.is_file() else {}
     except ValueError as error:
         raise ValueError(f"{path}: not JSON: {error}") from None
     return content if isinstance(content, dict) else {}
@@ -226,16 +226,26 @@ def _described_by_meta(task: str, folder: Path) -> DatasetRecord:
 
 
 def _verify(folder: Path) -> None:
-    meta = _meta(folder)
-    sums: dict[str, str] = dict(meta.get("sha256", {}))
-    files = meta.get("files", {})
-    # By name, or a list whose entries name their file.
-    entries = [(e["file"], e) for e in files] if isinstance(files, list) else list(files.items())
-    sums |= {file: entry["sha256"] for file, entry in entries}
-    for file, expected in sums.items():
-        path = folder / file
-        if not path.is_file():
-            raise ValueError(f"{path}: listed in META.json, but not there")
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    there = {path.name: path for path in folder.iterdir() if path.is_file()}
+    for file, expected in _sums(folder).items():
+        if file not in there:
+            raise ValueError(f"{folder}: {file!r:.80} is listed in META.json, but not there")
+        found = hashlib.sha256(there[file].read_bytes()).hexdigest()
         if found != expected:
-            raise ValueError(f"{path}: sha256 is {found}, META.json says {expected}")
+            raise ValueError(
+                f"{there[file]}: sha256 is {found}, META.json says {' '.join(str(expected).split()):.80}"
+            )
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    meta = _meta(folder)
+    try:
+        sums: dict[str, str] = dict(meta.get("sha256", {}))
+        files = meta.get("files", {})
+        # By name, or a list whose entries name their file.
+        entries = [(e["file"], e) for e in files] if isinstance(files, list) else list(files.items())
+        return sums | {file: entry["sha256"] for file, entry in entries}
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{folder / 'META.json'}: sha256 and files must tell the sum of each file, got {error!r}"
+        ) from None

@@ -5,12 +5,13 @@ A label is one value of one attribute, named `attribute: value`. The two readers
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
+from metarank._json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.text import decode
 from metarank.data.xc import PathLike, read_bytes
@@ -151,9 +152,11 @@ def read_attribute_values(*paths: PathLike) -> Dataset:
             if not line.strip():
                 continue
             try:
-                record = json.loads(line)
+                record = parse_json(line)
                 title, attributes = record["input"], record["target_scores"]
                 pairs = [(name, value) for name, values in attributes.items() for value in values]
+                if not all(isinstance(text, str) for text in (title, *chain(*pairs))):
+                    raise TypeError("the title and the values must be text")
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ValueError(
                     f"{path}: line {number} must be an object with input and target_scores, got {error!r}"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from metarank._json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.xc import PathLike, read_bytes
 
@@ -185,7 +186,7 @@ def _json_records(content: str) -> Iterator[Record]:
     for line, text in enumerate(content.split("\n"), 1):
         if text.strip():
             try:
-                record = json.loads(text)
+                record = parse_json(text)
             except json.JSONDecodeError as error:
                 raise ValueError(f"line {line} is not JSON: {error.msg} at {error.pos + 1}") from None
             if not isinstance(record, dict):
@@ -249,7 +250,7 @@ def _labels(cell: Any, separator: str, line: int) -> list[str]:
         return []
     if isinstance(cell, str) and _is_array(cell):
         try:
-            cell = json.loads(cell)
+            cell = parse_json(cell)
         except json.JSONDecodeError as error:
             raise ValueError(f"line {line}: the labels are not a JSON array: {error.msg}") from None
     if isinstance(cell, str):

@@ -13,9 +13,15 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from metarank._state import Fields
+
 _WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+# Words in a row, and characters, that a saved vectoriser may take for a term.
+_LONGEST_RUN = 1000
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator):
@@ -143,15 +149,18 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         ValueError
             If the vocabulary and the idf array do not fit together.
         """
-        chars = state["char_ngrams"]
+        fields = Fields(state, cls.__name__)
+        chars = fields.integers("char_ngrams", 1, _LONGEST_RUN) if fields.has("char_ngrams") else None
+        if chars is not None and len(chars) != 2:
+            raise fields.fail("char_ngrams", "be two lengths")
         self = cls(
-            min_df=state["min_df"],
-            split_identifiers=state["split_identifiers"],
-            word_ngrams=state["word_ngrams"],
-            char_ngrams=None if chars is None else (int(chars[0]), int(chars[1])),
+            min_df=fields.integer("min_df", 1),
+            split_identifiers=fields.flag("split_identifiers"),
+            word_ngrams=fields.integer("word_ngrams", 1, _LONGEST_RUN),
+            char_ngrams=None if chars is None else (chars[0], chars[1]),
         )
         self._check_parameters()
-        self._set(list(state["vocabulary"]), np.ascontiguousarray(state["idf"], np.float32))
+        self._set(fields.strings("vocabulary"), fields.array("idf", np.float32, (None,)))
         return self
 
     def _set(self, vocabulary: list[str], idf: np.ndarray) -> None:

@@ -17,9 +17,11 @@ labels and features below a header and a gap in svmlight.
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import os
 import re
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,6 +36,11 @@ from metarank.data.dataset import Dataset
 GZIP_MAGIC, XZ_MAGIC, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\xef\xbb\xbf"
 HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|$)")
 
+# A compressed file that expands beyond both is refused: real text shrinks to a tenth, a bomb to a thousandth.
+_MOST_TIMES, _LEAST_EXPANDED = 100, 1 << 26
+# Beyond what `xz -9` asks for.
+_XZ_MEMORY = 1 << 28
+
 PathLike = str | os.PathLike[str]
 
 
@@ -43,17 +50,51 @@ def read_bytes(path: PathLike) -> bytes:
     Raises
     ------
     ValueError
-        If the compressed data is damaged; the file is named.
+        If the compressed data is damaged, or expands more than a hundredfold; the file is named.
     """
-    raw = Path(path).read_bytes()
+    return decompressed(Path(path).read_bytes(), path)
+
+
+def decompressed(raw: bytes, path: object) -> bytes:
+    """What `read_bytes` makes of the content of a file; `path` is for messages."""
     try:
         if raw.startswith(GZIP_MAGIC):
-            raw = gzip.decompress(raw)
+            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
+                raw = _bounded(stream.read(_most(raw) + 1), raw)
         elif raw.startswith(XZ_MAGIC):
-            raw = lzma.decompress(raw)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+            raw = _unxz(raw)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"{path}: damaged compressed file: {error}") from None
+    except _ExpandsTooMuch as error:
+        raise ValueError(f"{path}: {error}") from None
     return raw.removeprefix(BYTE_ORDER_MARK)
+
+
+class _ExpandsTooMuch(Exception):
+    """A compressed file of much less than its content."""
+
+
+def _most(raw: bytes) -> int:
+    return max(_LEAST_EXPANDED, _MOST_TIMES * len(raw))
+
+
+def _bounded(content: bytes, raw: bytes) -> bytes:
+    if len(content) > _most(raw):
+        raise _ExpandsTooMuch(
+            f"it holds more than {_MOST_TIMES} times its {len(raw)} bytes: decompress it first"
+        )
+    return content
+
+
+def _unxz(raw: bytes) -> bytes:
+    parts, rest = [], raw
+    while rest.strip(b"\0"):
+        stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
+        parts.append(_bounded(stream.decompress(rest, _most(raw) + 1), raw))
+        if not stream.eof:
+            raise EOFError("the stream has no end")
+        rest = stream.unused_data
+    return _bounded(b"".join(parts), raw)
 
 
 def has_header(path: PathLike) -> bool:
@@ -64,7 +105,7 @@ def has_header(path: PathLike) -> bool:
     try:
         with opened(path, "rb") as f:
             start = f.read(200)
-    except (OSError, EOFError, lzma.LZMAError):
+    except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return False  # whoever reads the whole file says what is wrong with it
     return HEADER.match(start.removeprefix(BYTE_ORDER_MARK)) is not None
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._state import Fields
 
 _NO_WEIGHTS = np.empty(0, np.float32)
 
@@ -66,7 +67,8 @@ class FeatureTransform:
         if self.kind == "none":
             return X
         if isinstance(X, np.ndarray):
-            return np.ascontiguousarray(X * self.weights, dtype=np.float32)
+            with np.errstate(over="ignore"):  # scores that are not finite are refused
+                return np.ascontiguousarray(X * self.weights, dtype=np.float32)
         indptr, indices = np.ascontiguousarray(X.indptr, np.int64), np.ascontiguousarray(X.indices, np.int32)
         weights = _NO_WEIGHTS if self.weights is None else self.weights
         out = copy(X)  # shares all arrays; building a matrix costs more than the numbers of one row
@@ -81,6 +83,16 @@ class FeatureTransform:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FeatureTransform:
         """The inverse of `get_state`."""
+        fields = Fields(state, cls.__name__)
         out = cls()
-        out.kind, out.weights = state["kind"], state["weights"]
+        out.kind = fields.text("kind", ("scale", "tfidf", "unit", "none"))
+        if out.kind in ("scale", "tfidf"):
+            out.weights = fields.array("weights", np.float32, (None,))
         return out
+
+    def check(self, n_features: int, layout: str) -> None:
+        """ValueError unless it brings features of such a number and layout to a scale."""
+        if self.weights is not None and len(self.weights) != n_features:
+            raise ValueError(f"weights must be {n_features}, one a feature, got {len(self.weights)}")
+        if self.kind != "none" and (self.kind == "scale") != (layout == "dense"):
+            raise ValueError(f"{layout} features are not transformed by {self.kind!r}")

@@ -8,6 +8,8 @@ import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._booster_text import booster_of
+from metarank._state import Fields
 from metarank.gbdt import BoosterArrays
 from metarank.multi_objective.watch import Watch
 from metarank.objectives.aggregation import Aggregation
@@ -15,8 +17,9 @@ from metarank.ranker.boosting import model_text, pointwise_objective
 
 # A model in LightGBM's text format that scores 0, over features up to a number.
 _NO_TREES = "num_tree_per_iteration=1\nmax_feature_idx={}\n\nend of trees"
-# Rows of sparse features that are made dense at a time.
+# Rows of sparse features that are made dense at a time, and their values: of many features, fewer rows.
 _BLOCK = 4096
+_BLOCK_VALUES = 1 << 24
 
 
 class BoostedScorer:
@@ -32,15 +35,16 @@ class BoostedScorer:
         """float64 (n,): raw scores."""
         if isinstance(X, np.ndarray):
             return self.arrays.predict(X, n_jobs=n_jobs)
-        blocks = range(0, X.shape[0], _BLOCK)
-        parts = [self.arrays.predict(X[i : i + _BLOCK].toarray(), n_jobs=n_jobs) for i in blocks]
+        step = max(1, min(_BLOCK, _BLOCK_VALUES // max(1, X.shape[1])))
+        blocks = range(0, X.shape[0], step)
+        parts = [self.arrays.predict(X[i : i + step].toarray(), n_jobs=n_jobs) for i in blocks]
         return np.concatenate([np.zeros(0), *parts])
 
     def contributions(self, X: np.ndarray) -> np.ndarray:
         """float64 (n, d + 1): shares of the columns in the score, and the expected score."""
         if not len(self.arrays.root):
             return np.zeros((len(X), X.shape[1] + 1))
-        booster = lgb.Booster(model_str=self.text)
+        booster = booster_of(self.text, self.arrays.n_features)
         return np.asarray(booster.predict(X, pred_contrib=True, num_threads=1))
 
     def get_state(self) -> dict[str, Any]:
@@ -48,7 +52,12 @@ class BoostedScorer:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> BoostedScorer:
-        return cls(state["text"], BoosterArrays.from_state(state["arrays"]))
+        fields = Fields(state, cls.__name__)
+        return cls(fields.text("text"), BoosterArrays.from_state(fields.raw("arrays")))
+
+    def check_width(self, n_features: int) -> None:
+        """ValueError unless it is of so many columns."""
+        self.arrays.check_sizes(n_features, 1)
 
 
 class Boosting:

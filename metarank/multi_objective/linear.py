@@ -10,6 +10,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.multi_objective.watch import Watch
 from metarank.objectives.aggregation import Aggregation
 from metarank.ranker.linear import column_scale
@@ -49,7 +50,15 @@ class LinearScorer:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LinearScorer:
-        return cls(state["mean"], state["weights"], float(state["intercept"]))
+        fields = Fields(state, cls.__name__)
+        mean = fields.array("mean", np.float64, (None,))
+        weights = fields.array("weights", np.float64, (len(mean),))
+        return cls(mean, weights, fields.number("intercept"))
+
+    def check_width(self, n_features: int) -> None:
+        """ValueError unless it is of so many columns."""
+        if len(self.mean) != n_features:
+            raise ValueError(f"a linear scorer must be of {n_features} columns, got {len(self.mean)}")
 
 
 class LinearFit:

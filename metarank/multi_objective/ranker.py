@@ -13,19 +13,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
+from metarank._parameters import check_choice
 from metarank._progress import report
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_features, layout_of
 from metarank.multi_objective.boosted import BoostedScorer
 from metarank.multi_objective.linear import LinearScorer
 from metarank.multi_objective.training import PLUG_IN, PlugIn, Training
-from metarank.objectives.checks import (
-    Grouping,
-    check_choice,
-    check_groups,
-    check_targets,
-    check_weights,
-)
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
 
@@ -236,12 +232,12 @@ class MultiObjectiveRanker(BaseEstimator):
 
     def _check_parameters(self) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
-        check_choice(self.aggregation, "aggregation", METHODS)
-        check_choice(self.model, "model", ("lightgbm", "linear"))
-        check_choice(self.metric, "metric", ("auto", "auc", "ndcg"))
-        check_choice(self.combine, "combine", COMBINATIONS)
-        check_choice(self.cost, "cost", COSTS)
-        check_choice(self.surrogate, "surrogate", SURROGATES)
+        check_choice("aggregation", self.aggregation, METHODS)
+        check_choice("model", self.model, ("lightgbm", "linear"))
+        check_choice("metric", self.metric, ("auto", "auc", "ndcg"))
+        check_choice("combine", self.combine, COMBINATIONS)
+        check_choice("cost", self.cost, COSTS)
+        check_choice("surrogate", self.surrogate, SURROGATES)
         for name, least in (
             ("random_state", 0),
             ("n_rounds", 1),
@@ -398,23 +394,40 @@ class MultiObjectiveRanker(BaseEstimator):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MultiObjectiveRanker:
         """The inverse of `get_state`."""
-        model = cls(**state["params"])
-        model.objective_names_ = state["objective_names"]
-        model.weights_ = state["weights"]
-        model.metric_ = state["metric"]
+        fields = Fields(state, cls.__name__)
+        model = fields.estimator(cls)
+        model._check_parameters()
+        model.objective_names_ = fields.strings("objective_names")
+        K = len(model.objective_names_)
+        model.weights_ = fields.array("weights", np.float64, (K,), nonnegative=True)
+        model.metric_ = "auc" if fields.text("metric", ("auc", "ndcg")) == "auc" else "ndcg"
+        evals = fields.raw("evals")
+        if not isinstance(evals, list) or len(evals) != K:
+            raise ValueError(f"evals of {fields.name} must be curves of {K} objectives")
         model.evals_ = {
-            objective: {name: values.tolist() for name, values in curves}
-            for objective, curves in zip(model.objective_names_, state["evals"])
+            objective: _curves(curves) for objective, curves in zip(model.objective_names_, evals)
         }
-        model.best_round_ = state["best_round"]
-        model.attained_ = state["attained"]
-        model.alone_ = state["alone"]
-        model.n_features_in_ = int(state["n_features"])
-        if state["feature_names"]:
-            model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-        model.layout_ = state["layout"]
-        model.scorers_ = [_SCORERS[scorer["kind"]].from_state(scorer) for scorer in state["scorers"]]
-        model.plug_in_ = PlugIn(state["top_grade"], state["spread"])
+        one = not isinstance(fields.raw("best_round"), list)
+        model.best_round_ = fields.integer("best_round") if one else fields.integers("best_round", 0, 2**31)
+        model.attained_ = fields.array("attained", np.float64, (K,), finite=False)
+        model.alone_ = fields.array("alone", np.float64, (K,), finite=False)
+        model.n_features_in_ = fields.size("n_features")
+        if fields.strings("feature_names"):
+            names = fields.strings("feature_names", model.n_features_in_)
+            model.feature_names_in_ = np.array(names, dtype=object)
+        model.layout_ = "dense" if fields.text("layout", ("dense", "sparse")) == "dense" else "sparse"
+        model.scorers_ = [
+            _SCORERS[scorer.text("kind", list(_SCORERS))].from_state(dict(scorer.values))
+            for scorer in fields.parts("scorers")
+        ]
+        for scorer in model.scorers_:
+            scorer.check_width(model.n_features_in_)
+        if len(model.scorers_) != (K if model.aggregation in PLUG_IN else 1):
+            raise ValueError(f"scorers of {fields.name} do not fit {K} objectives by {model.aggregation!r}")
+        spread = fields.array("spread", np.float64, (K,)) if fields.has("spread") else None
+        if spread is not None and not np.all(spread > 0):
+            raise ValueError(f"spread of {fields.name} must be positive")
+        model.plug_in_ = PlugIn(fields.array("top_grade", np.float64, (K,), nonnegative=True), spread)
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -439,6 +452,15 @@ def _remember_feature_names(model: MultiObjectiveRanker, X: Any) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(model, "feature_names_in_"):
         del model.feature_names_in_
+
+
+def _curves(curves: Any) -> dict[str, list[float]]:
+    """Curves by name, as saved."""
+    try:
+        read = Fields(dict(curves), "evals")
+    except (TypeError, ValueError):
+        raise ValueError("evals must be pairs of a name and a curve") from None
+    return {name: read.array(name, np.float64, (None,), finite=False).tolist() for name in read.values}
 
 
 def _check_feature_names(model: MultiObjectiveRanker, X: Any) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from metarank._parameters import check_choice
 from metarank._threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_choice, check_groups, check_targets, check_weights
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.labels import Combination, aggregate_labels
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
@@ -225,7 +226,7 @@ def rank_loss(
     name: str,
 ) -> AucPairs | NdcgLists:
     """The loss of one target: its pairs, or its lists."""
-    check_choice(metric, "metric", METRICS)
+    check_choice("metric", metric, METRICS)
     if metric == "auc":
         return AucPairs(target, grouping, surrogate=surrogate, cost=cost, name=name)
     if not grouping.has_queries:

@@ -242,13 +242,6 @@ def check_vector(values: Any, name: str, n_rows: int | None = None) -> np.ndarra
     return out
 
 
-def check_choice(value: Any, name: str, allowed: Sequence[str]) -> str:
-    """One of the words allowed, or a ValueError that lists them."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
-    return value
-
-
 def _first_bad(values: np.ndarray) -> int:
     return int(np.flatnonzero(~np.isfinite(values))[0])
 

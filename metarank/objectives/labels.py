@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from metarank.objectives.checks import Grouping, check_choice, check_groups, check_targets, check_weights
+from metarank._parameters import check_choice
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 
 Combination = Literal["sum", "product", "max", "lexicographic", "stochastic"]
 COMBINATIONS: tuple[str, ...] = get_args(Combination)
@@ -72,7 +73,7 @@ def aggregate_labels(
     >>> aggregate_labels(Y, "stochastic", group=[2, 2])
     array([1., 0., 1., 0.])
     """
-    check_choice(how, "how", COMBINATIONS)
+    check_choice("how", how, COMBINATIONS)
     values, names = check_targets(Y)
     if how != "lexicographic" and order is not None:
         raise ValueError(f"order is for how='lexicographic' only, got how={how!r}")

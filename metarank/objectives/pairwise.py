@@ -17,8 +17,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from metarank import _core
+from metarank._parameters import check_choice
 from metarank._threads import resolve_n_jobs
-from metarank.objectives.checks import MAX_GRADE, Grouping, check_choice, check_groups, check_vector
+from metarank.objectives.checks import MAX_GRADE, Grouping, check_groups, check_vector
 
 Surrogate = Literal["logistic", "hinge"]
 Cost = Literal["difference", "uniform"]
@@ -54,8 +55,8 @@ class AucPairs:
         cost: Cost = "difference",
         name: str = "target",
     ) -> None:
-        check_choice(surrogate, "surrogate", SURROGATES)
-        check_choice(cost, "cost", COSTS)
+        check_choice("surrogate", surrogate, SURROGATES)
+        check_choice("cost", cost, COSTS)
         self.target = np.ascontiguousarray(target, np.float64)
         if len(self.target) and np.abs(self.target).max() > MAX_GRADE:
             raise ValueError(

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._progress import note
+from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.boosted import BoostedRanker
@@ -141,9 +142,11 @@ class AutoRanker(Ranker):
     def _get_fitted(self) -> dict[str, Any]:
         return {"choice": self.choice_, "quality": self.quality_, "ranker": self.ranker_.get_state()}
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        self.choice_, self.quality_ = fitted["choice"], fitted["quality"]
-        self.ranker_ = Ranker.from_state(fitted["ranker"])
+    def _set_fitted(self, fitted: Fields) -> None:
+        self.choice_ = fitted.text("choice")
+        quality = fitted.part("quality")
+        self.quality_ = {name: quality.extended(name, nan=True) for name in quality.values}
+        self.ranker_ = self._member(fitted.raw("ranker"))
 
 
 def list_quality(scores: np.ndarray, data: RankingData, n_jobs: int) -> np.ndarray:

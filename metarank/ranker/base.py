@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.features.table import FeatureTable
 from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
@@ -103,12 +104,19 @@ class Ranker(BaseEstimator):
     @staticmethod
     def from_state(state: dict[str, Any]) -> Ranker:
         """The ranker described by `get_state`, of whichever class."""
-        if state["kind"] not in Ranker._kinds:
-            raise ValueError(f"kind must be one of {sorted(Ranker._kinds)}, got {state['kind']!r}")
-        ranker = Ranker._kinds[state["kind"]](**state["params"])
-        ranker.names_ = list(state["names"])
-        ranker._set_fitted(state["fitted"])
+        fields = Fields(state, "Ranker")
+        kind = fields.text("kind", list(Ranker._kinds))
+        ranker: Ranker = fields.estimator(Ranker._kinds[kind])
+        ranker.names_ = fields.strings("names")
+        ranker._set_fitted(Fields(fields.raw("fitted"), kind))
         return ranker
+
+    def _member(self, state: Any) -> Ranker:
+        """A ranker within this one, of the same columns."""
+        member = Ranker.from_state(state)
+        if member.names_ != self.names_:
+            raise ValueError(f"a ranker within a {type(self).__name__} must be of the same columns")
+        return member
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
         """Fit on all lists; return each training pair's score from a fit without its fold, float64 (m,).
@@ -158,4 +166,5 @@ class Ranker(BaseEstimator):
     def _get_fitted(self) -> dict[str, Any]: ...
 
     @abstractmethod
-    def _set_fitted(self, fitted: dict[str, Any]) -> None: ...
+    def _set_fitted(self, fitted: Fields) -> None:
+        """Take what `_get_fitted` gave, of as many columns as `names_` has, or refuse it with ValueError."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.lists import RankingData, spread_within_lists
@@ -105,6 +106,7 @@ class BlendRanker(Ranker):
     def _get_fitted(self) -> dict[str, Any]:
         return {"members": [member.get_state() for member in self.members_], "factors": self.factors_}
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        self.members_ = [Ranker.from_state(state) for state in fitted["members"]]
-        self.members, self.factors_ = self.members_, fitted["factors"]
+    def _set_fitted(self, fitted: Fields) -> None:
+        self.members_ = [self._member(state.values) for state in fitted.parts("members")]
+        self.members = self.members_
+        self.factors_ = fitted.array("factors", np.float64, (len(self.members_),), nonnegative=True)

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal
 import lightgbm as lgb
 import numpy as np
 
+from metarank._booster_text import booster_of
+from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
@@ -16,6 +18,7 @@ from metarank.ranker.lists import RankingData, hash_numbers
 
 # LightGBM refuses longer lists.
 MAX_LIST = 10_000
+NOTHING_TO_ORDER = "gains must differ within at least one list of positive weight, got no such list"
 
 
 class BoostedRanker(Ranker):
@@ -98,12 +101,10 @@ class BoostedRanker(Ranker):
             target, label_gain = data.gains / (data.gains.max(initial=0) or np.float32(1)), None
         else:
             data = shorten_lists(data.lists(data.informative), MAX_LIST)
-            label_gain = np.unique(np.append(data.gains, np.float32(0)))
+            label_gain = gains_of_labels(data.gains)
             target = np.searchsorted(label_gain, data.gains)
         if not len(target) or target.min() == target.max():
-            raise ValueError(
-                "gains must differ within at least one list of positive weight, got no such list"
-            )
+            raise ValueError(NOTHING_TO_ORDER)
 
         params = self._lightgbm_params(data, label_gain, n_jobs)
         held_out = None
@@ -147,22 +148,27 @@ class BoostedRanker(Ranker):
     def _lightgbm_params(
         self, data: RankingData, label_gain: np.ndarray | None, n_jobs: int
     ) -> dict[str, Any]:
-        params = lightgbm_params(self, data.seed, n_jobs) | {
-            "bagging_fraction": self.bagging_fraction,
-            "bagging_freq": int(self.bagging_fraction < 1),
-        }
         if label_gain is None:
             objective = pointwise_objective(data.gains / (data.gains.max(initial=0) or np.float32(1)))
             metric = "binary_logloss" if objective == "binary" else objective
-            return params | {"objective": objective, "metric": metric}
-        longest = int(data.sizes.max())
-        return params | {
+            return self._tree_params(data.seed, n_jobs) | {"objective": objective, "metric": metric}
+        return self.list_params(data.seed, n_jobs, label_gain, int(data.sizes.max()))
+
+    def list_params(self, seed: int, n_jobs: int, label_gain: np.ndarray, longest: int) -> dict[str, Any]:
+        """LightGBM's parameters for an objective that orders lists, the longest of `longest` pairs."""
+        return self._tree_params(seed, n_jobs) | {
             "objective": self.objective,
             "metric": "ndcg",
             "eval_at": [longest],
             "label_gain": label_gain.tolist(),
             # Every pair counts in short lists; beyond, orders among the far tail are not worth their cost.
             "lambdarank_truncation_level": min(longest, 30),
+        }
+
+    def _tree_params(self, seed: int, n_jobs: int) -> dict[str, Any]:
+        return lightgbm_params(self, seed, n_jobs) | {
+            "bagging_fraction": self.bagging_fraction,
+            "bagging_freq": int(self.bagging_fraction < 1),
         }
 
     def _dataset(
@@ -180,15 +186,21 @@ class BoostedRanker(Ranker):
         return self.arrays_.predict(table.values, n_jobs=n_jobs)
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
-        booster = lgb.Booster(model_str=self.model_text_)
+        booster = booster_of(self.model_text_, len(table.names))
         return np.asarray(booster.predict(table.values, pred_contrib=True, num_threads=1))
 
     def _get_fitted(self) -> dict[str, Any]:
         return {"model_text": self.model_text_, "arrays": self.arrays_.get_state()}
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        self.model_text_ = fitted["model_text"]
-        self.arrays_ = BoosterArrays.from_state(fitted["arrays"])
+    def _set_fitted(self, fitted: Fields) -> None:
+        self.model_text_ = fitted.text("model_text")
+        self.arrays_ = BoosterArrays.from_state(fitted.raw("arrays"))
+        self.arrays_.check_sizes(len(self.names_), 1)
+
+
+def gains_of_labels(gains: np.ndarray) -> np.ndarray:
+    """The distinct gains and 0, ascending: LightGBM's label of a pair is the place of its gain among them."""
+    return np.unique(np.append(gains, np.float32(0)))
 
 
 def shorten_lists(data: RankingData, longest: int) -> RankingData:

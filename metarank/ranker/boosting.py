@@ -7,6 +7,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
+from metarank._threads import openmp_threads
 from metarank.ranker.lists import hash_numbers
 
 # Parameters of LightGBM that a ranker has under the same name.
@@ -24,7 +25,7 @@ def lightgbm_params(ranker: Any, seed: int, n_jobs: int) -> dict[str, Any]:
     """LightGBM's parameters for a ranker, such that a seed gives the same trees for any number of threads."""
     return {name: getattr(ranker, name) for name in _OWN} | {
         "seed": seed % 2**31,
-        "num_threads": n_jobs,
+        "num_threads": openmp_threads(n_jobs),
         "deterministic": True,
         "force_row_wise": True,
         "verbosity": -1,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.features.table import FeatureTable
 from metarank.ranker.lists import RankingData
@@ -142,11 +143,18 @@ class LabelCorrections:
         }
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LabelCorrections:
-        """The inverse of `get_state`."""
-        out = cls(list(state["columns"]))
-        out.strength_, out.ids_, out.mean_ = state["strength"], state["ids"], state["mean"]
-        out.scale_, out.weights_ = state["scale"], state["weights"]
+    def from_state(cls, state: dict[str, Any], n_columns: int) -> LabelCorrections:
+        """The inverse of `get_state`, for tables of so many columns."""
+        fields = Fields(state, cls.__name__)
+        out = cls(fields.strings("columns"))
+        out.strength_ = fields.number("strength", 0)
+        out.ids_ = fields.ids("ids", np.int64, (None,), n_columns)
+        width = len(out.ids_) + 2
+        out.mean_ = fields.array("mean", np.float64, (width,))
+        out.scale_ = fields.array("scale", np.float64, (width,))
+        if not np.all(out.scale_ > 0):
+            raise ValueError("scale must be positive")
+        out.weights_ = fields.array("weights", np.float64, (None, width))
         return out
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.boosted import BoostedRanker
@@ -108,12 +109,12 @@ class EnsembleRanker(Ranker):
             "boosted": self.boosted_.get_state(),
         }
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        pooled, boosted = Ranker.from_state(fitted["pooled"]), Ranker.from_state(fitted["boosted"])
-        assert isinstance(pooled, LogisticRanker)
-        assert isinstance(boosted, BoostedRanker)
+    def _set_fitted(self, fitted: Fields) -> None:
+        pooled, boosted = self._member(fitted.raw("pooled")), self._member(fitted.raw("boosted"))
+        if not isinstance(pooled, LogisticRanker) or not isinstance(boosted, BoostedRanker):
+            raise ValueError("pooled must be a LogisticRanker and boosted a BoostedRanker")
         self.pooled_, self.boosted_ = pooled, boosted
-        self.corrections_ = LabelCorrections.from_state(fitted["corrections"])
+        self.corrections_ = LabelCorrections.from_state(fitted.raw("corrections"), len(self.names_))
 
 
 _LARGE_L2 = 3e-4

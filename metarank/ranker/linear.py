@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
@@ -166,6 +167,8 @@ class LinearRanker(Ranker):
     def _get_fitted(self) -> dict[str, Any]:
         return {"mean": self.mean_, "weights": self.weights_, "intercept": self.intercept_, "l2": self.l2_}
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        self.mean_, self.weights_ = fitted["mean"], fitted["weights"]
-        self.intercept_, self.l2_ = fitted["intercept"], fitted["l2"]
+    def _set_fitted(self, fitted: Fields) -> None:
+        shape = (len(self.names_),)
+        self.mean_ = fitted.array("mean", np.float64, shape)
+        self.weights_ = fitted.array("weights", np.float64, shape)
+        self.intercept_, self.l2_ = fitted.number("intercept"), fitted.number("l2", 0)

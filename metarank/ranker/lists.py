@@ -101,11 +101,7 @@ class RankingData:
     @property
     def informative(self) -> np.ndarray:
         """bool (n,): lists that hold two different gains and count for something."""
-        out = np.zeros(len(self.weight), bool)
-        filled = np.flatnonzero(self.sizes > 0)
-        starts = self.indptr[filled]
-        out[filled] = np.maximum.reduceat(self.gains, starts) > np.minimum.reduceat(self.gains, starts)
-        return out & (self.weight > 0)
+        return informative_lists(self.gains, self.indptr, self.weight)
 
     def lists(self, index: np.ndarray) -> RankingData:
         """Some lists (ids or a mask), in the given order."""
@@ -117,9 +113,7 @@ class RankingData:
 
     def pairs_of(self, index: np.ndarray) -> np.ndarray:
         """Positions of the pairs of some lists (ids)."""
-        counts = self.sizes[index]
-        before = np.concatenate([[0], np.cumsum(counts)])
-        return np.repeat(self.indptr[:-1][index] - before[:-1], counts) + np.arange(before[-1])
+        return pairs_of_lists(self.indptr, index)
 
     def pairs(self, kept: np.ndarray) -> RankingData:
         """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
@@ -135,6 +129,22 @@ class RankingData:
         order = np.argsort(hash_numbers(len(self.weight), self.seed), kind="stable")
         n_kept = max(1, int(np.searchsorted(np.cumsum(self.sizes[order]), max_pairs, side="right")))
         return self.lists(np.sort(order[:n_kept]))
+
+
+def pairs_of_lists(indptr: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """int64: positions of the pairs of some lists (ids), one list after another."""
+    counts = np.diff(indptr)[index]
+    before = np.concatenate([[0], np.cumsum(counts)])
+    return np.repeat(indptr[:-1][index] - before[:-1], counts) + np.arange(before[-1])
+
+
+def informative_lists(gains: np.ndarray, indptr: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """bool (n,): lists of positive weight that hold two different gains."""
+    out = np.zeros(len(weight), bool)
+    filled = np.flatnonzero(np.diff(indptr) > 0)
+    starts = indptr[filled]
+    out[filled] = np.maximum.reduceat(gains, starts) > np.minimum.reduceat(gains, starts)
+    return out & (weight > 0)
 
 
 def as_float32(table: FeatureTable) -> FeatureTable:

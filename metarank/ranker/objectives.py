@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker.base import Ranker
@@ -116,5 +117,7 @@ class ObjectivesRanker(Ranker):
     def _get_fitted(self) -> dict[str, Any]:
         return {"model": self.model_}
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        self.model_ = fitted["model"]
+    def _set_fitted(self, fitted: Fields) -> None:
+        self.model_ = fitted.object("model", MultiObjectiveRanker)
+        if self.model_.n_features_in_ != len(self.names_):
+            raise ValueError(f"model must be of {len(self.names_)} columns, got {self.model_.n_features_in_}")

@@ -8,6 +8,8 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
+from metarank._booster_text import booster_of
+from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
@@ -147,7 +149,9 @@ class PointwiseRanker(Ranker):
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         parts = [
-            np.asarray(lgb.Booster(model_str=text).predict(table.values, pred_contrib=True, num_threads=1))
+            np.asarray(
+                booster_of(text, len(table.names)).predict(table.values, pred_contrib=True, num_threads=1)
+            )
             for text in self.model_texts_
         ]
         return np.mean(parts, axis=0)
@@ -155,9 +159,10 @@ class PointwiseRanker(Ranker):
     def _get_fitted(self) -> dict[str, Any]:
         return {"model_texts": self.model_texts_, "arrays": self.arrays_.get_state()}
 
-    def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        self.model_texts_ = list(fitted["model_texts"])
-        self.arrays_ = BoosterArrays.from_state(fitted["arrays"])
+    def _set_fitted(self, fitted: Fields) -> None:
+        self.model_texts_ = fitted.strings("model_texts")
+        self.arrays_ = BoosterArrays.from_state(fitted.raw("arrays"))
+        self.arrays_.check_sizes(len(self.names_), len(self.model_texts_))
 
 
 def _differ(gains: np.ndarray, seen: np.ndarray) -> bool:

@@ -12,8 +12,9 @@ from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.view import View
 
-# Sparse rows made dense at a time.
+# Sparse rows made dense at a time, and their values: of many features, fewer rows.
 _BLOCK_ROWS = 256
+_BLOCK_VALUES = 1 << 24
 
 
 def csr_parts(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -46,7 +47,8 @@ def dense(X: Features) -> np.ndarray:
 def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(X, indptr, labels) in one piece where X is dense, in blocks of dense rows where it is sparse."""
     check_rows(X, candidates)
-    step = _BLOCK_ROWS if sp.issparse(X) else max(1, candidates.n_rows)
+    most = max(1, min(_BLOCK_ROWS, _BLOCK_VALUES // max(1, X.shape[1])))
+    step = most if sp.issparse(X) else max(1, candidates.n_rows)
     for start in range(0, candidates.n_rows, step):
         part = candidates if step >= candidates.n_rows else candidates.rows(slice(start, start + step))
         yield dense(X[start : start + step]), part.indptr, part.labels

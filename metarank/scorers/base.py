@@ -37,6 +37,8 @@ class LabelScorer(BaseEstimator):
     is_label_free = False
     # Whether a fit takes seconds only, on any number of rows: then `updated` is a fit.
     is_quick = False
+    # What every column says of a label without a row in the View, where that is one number.
+    score_without_rows: float | None = None
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
         """Learn from the rows of the View. Returns self."""
@@ -56,6 +58,13 @@ class LabelScorer(BaseEstimator):
         Ids of labels that are in both stay the same; self stays as it is.
         """
         return clone(self).fit(view, n_jobs=n_jobs) if self.is_quick else None
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        """(features, labels) that the fitted scorer is of; None where it does not know.
+
+        A model that is loaded compares them with its own.
+        """
+        return None, None
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs to answer `score` again."""

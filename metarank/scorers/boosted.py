@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.gbdt import BoosterArrays
 from metarank.scorers._arrays import dense_blocks, require_rows
@@ -121,9 +122,13 @@ class BoostedTrees(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> BoostedTrees:
         """The inverse of `get_state`."""
-        scorer = cls(**state["params"])
-        scorer.trees_ = BoosterArrays.from_state(state["trees"])
+        fields = Fields(state, cls.__name__)
+        scorer = fields.estimator(cls)
+        scorer.trees_ = BoosterArrays.from_state(fields.raw("trees"))
         return scorer
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.trees_.n_features, self.trees_.n_outputs
 
 
 def _constant(value: float, n_features: int) -> BoosterArrays:

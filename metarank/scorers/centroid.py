@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.label_means import LabelMeans
@@ -55,6 +56,13 @@ class Centroids(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Centroids:
+        fields = Fields(state, cls.__name__)
         out = cls()
-        out.means_ = LabelMeans(state["centroids"], state["known"], state["max_sq_norm"])
+        means = fields.rows("centroids", (None, None))
+        known = fields.ids("known", np.uint8, (means.shape[0],), 2)
+        out.means_ = LabelMeans(means, known, fields.number("max_sq_norm", 0))
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        n_labels, n_features = self.means_.means.shape
+        return n_features, n_labels

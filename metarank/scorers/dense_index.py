@@ -20,7 +20,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 import numpy as np
 
 from metarank import _core
-from metarank._threads import single_threaded_blas
+from metarank._state import Fields
+from metarank._threads import openmp_threads, single_threaded_blas
 
 INDEXES: Final = ("auto", "flat", "hnsw", "ivfpq")
 # Fewer rows are compared one by one, whatever index is asked for: quick enough, and PQ learns from thousands.
@@ -263,7 +264,7 @@ def faiss_threads(n_jobs: int) -> Iterator[None]:
     """FAISS uses so many threads inside."""
     faiss = _faiss()
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(n_jobs)
+    faiss.omp_set_num_threads(openmp_threads(n_jobs))
     try:
         yield
     finally:
@@ -296,6 +297,33 @@ def _rows_of_lists(index: Any, n_rows: int) -> dict[str, np.ndarray]:
                 size, -1
             )
     return {"lists": lists, "codes": codes}
+
+
+def checked_index(kind: str, fields: Fields, shape: tuple[int, int]) -> dict[str, Any]:
+    """The saved arrays of an index over rows of a shape; ValueError unless each is what `arrays` gives."""
+    n_rows, n_features = shape
+    scale = fields.number("scale", 2.0**-126, 2.0**126)
+    if kind == "hnsw":
+        arrays = {
+            "levels": fields.ids("levels", np.int32, (n_rows,), 64, 1),
+            "offsets": fields.array("offsets", np.int64, (n_rows + 1,)),
+            "links": fields.ids("links", np.int32, (None,), n_rows, -1),
+            "entry": fields.integer("entry", 0, max(0, n_rows - 1)),
+            "scale": scale,
+        }
+        _check_graph(arrays, n_rows)
+        return arrays
+    n_codes = -(-n_features // IvfPqIndex.FEATURES_PER_CODE)
+    width = n_codes * IvfPqIndex.FEATURES_PER_CODE
+    arrays = {
+        "scale": scale,
+        "centroids": fields.array("centroids", np.float32, (None, width)),
+        "codebook": fields.array("codebook", np.float32, (n_codes, 256, IvfPqIndex.FEATURES_PER_CODE)),
+        "lists": fields.array("lists", np.int32, (n_rows,)),
+        "codes": fields.array("codes", np.uint8, (n_rows, n_codes)),
+    }
+    _check_lists(arrays, n_rows, n_codes)
+    return arrays
 
 
 def _check_graph(arrays: dict[str, Any], n_rows: int) -> None:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesRegressor
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts, dense_blocks, require_rows
 from metarank.scorers.base import Features, LabelScorer
@@ -124,10 +125,26 @@ class ExtraTrees(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ExtraTrees:
         """The inverse of `get_state`."""
-        scorer = cls(**state["params"])
-        scorer.n_features_ = state["n_features"]
-        scorer._set_arrays(state["arrays"])
+        fields = Fields(state, cls.__name__)
+        scorer = fields.estimator(cls)
+        if type(scorer.n_trees) is not int or scorer.n_trees < 1:
+            raise ValueError(f"n_trees must be a positive integer, got {scorer.n_trees!r:.80}")
+        scorer.n_features_ = fields.size("n_features")
+        arrays = fields.part("arrays")
+        n = len(arrays.array("feature", np.int32, (None,)))
+        scorer._set_arrays(
+            {
+                "feature": arrays.raw("feature"),
+                "threshold": arrays.array("threshold", np.float64, (n,)),
+                "children": arrays.array("children", np.int32, (n, 2)),
+                "root": arrays.array("root", np.int32, (None,)),
+                "leaves": arrays.csr("leaves", (None, None)),
+            }
+        )
         return scorer
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.n_features_, self.arrays_["leaves"].shape[1]
 
 
 def _flat_arrays(trees: list[Any], n_labels: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels
 from metarank.scorers._arrays import csr_parts
@@ -28,6 +29,8 @@ Representation = Literal["principal", "exact"]
 # Labels that 2-means looks at before its last assignment of all.
 _SAMPLE = 1 << 12
 _MAX_LABELS = np.iinfo(np.int32).max
+# Trees times labels in a saved hierarchy whose trees are all but empty.
+_MOST_PLACES = 1 << 26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -362,7 +365,16 @@ class Hierarchy:
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Hierarchy:
         """The inverse of `get_state`; the arrays are checked."""
-        return cls(state["roots"], state["child_start"], state["child"], state["n_labels"])
+        fields = Fields(state, cls.__name__)
+        roots, child_start, child = (
+            fields.array(name, dtype, (None,))
+            for name, dtype in (("roots", np.int32), ("child_start", np.int64), ("child", np.int32))
+        )
+        n_labels = fields.size("n_labels")
+        # The trees know each label's slot in each of them.
+        if len(roots) * n_labels > max(_MOST_PLACES, 16 * len(child)):
+            raise ValueError(f"{len(roots)} trees over {n_labels} labels must hold some of them")
+        return cls(roots, child_start, child, n_labels)
 
 
 def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:

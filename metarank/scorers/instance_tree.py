@@ -9,14 +9,29 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
+from metarank._parameters import check_integer, check_real
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
-from metarank.scorers.shortlister import Shortlister, check_integer, check_real
+from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
 from metarank.view import View
+
+# The arrays of `forest_`, all of one dimension: what `InstanceTrees` takes.
+_FOREST: dict[str, type] = {
+    "roots": np.int32,
+    "child": np.int32,
+    "bias": np.float32,
+    "weight_start": np.int64,
+    "feature": np.int32,
+    "weight": np.float32,
+    "leaf_start": np.int64,
+    "leaf_label": np.int32,
+    "leaf_value": np.float32,
+}
 
 T = TypeVar("T", bound="FastXML")
 
@@ -236,11 +251,20 @@ class FastXML(Shortlister):
 
     @classmethod
     def from_state(cls: type[T], state: dict[str, Any]) -> T:
-        curve = state["params"]["propensity"]
-        out = cls(**{**state["params"], "propensity": tuple(curve) if isinstance(curve, list) else curve})
-        out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
-        out.scale_, out.forest_ = state["scale"], state["forest"]
+        fields = Fields(state, cls.__name__)
+        out = fields.estimator(cls, tuples=("propensity",))
+        out._check_params()
+        out.n_features_in_, out.n_labels_ = fields.size("n_features"), fields.size("n_labels")
+        out.scale_ = fields.number("scale", 1e-38, 1e38)
+        # Nodes, leaves and their lists are compared with each other when the trees are built over them.
+        forest = fields.part("forest")
+        out.forest_ = {name: forest.array(name, dtype, (None,)) for name, dtype in _FOREST.items()}
+        if len(out.forest_["roots"]) > 10_000:
+            raise ValueError(f"roots must be those of at most 10,000 trees, got {len(out.forest_['roots'])}")
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.n_features_in_, self.n_labels_
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

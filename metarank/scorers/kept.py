@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.training_rows import check_lists
@@ -16,8 +17,8 @@ class KeptScorer(LabelScorer):
     """What a fitted scorer knows, told of the labels as they are now.
 
     Removed labels are never proposed; merged ones score as the label they went into, by the maximum. A label
-    that the scorer does not know has its lowest score of the row's candidates; where it knows none of them,
-    that of its label 0.
+    that the scorer does not know has the score of one without rows, `score_without_rows`, or else its lowest
+    score of the row's candidates; where it knows none of them, that of its label 0.
 
     Parameters
     ----------
@@ -76,7 +77,8 @@ class KeptScorer(LabelScorer):
             lowest = np.zeros(candidates.n_rows, np.float32)
             if len(filled):
                 lowest[filled] = np.minimum.reduceat(values, indptr[filled])
-            column = lowest[row_of_pair]
+            blank = getattr(self.scorer, "score_without_rows", None)
+            column = lowest[row_of_pair] if blank is None else np.full(len(labels), blank, np.float32)
             by_pair = np.empty_like(values)
             by_pair[order] = values
             if n_known:
@@ -105,4 +107,13 @@ class KeptScorer(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> KeptScorer:
-        return cls(scorer=state["scorer"], now=state["now"], n_labels=int(state["n_labels"]))
+        fields = Fields(state, cls.__name__)
+        scorer = fields.object("scorer", LabelScorer)
+        n_labels = fields.size("n_labels")
+        now = fields.ids("now", np.int32, (scorer.sizes()[1],), n_labels, -1)
+        if isinstance(scorer, cls) or not len(now):
+            raise ValueError("scorer must be one of some labels, not kept itself")
+        return cls(scorer=scorer, now=now, n_labels=n_labels)
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.scorer.sizes()[0], self.n_labels

@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
 from metarank.crossfit import scatter_folds
@@ -58,6 +59,7 @@ class KernelRidge(LabelScorer):
     """
 
     is_classifier = True
+    score_without_rows = 0.0
 
     def __init__(
         self,
@@ -104,11 +106,11 @@ class KernelRidge(LabelScorer):
         gram = settled._gram(data.X, n_jobs)
 
         def one_fold(fold: int, threads: int) -> dict[str, np.ndarray]:
-            train = np.flatnonzero(data.fold != fold)
+            view = data.without_fold(fold)
             held_out = np.flatnonzero(data.fold[rows] == fold)
             fitted = clone(settled)
-            fitted._settle(data.without_fold(fold), threads)
-            fitted._solve(gram[np.ix_(train, train)], data.X[train], data.Y[train])
+            fitted._settle(view, threads)
+            fitted._solve(gram[np.ix_(view.rows, view.rows)], view.X, view.Y)
             return fitted.score(data.X[rows[held_out]], candidates.rows(held_out), n_jobs=threads)
 
         with single_threaded_blas():
@@ -199,8 +201,22 @@ class KernelRidge(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> KernelRidge:
         """The inverse of `get_state`."""
-        scorer = cls(**state["params"])
-        scorer.kernel_ = None if state["kernel"] is None else Kernel.from_state(state["kernel"])
-        for name, value in state["fitted"].items():
-            setattr(scorer, name, value)
+        fields = Fields(state, cls.__name__)
+        scorer = fields.estimator(cls)
+        fitted = fields.part("fitted")
+        scorer.alpha_ = fitted.number("alpha_", 0)
+        scorer.bias_ = fitted.array("bias_", np.float32, (None,))
+        n_labels = len(scorer.bias_)
+        scorer.kernel_ = None
+        if not fields.has("kernel"):
+            scorer.weights_ = fitted.array("weights_", np.float32, (None, n_labels))
+            return scorer
+        scorer.kernel_ = Kernel.from_state(fields.raw("kernel"))
+        scorer.support_ = fitted.array("support_", np.float32, (None, None))
+        scorer.dual_ = fitted.array("dual_", np.float32, (n_labels, len(scorer.support_)))
+        scorer.kernel_.check_width(scorer.support_.shape[1])
         return scorer
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        n_features = len(self.weights_) if self.kernel_ is None else self.support_.shape[1]
+        return n_features, len(self.bias_)

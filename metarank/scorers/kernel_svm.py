@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.crossfit import scatter_folds
 from metarank.scorers._arrays import require_rows
@@ -47,6 +48,7 @@ class KernelSVM(LabelScorer):
     """
 
     is_classifier = True
+    score_without_rows = -1.0
 
     def __init__(self, *, C: float = 1.0, gamma: float | str = "scale", max_rows: int = 10_000) -> None:
         self.C = C
@@ -130,7 +132,14 @@ class KernelSVM(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> KernelSVM:
         """The inverse of `get_state`."""
-        scorer = cls(**state["params"])
-        scorer.kernel_ = Kernel.from_state(state["kernel"])
-        scorer.support_, scorer.dual_, scorer.bias_ = state["support"], state["dual"], state["bias"]
+        fields = Fields(state, cls.__name__)
+        scorer = fields.estimator(cls)
+        scorer.kernel_ = Kernel.from_state(fields.raw("kernel"))
+        scorer.support_ = fields.array("support", np.float32, (None, None))
+        scorer.kernel_.check_width(scorer.support_.shape[1])
+        scorer.bias_ = fields.array("bias", np.float32, (None,))
+        scorer.dual_ = fields.array("dual", np.float32, (len(scorer.bias_), len(scorer.support_)))
         return scorer
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.support_.shape[1], len(self.bias_)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import dense, dense_blocks, sample_rows
 from metarank.scorers.base import Features
@@ -65,6 +66,11 @@ class Kernel:
             )
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
+    def check_width(self, n_features: int) -> None:
+        """ValueError unless the factors are as many as the columns."""
+        if self.scale is not None and len(self.scale) != n_features:
+            raise ValueError(f"scale must be {n_features} factors, one a column, got {len(self.scale)}")
+
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
         return {"name": self.name, "gamma": self.gamma, "scale": self.scale}
@@ -72,7 +78,9 @@ class Kernel:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Kernel:
         """The inverse of `get_state`."""
-        return cls(state["name"], state["gamma"], state["scale"])
+        fields = Fields(state, cls.__name__)
+        scale = fields.array("scale", np.float32, (None,)) if fields.has("scale") else None
+        return cls(fields.text("name", list(METRICS)), fields.number("gamma", 1e-30, 1e30), scale)
 
 
 def choose_kernel(

@@ -13,13 +13,15 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
+from metarank._parameters import check_integer, check_real
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
 from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
-from metarank.scorers.shortlister import Shortlister, check_integer, check_real
+from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
 from metarank.view import View
 
@@ -28,6 +30,19 @@ T = TypeVar("T", bound="LabelTree")
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 # Bounds of what is multiplied into float32 sums.
 _LEAST, _MOST = 1e-12, 1e6
+_LEAST_SCALE, _MOST_SCALE = 1e-38, 3e38
+# The arrays of `weights_`, all of one dimension: what `WeightBlocks` takes.
+_WEIGHTS: dict[str, type] = {
+    "node_block": np.int64,
+    "block_slot": np.int64,
+    "bucket_start": np.int64,
+    "data_start": np.int64,
+    "shift": np.uint8,
+    "bucket_offset": np.uint32,
+    "data": np.uint8,
+    "bias": np.float32,
+    "scale": np.float32,
+}
 # Labels that each of several trees proposes at least: the best few of all are then the same for any k below.
 _PROPOSED = 100
 # What parameters left open become.
@@ -293,16 +308,30 @@ class LabelTree(Shortlister):
 
     @classmethod
     def from_state(cls: type[T], state: dict[str, Any]) -> T:
-        out = cls(**state["params"])
-        out.n_features_in_, out.n_labels_ = state["n_features"], state["n_labels"]
-        out.scale_, out.label_scale_ = state["scale"], state["label_scale"]
-        out.hierarchy_ = Hierarchy.from_state(state["hierarchy"])
-        out.row_share_ = state["row_share"]
-        out.weights_ = state["weights"]
-        out.link_, out.path_weight_ = state["link"], state["path_weight"]
-        if state["given"]:
+        fields = Fields(state, cls.__name__)
+        out = fields.estimator(cls, tuples=("propensity",))
+        out._check_params()
+        out.n_features_in_, out.n_labels_ = fields.size("n_features"), fields.size("n_labels")
+        out.scale_ = fields.number("scale", _LEAST_SCALE, _MOST_SCALE)
+        out.label_scale_ = fields.array("label_scale", np.float32, (out.n_labels_,), nonnegative=True)
+        out.hierarchy_ = Hierarchy.from_state(fields.raw("hierarchy"))
+        if out.hierarchy_.n_labels != out.n_labels_:
+            raise ValueError(f"hierarchy must hold {out.n_labels_} labels, got {out.hierarchy_.n_labels}")
+        shares = fields.array("row_share", (np.float32, np.float64), (out.hierarchy_.n_nodes,))
+        if shares.size and not 0 <= shares.min() <= shares.max() <= 1:
+            raise ValueError("row_share must lie in [0, 1]")
+        out.row_share_ = shares
+        weights = fields.part("weights")
+        out.weights_ = {name: weights.array(name, dtype, (None,)) for name, dtype in _WEIGHTS.items()}
+        # Blocks and slots are compared with each other when the trees are built over them.
+        out.link_ = fields.integer("link", 0, 255)
+        out.path_weight_ = fields.number("path_weight", 0, 1)
+        if fields.flag("given"):
             out.hierarchy = out.hierarchy_
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.n_features_in_, self.n_labels_
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

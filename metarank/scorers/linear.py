@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts, dense, linear_scores, require_rows, sample_rows
 from metarank.scorers.base import Features, LabelScorer
@@ -59,6 +60,7 @@ class LinearClassifier(LabelScorer):
     """
 
     is_classifier = True
+    score_without_rows = -1.0
 
     def __init__(self, *, C: float | str = "auto", tolerance: float = 0.1, max_epochs: int = 100) -> None:
         self.C = C
@@ -129,6 +131,12 @@ class LinearClassifier(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LinearClassifier:
         """The inverse of `get_state`."""
-        scorer = cls(**state["params"])
-        scorer.C_, scorer.weights_, scorer.bias_ = state["C"], state["weights"], state["bias"]
+        fields = Fields(state, cls.__name__)
+        scorer = fields.estimator(cls)
+        scorer.C_ = fields.number("C", 0)
+        scorer.bias_ = fields.array("bias", np.float32, (None,))
+        scorer.weights_ = fields.array("weights", np.float32, (None, len(scorer.bias_)))
         return scorer
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.weights_.shape

@@ -9,9 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._lazy import lazy
+from metarank._parameters import check_choice, check_integer
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.training_rows import as_canonical, check_lists
+from metarank.text.inference import unit_rows
+from metarank.text.kinds import WITH_NAMES
 from metarank.view import View
 
 if TYPE_CHECKING:
@@ -28,7 +33,9 @@ class NameEmbedder(LabelScorer):
 
     Parameters
     ----------
-    combine, encoder, batch_size, learning_rate, n_epochs : see `LabelEmbedder`
+    combine : "lale", "text", "concat" or "gile"
+        See `LabelEmbedder`.
+    encoder, batch_size, learning_rate, n_epochs : see `LabelEmbedder`
         The order of a row's words is lost in a bag of words, hence the default encoder "bow".
     dim : int
         Of subword vectors, hidden layer and embeddings alike.
@@ -73,6 +80,11 @@ class NameEmbedder(LabelScorer):
         """
         from metarank.text import LabelEmbedder
 
+        check_choice("combine", self.combine, WITH_NAMES)
+        for name in ("dim", "max_words"):
+            check_integer(name, getattr(self, name), 1)
+        if self.encoder == "bilstm" and self.dim % 2:
+            raise ValueError(f"dim must be even for encoder='bilstm', got {self.dim!r}")
         if view.words is None or view.label_phrases is None:
             missing = "the words of the features" if view.words is None else "label_names"
             raise ValueError(f"NameEmbedder needs rows of words and the labels' names: {missing} are unknown")
@@ -97,37 +109,42 @@ class NameEmbedder(LabelScorer):
         """With the names of labels as they are now; what was learned of words stays as it is."""
         if view.label_phrases is None:
             return None
+        if list(view.label_phrases) == self.phrases_:
+            return self
         out = type(self)(**self.get_params())
         out.words_ = self.words_
-        out.embedder_ = self.embedder_.with_names(view.label_phrases)
+        out.embedder_ = self.embedder_.with_names(view.label_phrases, n_jobs=n_jobs)
         return out
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """The rows' vectors, float32 (n, dim), which both proposing and describing need."""
-        return {"queries": self.embedder_.encode(self._texts(X))}
+        return {"queries": self.embedder_.encode(self._texts(X), n_jobs=n_jobs)}
 
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, queries: np.ndarray | None = None
     ) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``embedder_score`` and ``embedder_cosine``."""
-        queries = self.search(X)["queries"] if queries is None else queries
+        queries = self.search(X, n_jobs=n_jobs)["queries"] if queries is None else queries
         model = self.embedder_
         check_lists(candidates, len(queries), model.n_labels_)
         pairs = (candidates.indptr, candidates.labels, n_jobs)
         vectors, bias = model.label_vectors_, model.label_bias_
+        unit = unit_rows(queries), self._unit_vectors, np.zeros_like(bias)
         return {
             "embedder_score": _core.vector_scores_of_pairs(queries, vectors, bias, *pairs),
-            "embedder_cosine": _core.vector_scores_of_pairs(
-                _unit(queries), _unit(vectors), np.zeros_like(bias), *pairs
-            ),
+            "embedder_cosine": _core.vector_scores_of_pairs(*unit, *pairs),
         }
+
+    @lazy
+    def _unit_vectors(self) -> np.ndarray:
+        return unit_rows(self.embedder_.label_vectors_)
 
     def shortlist(
         self, X: Features, k: int, *, n_jobs: int = 1, queries: np.ndarray | None = None
     ) -> Candidates:
         """The k labels of greatest score, ties by the smaller label."""
-        queries = self.search(X)["queries"] if queries is None else queries
-        ranking = self.embedder_.rank_vectors(queries, min(k, self.embedder_.n_labels_))
+        queries = self.search(X, n_jobs=n_jobs)["queries"] if queries is None else queries
+        ranking = self.embedder_.rank_vectors(queries, min(k, self.embedder_.n_labels_), n_jobs=n_jobs)
         indptr = np.arange(len(queries) + 1, dtype=np.int64) * ranking.labels.shape[1]
         order = np.argsort(ranking.labels, axis=1)
         labels, scores = (np.take_along_axis(a, order, 1).ravel() for a in (ranking.labels, ranking.scores))
@@ -153,15 +170,15 @@ class NameEmbedder(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NameEmbedder:
-        out = cls(**state["params"])
-        out.words_ = np.array(state["words"], dtype=object)
-        out.embedder_ = state["embedder"]
+        from metarank.text import LabelEmbedder
+
+        fields = Fields(state, cls.__name__)
+        out = fields.estimator(cls)
+        if type(out.max_words) is not int or out.max_words < 1:
+            raise ValueError(f"max_words must be a positive integer, got {out.max_words!r:.80}")
+        out.words_ = np.array(fields.strings("words"), dtype=object)
+        out.embedder_ = fields.object("embedder", LabelEmbedder)
         return out
 
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Rows brought to unit length, each by a sum of its own; zero rows stay."""
-    n, width = vectors.shape
-    indptr = np.arange(n + 1, dtype=np.int64) * width
-    data: np.ndarray = _core.unit_rows(indptr, np.ascontiguousarray(vectors).ravel())
-    return data.reshape(n, width)
+    def sizes(self) -> tuple[int | None, int | None]:
+        return len(self.words_), self.embedder_.n_labels_

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
 from metarank.scorers.base import Features, LabelScorer
@@ -108,8 +109,12 @@ class NameScorer(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
         out = cls()
-        out.label_text_ = state["label_text"]
+        out.label_text_ = Fields(state, cls.__name__).csr("label_text", (None, None))
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        n_labels, n_features = self.label_text_.shape
+        return n_features, n_labels
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_index"}

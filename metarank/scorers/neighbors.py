@@ -13,15 +13,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields, check_csr
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
-from metarank.scorers.dense_index import INDEXES, settled_index
+from metarank.scorers.dense_index import INDEXES, checked_index, settled_index
 from metarank.scorers.relevance import propensity_curve, relevance_weights
 from metarank.scorers.training_rows import (
     METRICS,
     DenseRows,
     LabelRows,
+    TrainingRows,
     as_canonical,
     check_candidates,
     csr_arrays,
@@ -85,12 +87,7 @@ class LabelNeighbors(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
         """Remember the View's points of each label. Returns self."""
-        _check_positive("k", self.k)
-        metrics = tuple(self.metrics)
-        if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
-            raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
-        if self.columns not in ("summary", "raw"):
-            raise ValueError(f"columns must be 'summary' or 'raw', got {self.columns!r}")
+        self._check_params()
         self.rows_ = shared_rows(view)
         self.labels_ = view_labels(view)
         return self
@@ -147,9 +144,23 @@ class LabelNeighbors(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LabelNeighbors:
-        out = cls(k=state["k"], metrics=tuple(state["metrics"]), columns=state["columns"])
-        out.rows_, out.labels_ = restored_rows(state["X"]), _label_rows(state)
+        fields = Fields(state, cls.__name__)
+        metrics = tuple(fields.strings("metrics"))
+        out = cls(k=fields.integer("k", 1, _MOST_NEIGHBORS), metrics=metrics, columns=fields.raw("columns"))
+        out._check_params()
+        out.rows_, out.labels_ = _restored(fields)
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.rows_.X.shape[1], self.labels_.n_labels
+
+    def _check_params(self) -> None:
+        _check_positive("k", self.k)
+        metrics = tuple(self.metrics)
+        if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
+            raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
+        if self.columns not in ("summary", "raw"):
+            raise ValueError(f"columns must be 'summary' or 'raw', got {self.columns!r}")
 
     def _statistics(self) -> tuple[list[int], list[int]]:
         if self.columns == "raw":
@@ -231,15 +242,7 @@ class NeighborShortlister(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
         """Remember the View's rows and their labels. Returns self."""
-        if len(tuple(self.ks)) == 0:
-            raise ValueError("ks must not be empty")
-        for k in self.ks:
-            _check_positive("ks", k)
-        if self.relevance not in ("binary", "inverse-propensity"):
-            raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
-        propensity_curve(self.propensity)
-        if self.index not in INDEXES:
-            raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
+        self._check_params()
         self.rows_ = shared_rows(view)
         self.labels_ = view_labels(view)
         self.voters_ = view.rows.astype(np.int32)
@@ -266,12 +269,9 @@ class NeighborShortlister(LabelScorer):
                 rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
             else:
                 rows, distances = self.rows_.nearest_proposed(X, self.voters_, k, index, n_jobs)
-            floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
-            weights = floor / np.maximum(distances, floor)
         else:
             rows, distances = self.rows_.nearest(X, self.voters_, k, "cosine", n_jobs)
-            weights = np.maximum(1 - distances, 0)
-        return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
+        return weighed(rows, distances, is_dense=isinstance(self.rows_, DenseRows))
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """`nearest`, as an argument of both `shortlist` and `score`."""
@@ -290,8 +290,7 @@ class NeighborShortlister(LabelScorer):
         values = self._votes.columns(*found, *pairs, [int(k) for k in self.ks], n_jobs)
         columns = dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
         if self.label_text_ is not None:
-            text, n_words = csr_arrays(self.label_text_), self.label_text_.shape[1]
-            columns["vote_names"] = self._votes.kin_by_name(*found, *pairs, *text, n_words, n_jobs)
+            columns["vote_names"] = self._votes.kin_by_name(*found, *pairs, n_jobs)
         return columns
 
     def shortlist(
@@ -332,21 +331,45 @@ class NeighborShortlister(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> NeighborShortlister:
+        fields = Fields(state, cls.__name__)
         curve = state.get("propensity", "default")
         out = cls(
-            ks=tuple(state["ks"]),
+            ks=tuple(fields.integers("ks", 1, _MOST_NEIGHBORS)),
             relevance=state.get("relevance", "binary"),
             propensity=tuple(curve) if isinstance(curve, list) else curve,
             index=state.get("index", "auto"),
-            names=state.get("names", False),
+            names=fields.flag("names") if "names" in fields else False,
         )
-        out.label_text_ = state.get("label_text")
-        out.rows_, out.labels_ = restored_rows(state["X"]), _label_rows(state)
-        out.voters_ = state["voters"]
-        out.worth_ = state.get("worth")
-        if isinstance(out.rows_, DenseRows) and "index_arrays" in state:
-            out.rows_.restore_index(out._index, state["index_arrays"])
+        out._check_params()
+        out.rows_, out.labels_ = _restored(fields)
+        n_labels = out.labels_.n_labels
+        text = fields.has("label_text")
+        out.label_text_ = fields.csr("label_text", (n_labels, None)) if text else None
+        out.voters_ = fields.ascending_ids("voters", np.int32, out.labels_.n_rows)
+        out.worth_ = None
+        if fields.has("worth"):
+            out.worth_ = fields.array("worth", np.float64, (n_labels,), nonnegative=True)
+        if isinstance(out.rows_, DenseRows) and "index_arrays" in fields:
+            if out._index == "flat":
+                raise ValueError("index_arrays must be of an approximate index")
+            out.rows_.restore_index(
+                out._index, checked_index(out._index, fields.part("index_arrays"), out.rows_.X.shape)
+            )
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.rows_.X.shape[1], self.labels_.n_labels
+
+    def _check_params(self) -> None:
+        if len(tuple(self.ks)) == 0:
+            raise ValueError("ks must not be empty")
+        for k in self.ks:
+            _check_positive("ks", k)
+        if self.relevance not in ("binary", "inverse-propensity"):
+            raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
+        propensity_curve(self.propensity)
+        if self.index not in INDEXES:
+            raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
 
     @property
     def _index(self) -> str:
@@ -367,20 +390,39 @@ class NeighborShortlister(LabelScorer):
         if self._in_core is None:
             frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
             popular = np.argsort(-frequency, kind="stable").astype(np.int32)
-            worth = [] if self.worth_ is None else [self.worth_]
-            self._in_core = _core.Votes(*self.labels_.by_row, popular, frequency, *worth)
+            text = self.label_text_
+            named = None if text is None else (*csr_arrays(text), text.shape[1])
+            self._in_core = _core.Votes(*self.labels_.by_row, popular, frequency, self.worth_, named)
         return self._in_core
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_in_core"}
 
 
+# Neighbours that a saved scorer may ask for.
+_MOST_NEIGHBORS = 1 << 16
+
+
+def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neighbors:
+    """Neighbours with their weights from their distances, see `NeighborShortlister`."""
+    if is_dense:
+        floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
+        weights = floor / np.maximum(distances, floor)
+    else:
+        weights = np.maximum(1 - distances, 0)
+    return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
+
+
 def _rows_state(X: Features, labels: LabelRows) -> dict[str, Any]:
     return {"X": X, "label_indptr": labels.indptr, "label_rows": labels.rows}
 
 
-def _label_rows(state: dict[str, Any]) -> LabelRows:
-    return LabelRows(state["label_indptr"], state["label_rows"], state["X"].shape[0])
+def _restored(fields: Fields) -> tuple[TrainingRows, LabelRows]:
+    X = fields.rows("X", (None, None))
+    rows = fields.ids("label_rows", np.int32, (None,), X.shape[0])
+    indptr = fields.indptr("label_indptr", None, len(rows))
+    check_csr(indptr, rows, X.shape[0], "label_rows")
+    return restored_rows(X), LabelRows(indptr, rows, X.shape[0])
 
 
 def _check_positive(name: str, value: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns
 from metarank.scorers.base import Features, LabelScorer
@@ -37,6 +38,11 @@ class ObjectiveScorer(LabelScorer):
     def is_classifier(self) -> bool:  # type: ignore[override]
         """As of the scorer."""
         return bool(getattr(self.scorer, "is_classifier", False))
+
+    @property
+    def score_without_rows(self) -> float | None:  # type: ignore[override]
+        """As of the scorer."""
+        return getattr(self.scorer, "score_without_rows", None)
 
     def choose(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
         """An unfitted copy whose scorer's free parameters are settled on the View."""
@@ -69,6 +75,10 @@ class ObjectiveScorer(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ObjectiveScorer:
-        out = cls(scorer=state["scorer"], objective=state["objective"])
-        out.scorer_ = state["scorer"]
+        fields = Fields(state, cls.__name__)
+        out = cls(scorer=fields.object("scorer", LabelScorer), objective=fields.text("objective"))
+        out.scorer_ = out.scorer
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.scorer_.sizes()

@@ -9,6 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from metarank._parameters import check_integer, check_real
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_candidates
 from metarank.candidates import Candidates
@@ -18,7 +20,7 @@ from metarank.scorers._arrays import csr_parts, require_rows, sample_rows
 from metarank.scorers.base import Features
 from metarank.scorers.relevance import propensity_curve
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
-from metarank.scorers.shortlister import Shortlister, check_integer, check_real
+from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.squared_hinge import squared_hinge_weights
 from metarank.scorers.training_rows import as_canonical
 from metarank.scorers.weight_index import Parts, WeightIndex
@@ -363,11 +365,15 @@ class OneVsAll(Shortlister):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> OneVsAll:
         """The inverse of `get_state`."""
-        curve = state["params"]["propensity"]
-        scorer = cls(**{**state["params"], "propensity": curve if isinstance(curve, str) else tuple(curve)})
-        scorer.C_, scorer.index_ = state["C"], WeightIndex.from_state(state["index"])
+        fields = Fields(state, cls.__name__)
+        scorer = fields.estimator(cls, tuples=("propensity",))
+        scorer._check_params()
+        scorer.C_, scorer.index_ = fields.number("C", 0), WeightIndex.from_state(fields.raw("index"))
         scorer.n_features_in_, scorer.n_labels_ = scorer.index_.n_features, scorer.index_.n_labels
         return scorer
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return self.n_features_in_, self.n_labels_
 
 
 def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:

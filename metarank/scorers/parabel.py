@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 
+from metarank._state import Fields
 from metarank.scorers.label_tree import LabelTree
 from metarank.scorers.relevance import FLOOR
 from metarank.thresholds.calibration import Platt
@@ -63,7 +64,8 @@ class Parabel(LabelTree):
         Label trees of the user's own, see `metarank.scorers.hierarchy.Hierarchy.from_parents`; then
         `n_trees`, `branching` and `max_leaf` are not read.
     label_vectors : array or CSR (L, anything) or None
-        What to cluster labels by instead of their training points, such as vectors of their texts.
+        What to cluster labels by instead of their training points, such as vectors of their texts:
+        ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
     random_state : int
 
     Notes
@@ -171,7 +173,10 @@ class Parabel(LabelTree):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Parabel:
         out = super().from_state(state)
-        out.curve_ = state["curve"]
+        fields = Fields(state, cls.__name__)
+        out.curve_ = None
+        if fields.has("curve"):
+            out.curve_ = fields.numbers("curve", 2)
         return out
 
 

@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from metarank._parameters import check_integer, check_real
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.scorers.instance_tree import PfastXML
-from metarank.scorers.shortlister import check_integer, check_real
 from metarank.scorers.tail import SOLUTIONS, TailClassifiers
 from metarank.scorers.tail_reranking import TailReranking, check_alpha
 from metarank.view import View
@@ -168,5 +169,5 @@ class PfastreXML(TailReranking, PfastXML):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> PfastreXML:
         out = super().from_state(state)
-        out.alpha_, out.tail_ = state["alpha"], state["tail"]
+        out._set_tail(Fields(state, cls.__name__))
         return out

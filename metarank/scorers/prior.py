@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.training_rows import check_candidates
@@ -44,5 +45,8 @@ class LabelPrior(LabelScorer):
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LabelPrior:
         out = cls()
-        out.log_prior_ = state["log_prior"]
+        out.log_prior_ = Fields(state, cls.__name__).array("log_prior", np.float32, (None,))
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        return None, len(self.log_prior_)

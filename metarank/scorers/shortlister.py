@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -135,27 +134,3 @@ class Shortlister(LabelScorer):
             raise ValueError(f"this {type(self).__name__} is not fitted yet; call fit first")
         self._check_params()
         persist.save(self, path)
-
-
-_LARGEST = 2**31 - 1
-
-
-def check_integer(name: str, value: Any, low: int, high: int = _LARGEST) -> None:
-    """Refuses what is no integer in [low, high]."""
-    if type(value) is int and low <= value <= high:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if not low <= int(value) <= high:
-        rule = f"between {low} and {high}"
-        if high == _LARGEST and int(value) < low:
-            rule = f"at least {low}"
-        raise ValueError(f"{name} must be {rule}, got {value}")
-
-
-def check_real(name: str, value: Any, low: float, high: float, rule: str) -> None:
-    """Refuses what is no number in [low, high], in the words of `rule`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {rule}, got {value!r}")
-    if not low <= float(value) <= high:
-        raise ValueError(f"{name} must be {rule}, got {value!r}")

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.label_means import LabelMeans
@@ -152,13 +153,27 @@ class TailClassifiers(LabelScorer):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> TailClassifiers:
+        fields = Fields(state, cls.__name__)
         names = ("gamma", "unit_means", "max_terms", "solution", "propensity")
         params = {name: state[name] for name in names if name in state}  # "means" was once all there was
         if isinstance(params.get("propensity"), list):
             params["propensity"] = tuple(params["propensity"])
         out = cls(**params)
-        out.means_ = LabelMeans(state["means"], state["known"], _LONGEST, state["sq_norm"])
+        out._check()
+        means = fields.rows("means", (None, None))
+        n_labels = means.shape[0]
+        known = fields.ids("known", np.uint8, (n_labels,), 2)
+        sq_norm = None
+        if fields.has("sq_norm"):
+            sq_norm = fields.array("sq_norm", np.float64, (n_labels,), nonnegative=True)
+        elif not isinstance(means, np.ndarray):
+            raise ValueError("sq_norm must be known of sparse means")
+        out.means_ = LabelMeans(means, known, _LONGEST, sq_norm)
         return out
+
+    def sizes(self) -> tuple[int | None, int | None]:
+        n_labels, n_features = self.means_.means.shape
+        return n_features, n_labels
 
     def _check(self) -> None:
         if isinstance(self.gamma, bool) or not isinstance(self.gamma, Real):

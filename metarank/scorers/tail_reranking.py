@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._parameters import check_real
+from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.metrics import evaluate
 from metarank.rerank import ALPHAS, bent, choose_alpha, rerank_with_tail
 from metarank.scorers.relevance import FLOOR, relevance_weights
-from metarank.scorers.shortlister import Shortlister, check_real
+from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.tail import COLUMN, TailClassifiers
 from metarank.view import View
 
@@ -93,6 +95,13 @@ class TailReranking(Shortlister):
                 best = value, alpha, tail
         assert best is not None
         return best[1], best[2]
+
+    def _set_tail(self, fields: Fields) -> None:
+        """What `_learn_tail` learned, as saved."""
+        self.alpha_ = fields.number("alpha", 0, 1)
+        self.tail_ = fields.object("tail", TailClassifiers) if fields.has("tail") else None
+        if self.tail_ is not None and self.tail_.sizes() != (self.n_features_in_, self.n_labels_):
+            raise ValueError(f"tail must be of the features and labels of {fields.name}")
 
     @property
     def _plain(self) -> bool:

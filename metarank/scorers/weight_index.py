@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 
 # Arrays of rows: canonical CSR's indptr (int64), indices (int32) and data (float32).
@@ -95,6 +96,19 @@ class WeightIndex:
     def n_labels(self) -> int:
         return len(self.scale)
 
+    def of_labels(self, first: int, last: int) -> WeightIndex:
+        """The weights of the labels from `first` to `last`, which is left out; they count from 0 there."""
+        slot = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        label = self.label + (slot // self.n_features) * _BAND
+        inside = np.flatnonzero((label >= first) & (label < last))
+        feature, label = slot[inside] % self.n_features, label[inside] - first
+        order = np.lexsort((label, feature))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(feature, minlength=self.n_features))])
+        values = self.weight[inside][order]
+        W = sp.csr_matrix((values, label[order], indptr), (self.n_features, last - first))
+        seen = self.seen[(self.seen >= first) & (self.seen < last)] - first
+        return self._build(W, values, self.scale[first:last], self.bias[first:last], seen)
+
     def scores(self, rows: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """The score of each pair, float32 (m,)."""
         scores: np.ndarray = self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs)
@@ -132,4 +146,18 @@ class WeightIndex:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> WeightIndex:
         """The inverse of `get_state`."""
-        return cls(**state)
+        fields = Fields(state, cls.__name__)
+        n_features = fields.size("n_features")
+        scale = fields.array("scale", np.float32, (None,))
+        n_labels = len(scale)
+        n_bands = -(-n_labels // _BAND)
+        label = fields.array("label", np.uint16, (None,))
+        return cls(
+            n_features,
+            fields.indptr("start", n_bands * n_features, len(label)),
+            label,
+            fields.array("weight", (np.int16, np.float32), (len(label),)),
+            scale,
+            fields.array("bias", np.float32, (n_labels,)),
+            fields.ascending_ids("seen", np.int32, n_labels),
+        )

@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from metarank._parameters import check_integer
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.scorers.label_tree import LabelTree
-from metarank.scorers.shortlister import check_integer
 from metarank.scorers.tail import TailClassifiers
 from metarank.scorers.tail_reranking import RERANKED, TailReranking, check_alpha
 from metarank.view import View
@@ -154,8 +155,6 @@ class XReg(TailReranking, LabelTree):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> XReg:
-        curve = state["params"]["propensity"]
-        params = {**state["params"], "propensity": tuple(curve) if isinstance(curve, list) else curve}
-        out = super().from_state({**state, "params": params})
-        out.alpha_, out.tail_ = state["alpha"], state["tail"]
+        out = super().from_state(state)
+        out._set_tail(Fields(state, cls.__name__))
         return out

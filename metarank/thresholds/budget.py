@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.thresholds.base import Cut
 from metarank.thresholds.lists import ScoredLists
 
@@ -33,5 +34,5 @@ class BudgetCut(Cut):
         return {"threshold": self.threshold}
 
     def set_state(self, state: dict[str, Any]) -> BudgetCut:
-        self.threshold = float(state["threshold"])
+        self.threshold = Fields(state, type(self).__name__).extended("threshold")
         return self

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.thresholds.cross_label import CrossLabel
 from metarank.thresholds.lists import LabelIndex
@@ -47,6 +48,10 @@ FORMS = {
     "context, cross-label 100": Form(9, 2, 3.0, 100.0),
     "context, cross-label 30": Form(9, 2, 3.0, 30.0),
 }
+
+
+# Columns of `_core.list_context`.
+_CONTEXT = 9
 
 
 class Platt:
@@ -185,20 +190,29 @@ class Calibrator:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Calibrator:
         """The inverse of `get_state`."""
+        fields = Fields(state, cls.__name__)
         out = cls()
         out.platt_ = Platt()
-        out.platt_.slope, out.platt_.offset = map(float, state["platt"])
-        out.mean_, out.scale_ = np.asarray(state["mean"]), np.asarray(state["scale"])
-        out.index_, out.losses_ = LabelIndex(state["labels"]), dict(state["losses"])
-        out.members_ = {
-            m["form"]: LabelLogistic(
-                FORMS[m["form"]],
-                np.ascontiguousarray(m["shared"]),
-                np.ascontiguousarray(m["by_label"]),
-                None if m["cross"] is None else CrossLabel.from_state(m["cross"]),
+        out.platt_.slope, out.platt_.offset = fields.numbers("platt", 2)
+        out.mean_ = fields.array("mean", np.float64, (_CONTEXT,))
+        out.scale_ = fields.array("scale", np.float64, (_CONTEXT,))
+        if not out.scale_.min() > 0:
+            raise ValueError("scale must be positive")
+        out.index_ = LabelIndex(fields.ascending_ids("labels", np.int32, 2**31))
+        losses = fields.part("losses")
+        out.losses_ = {form: losses.number(form) for form in FORMS if form in losses}
+        out.members_ = {}
+        for member in fields.parts("members"):
+            name = member.text("form", list(FORMS))
+            form = FORMS[name]
+            out.members_[name] = LabelLogistic(
+                form,
+                member.array("shared", np.float64, (form.columns,)),
+                member.array("by_label", np.float64, (len(out.index_) + 1, form.label_columns)),
+                CrossLabel.from_state(member.raw("cross")) if member.has("cross") else None,
             )
-            for m in state["members"]
-        }
+        if not out.members_:
+            raise ValueError("members must hold at least one form")
         return out
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 
 _LOW, _HIGH = -6.0, 4.0
@@ -78,10 +79,12 @@ class CrossLabel:
         V[candidates.row_of_pair[known], labels[known]] = (
             np.clip(scores[known], _LOW, _HIGH) - self.mean[labels[known]]
         ) / self.scale
-        W = np.zeros((n_known, candidates.n_labels), np.float32)
-        bias = np.zeros(candidates.n_labels, np.float32)
-        W[:, :n_known], bias[:n_known] = self.weights[:, 1:].T, self.weights[:, 0]
-        return _core.linear_scores_dense(V, W, bias, candidates.indptr, labels, 1)
+        W = np.ascontiguousarray(self.weights[:, 1:].T, np.float32)
+        bias = np.ascontiguousarray(self.weights[:, 0], np.float32)
+        indptr = np.concatenate([[0], np.cumsum(known)])[candidates.indptr]
+        out = np.zeros(len(labels), np.float32)
+        out[known] = _core.linear_scores_dense(V, W, bias, indptr, np.ascontiguousarray(labels[known]), 1)
+        return out
 
     def get_state(self) -> dict[str, Any]:
         return {"ridge": self.ridge, "mean": self.mean, "scale": self.scale, "weights": self.weights}
@@ -89,7 +92,8 @@ class CrossLabel:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> CrossLabel:
         """The inverse of `get_state`."""
-        out = cls(float(state["ridge"]))
-        out.mean, out.scale = np.asarray(state["mean"]), float(state["scale"])
-        out.weights = np.asarray(state["weights"])
+        fields = Fields(state, cls.__name__)
+        out = cls(fields.number("ridge", 0))
+        out.mean, out.scale = fields.array("mean", np.float64, (None,)), fields.number("scale", 1e-300)
+        out.weights = fields.array("weights", np.float64, (len(out.mean), len(out.mean) + 1))
         return out

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.thresholds.base import Cut
 from metarank.thresholds.lists import ScoredLists
 
@@ -43,5 +44,6 @@ class ExpectedF1Cut(Cut):
         return {"unseen": self.unseen, "keep_best": self.keep_best}
 
     def set_state(self, state: dict[str, Any]) -> ExpectedF1Cut:
-        self.unseen, self.keep_best = float(state["unseen"]), bool(state["keep_best"])
+        fields = Fields(state, type(self).__name__)
+        self.unseen, self.keep_best = fields.number("unseen", 0), fields.flag("keep_best")
         return self

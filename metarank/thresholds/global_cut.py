@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.thresholds.base import Cut
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.objectives import quality
@@ -58,8 +59,9 @@ class GlobalCut(Cut):
         return {"plug_in": self.plug_in, "threshold": self.threshold, "keep_best": self.keep_best}
 
     def set_state(self, state: dict[str, Any]) -> GlobalCut:
-        self.plug_in, self.keep_best = bool(state["plug_in"]), bool(state["keep_best"])
-        self.threshold = float(state["threshold"])
+        fields = Fields(state, type(self).__name__)
+        self.plug_in, self.keep_best = fields.flag("plug_in"), fields.flag("keep_best")
+        self.threshold = fields.extended("threshold")
         return self
 
 

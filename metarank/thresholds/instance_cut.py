@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.thresholds.base import Cut
 from metarank.thresholds.lists import ScoredLists
 
@@ -68,8 +69,9 @@ class InstanceCut(Cut):
         return {"by_label": self.by_label, "weights": self.weights, "bias": self.bias}
 
     def set_state(self, state: dict[str, Any]) -> InstanceCut:
-        self.by_label, self.bias = bool(state["by_label"]), float(state["bias"])
-        self.weights = np.ascontiguousarray(state["weights"], np.float64)
+        fields = Fields(state, type(self).__name__)
+        self.by_label, self.bias = fields.flag("by_label"), fields.extended("bias")
+        self.weights = fields.array("weights", np.float64, (None,))
         return self
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.thresholds.base import Cut
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.lists import LabelIndex, ScoredLists
@@ -65,6 +66,10 @@ class LabelCut(Cut):
         }
 
     def set_state(self, state: dict[str, Any]) -> LabelCut:
-        self.shrinkage, self.keep_best = float(state["shrinkage"]), bool(state["keep_best"])
-        self.index, self.thresholds = LabelIndex(state["labels"]), np.asarray(state["thresholds"])
+        fields = Fields(state, type(self).__name__)
+        self.shrinkage, self.keep_best = fields.number("shrinkage", 0), fields.flag("keep_best")
+        self.index = LabelIndex(fields.ascending_ids("labels", np.int32, 2**31))
+        self.thresholds = fields.array("thresholds", np.float64, (len(self.index) + 1,), finite=False)
+        if np.isnan(self.thresholds).any():
+            raise ValueError("thresholds must not be NaN")
         return self

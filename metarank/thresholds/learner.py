@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from metarank import _core
+from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
 from metarank.persist import register
@@ -206,9 +207,14 @@ class ThresholdLearner:
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> ThresholdLearner:
         """The inverse of `get_state`."""
-        out = cls(state["threshold"])
-        out.calibrator_ = Calibrator.from_state(state["calibrator"])
-        out.cuts_ = {m: _ALL_CUTS[c["family"]]().set_state(c["state"]) for m, c in state["cuts"].items()}
+        fields = Fields(state, cls.__name__)
+        out = cls(fields.text("threshold"))
+        out.calibrator_ = Calibrator.from_state(fields.raw("calibrator"))
+        cuts = fields.part("cuts")
+        out.cuts_ = {}
+        for metric in METRICS:
+            cut = cuts.part(metric)
+            out.cuts_[metric] = _ALL_CUTS[cut.text("family", list(_ALL_CUTS))]().set_state(cut.raw("state"))
         return out
 
 

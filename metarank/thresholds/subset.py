@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.thresholds.base import Cut
 from metarank.thresholds.lists import ScoredLists
@@ -109,6 +110,8 @@ class SubsetCut(Cut):
         }
 
     def set_state(self, state: dict[str, Any]) -> SubsetCut:
-        self.sets, self.counts = np.asarray(state["sets"]), np.asarray(state["counts"])
-        self.prior_weight, self.keep_best = float(state["prior_weight"]), bool(state["keep_best"])
+        fields = Fields(state, type(self).__name__)
+        self.sets = fields.array("sets", bool, (None, None))
+        self.counts = fields.ids("counts", np.int64, (len(self.sets),), 2**62, 1)
+        self.prior_weight, self.keep_best = fields.number("prior_weight", 0, 1), fields.flag("keep_best")
         return self

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._state import Fields
 from metarank.thresholds.base import Cut
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.objectives import quality
@@ -33,5 +34,5 @@ class TopKCut(Cut):
         return {"k": self.k}
 
     def set_state(self, state: dict[str, Any]) -> TopKCut:
-        self.k = int(state["k"])
+        self.k = Fields(state, type(self).__name__).integer("k")
         return self

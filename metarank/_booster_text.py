@@ -1,0 +1,145 @@
+"""A LightGBM model from a saved text that need not be trusted, for the shares of features in its scores.
+
+LightGBM's own parser follows the sizes, child numbers and parameters of a text without looking. So it never
+sees that text: the trees are read here, checked, and written anew, with nothing else of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# TreeSHAP goes down a tree by recursion, with memory that grows with the square of the depth.
+_DEEPEST = 1024
+_HEADER = """tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx={most}
+feature_names={names}
+feature_infos={infos}
+
+"""
+
+
+def booster_of(text: str, n_features: int) -> Any:
+    """A `lightgbm.Booster` with the trees of a model in LightGBM's text format.
+
+    Raises
+    ------
+    ValueError
+        If the text is none, is over another number of features, has categorical splits or linear leaves, or
+        describes anything but binary trees at most 1,024 deep.
+    """
+    import lightgbm as lgb
+
+    return lgb.Booster(model_str=rewritten(text, n_features))
+
+
+def rewritten(text: str, n_features: int) -> str:
+    """The trees of a model text, checked and written anew; see `booster_of`.
+
+    Examples
+    --------
+    >>> rewritten("num_tree_per_iteration=1\\nmax_feature_idx=4\\n\\nend of trees", 3)
+    Traceback (most recent call last):
+    ValueError: a LightGBM text must be over 3 features with one tree a round, got '5' and '1'
+    """
+    header, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
+    head = _entries(header)
+    most, rounds = head.get("max_feature_idx"), head.get("num_tree_per_iteration")
+    if most != str(n_features - 1) or rounds != "1":
+        found = None if most is None or not most.isdigit() else str(int(most) + 1)
+        raise ValueError(
+            f"a LightGBM text must be over {n_features} features with one tree a round, "
+            f"got {found or most!r:.40} and {rounds!r:.40}"
+        )
+    names = " ".join(f"Column_{i}" for i in range(n_features))
+    out = [_HEADER.format(most=n_features - 1, names=names, infos=" ".join(["none"] * n_features))]
+    for number, block in enumerate(blocks):
+        try:
+            out.append(f"Tree={number}\n{_tree(_entries(block), n_features)}\n\n")
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"tree {number} of a LightGBM text: {error}") from None
+    out.append("end of trees\n")
+    return "".join(out)
+
+
+def _entries(block: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+
+
+def _tree(entries: dict[str, str], n_features: int) -> str:
+    if any(entries.get(name, "0").strip() != "0" for name in ("num_cat", "is_linear")):
+        raise ValueError("it must have numerical splits and constant leaves only")
+
+    def numbers(name: str, dtype: type, n: int | None = None) -> np.ndarray:
+        words = entries.get(name, "").split()
+        if n is not None and len(words) != n:
+            raise ValueError(f"{name} must have {n} entries, got {len(words)}")
+        values: np.ndarray = np.array(words, dtype=dtype)
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite")
+        return values
+
+    leaf_value = numbers("leaf_value", np.float64)
+    n_leaves = len(leaf_value)
+    n = n_leaves - 1
+    if n < 0:
+        raise ValueError("it must have a leaf")
+    feature, kind = numbers("split_feature", np.int32, n), numbers("decision_type", np.uint8, n)
+    threshold = numbers("threshold", np.float64, n)
+    children = np.stack([numbers("left_child", np.int32, n), numbers("right_child", np.int32, n)], axis=1)
+    counts = [
+        numbers("leaf_count", np.int32, n_leaves if n else None),
+        numbers("internal_count", np.int32, n),
+    ]
+    if np.any(feature < 0) or np.any(feature >= n_features):
+        raise ValueError(f"split_feature must lie in [0, {n_features})")
+    # The kind says where missing values go; one that is categorical has the lowest bit.
+    if np.any(kind > 10) or np.any(kind & 1):
+        raise ValueError("decision_type must be one of numerical splits")
+    if any(np.any(c < 0) for c in counts):
+        raise ValueError("counts must not be negative")
+    if n and (_depth(children, n_leaves) > _DEEPEST):
+        raise ValueError(f"it must be at most {_DEEPEST} deep")
+    rows: list[tuple[str, Any]] = [
+        ("num_leaves", [n_leaves]),
+        ("num_cat", [0]),
+        ("split_feature", feature),
+        ("split_gain", [0] * n),
+        ("threshold", threshold),
+        ("decision_type", kind),
+        ("left_child", children[:, 0]),
+        ("right_child", children[:, 1]),
+        ("leaf_value", leaf_value),
+        ("leaf_weight", [0] * n_leaves),
+        ("leaf_count", counts[0] if n else [0]),
+        ("internal_value", [0] * n),
+        ("internal_weight", [0] * n),
+        ("internal_count", counts[1]),
+        ("is_linear", [0]),
+        ("shrinkage", [1]),
+    ]
+    return "".join(f"{name}={' '.join(map(_written, values))}\n" for name, values in rows)
+
+
+def _written(value: Any) -> str:
+    return repr(float(value)) if isinstance(value, np.floating) else str(int(value))
+
+
+def _depth(children: np.ndarray, n_leaves: int) -> int:
+    """Levels below the root; ValueError unless every node but the root and every leaf is a child once."""
+    n = len(children)
+    if not np.array_equal(np.sort(children.ravel()), np.r_[-n_leaves:0, 1:n]):
+        raise ValueError("every leaf, and every node but the first, must be a child once")
+    depth = np.zeros(n, np.int64)
+    for node, pair in enumerate(children.tolist()):
+        for child in pair:
+            if 0 <= child <= node:
+                raise ValueError("a child must be a leaf or a later node")
+            if child > 0:
+                depth[child] = depth[node] + 1
+    return int(depth.max()) + 1

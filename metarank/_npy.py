@@ -1,0 +1,53 @@
+"""`.npy` files of a saved model, mapped: a header of one form, checked against the file's size before use."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+
+# As np.save writes it. NumPy's own reader evaluates the header as a Python literal.
+_HEADER = re.compile(
+    rb"\{'descr': '([<|][biufSU]\d{1,9})', 'fortran_order': False, "
+    rb"'shape': \(((?:\d{1,18},)?|\d{1,18}(?:, \d{1,18}){1,7})\), \} *\n"
+)
+_LONGEST_HEADER = 10_000
+
+
+def map_npy(path: Path) -> np.ndarray:
+    """The array in a file of `np.save`, memory-mapped and read-only.
+
+    Raises
+    ------
+    ValueError
+        If the file is none, is not C-contiguous, is of another dtype than booleans, integers, floats of at
+        most 8 bytes and strings, or has not the size that its header says.
+    """
+    size = path.stat().st_size
+    with open(path, "rb") as f:
+        start = f.read(12)
+        if start[:6] != b"\x93NUMPY" or start[6:8] not in (b"\x01\x00", b"\x02\x00", b"\x03\x00"):
+            raise ValueError("it is not a .npy file")
+        begin = 10 if start[6] == 1 else 12
+        length = int.from_bytes(start[8:begin], "little")
+        if length > min(_LONGEST_HEADER, size - begin):
+            raise ValueError("the header of the .npy file has no end")
+        f.seek(begin)
+        header = _HEADER.fullmatch(f.read(length))
+    if header is None:
+        raise ValueError("the header of the .npy file is not one that numpy.save writes")
+    try:
+        dtype = np.dtype(header[1].decode())
+    except TypeError as error:
+        raise ValueError(f"the header of the .npy file: {error}") from None
+    if dtype.itemsize == 0 or (dtype.kind in "biuf" and dtype.itemsize > 8):
+        raise ValueError(f"arrays of dtype {dtype} are not part of a model")
+    shape = tuple(int(n) for n in header[2].split(b",") if n)
+    if math.prod(shape) * dtype.itemsize != size - begin - length or max(shape, default=0) >= 2**40:
+        raise ValueError(f"{dtype} {shape} does not fit the size of the .npy file")
+    array: np.ndarray = np.memmap(path, dtype, mode="r", offset=begin + length, shape=shape)
+    if dtype.kind == "b" and array.size and int(array.view(np.uint8).max()) > 1:
+        raise ValueError("booleans must be 0 or 1")
+    return array

@@ -1,0 +1,230 @@
+"""Stages of a fit in which scorers and ranker work, as functions, and `LocalStages`, which runs them here.
+
+Each function depends on its arguments alone, and what it says of a row on no other row that is asked for.
+So it does not matter where, and on which part of the rows, it is called: a fit elsewhere
+(`metarank.distributed`) calls the same functions and gives the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank._progress import report
+from metarank._threads import single_threaded_blas
+from metarank.candidates import Candidates
+from metarank.crossfit import held_out_columns, held_out_shortlist
+from metarank.features.assemble import assemble
+from metarank.features.table import FeatureTable
+from metarank.multi_objective import MultiObjectiveRanker
+from metarank.ranker import Ranker, RankingData, make_ranker
+from metarank.ranker.objectives import ObjectivesRanker
+from metarank.scorers.base import LabelScorer
+from metarank.view import TrainingSet
+
+T = TypeVar("T")
+
+# Columns of a scorer, by name.
+Columns = dict[str, np.ndarray]
+
+
+def settled(scorer: Any, data: TrainingSet, n_jobs: int) -> Any:
+    """The scorer with its free parameters chosen once, on all rows; they hold in every fold."""
+    return scorer.choose(data.view(), n_jobs=n_jobs) if hasattr(scorer, "choose") else scorer
+
+
+def fitted_on_all(scorer: Any, data: TrainingSet, n_jobs: int) -> Any:
+    """A copy of the scorer, fitted on all rows: what new rows are ranked with."""
+    return clone(scorer).fit(data.view(), n_jobs=n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class PairsToRank:
+    """All that a ranker is fitted on but the columns of the pairs.
+
+    Parameters
+    ----------
+    ranker : str or unfitted Ranker
+        "auto": "pointwise" where labels are shortlisted, since a choice by cross-validation among rankers
+        that look at all pairs is for lists of all labels.
+    aggregation : MultiObjectiveRanker or None
+        What several objectives are ranked by, instead.
+    candidates : Candidates of the training rows that are ranked, m pairs
+    gains : float32 array (m,)
+    weight : float array (n,) or None
+    fold : int32 array (n,)
+    seed : int
+    is_classifier : list of bool
+        By scorer: whether its columns are scores of a classifier.
+    is_shortlisted : bool
+    standardize : bool
+    targets : dict of str to float32 array (m,)
+        Gains by objective.
+    """
+
+    ranker: Any
+    aggregation: MultiObjectiveRanker | None
+    candidates: Candidates
+    gains: np.ndarray
+    weight: np.ndarray | None
+    fold: np.ndarray
+    seed: int
+    is_classifier: list[bool]
+    is_shortlisted: bool
+    standardize: bool
+    targets: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def new_ranker(self, classifier_columns: list[str]) -> Ranker:
+        """The ranker to be fitted."""
+        if self.aggregation is not None:
+            return ObjectivesRanker(model=self.aggregation)
+        if not isinstance(self.ranker, str):
+            own: Ranker = clone(self.ranker)
+            return own
+        name = "pointwise" if self.ranker == "auto" and self.is_shortlisted else self.ranker
+        weighed = name in ("auto", "ensemble")
+        return make_ranker(name, **({"label_columns": classifier_columns} if weighed else {}))
+
+
+@dataclass(frozen=True, eq=False)
+class RankedPairs:
+    """A fitted ranker and what it says of the training pairs.
+
+    Parameters
+    ----------
+    ranker : fitted Ranker
+    scores : float64 array (m,)
+        Of each pair, from a fit without its fold.
+    feature_columns : list of str
+    raw_columns : list of str or None
+        See `metarank.features.assemble.assemble`.
+    """
+
+    ranker: Ranker
+    scores: np.ndarray
+    feature_columns: list[str]
+    raw_columns: list[str] | None
+
+
+def ranked(columns: list[Columns], pairs: PairsToRank, n_jobs: int) -> RankedPairs:
+    """Assemble the columns of all scorers, in their order, and fit the ranker.
+
+    `columns` is emptied on the way: beside the table there is seldom room for both.
+    """
+    table, raw, classifier_columns = assembled(columns, pairs, n_jobs)
+    report("ranking", 0.65)
+    ranker = pairs.new_ranker(classifier_columns)
+    lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
+    scores = ranker.fit_out_of_fold(lists, n_jobs)
+    return RankedPairs(ranker, scores, table.names, raw)
+
+
+def assembled(
+    columns: list[Columns], pairs: PairsToRank, n_jobs: int
+) -> tuple[FeatureTable, list[str] | None, list[str]]:
+    """The table of the pairs, which columns enter it as they are, and which are of classifiers.
+
+    `columns` is emptied. What is said of a row depends on its own list alone.
+    """
+    named, classifier_columns = joined_columns(columns, pairs.is_classifier)
+    columns.clear()
+    # Beside classifiers, whose scores mean the same everywhere, distances count within the list only.
+    # Shortlisted pairs are many and of all kinds, so that the values themselves tell something too.
+    raw = [*classifier_columns, "prior"] if classifier_columns and not pairs.is_shortlisted else None
+    table = assemble(named, pairs.candidates, standardize=pairs.standardize, raw=raw, n_jobs=n_jobs)
+    return table, raw, classifier_columns
+
+
+def joined_columns(
+    columns: Sequence[Columns], is_classifier: Sequence[bool] = ()
+) -> tuple[Columns, list[str]]:
+    """The columns of several scorers under distinct names, and the names of those of classifiers.
+
+    Two scorers may both give a `name`; the later becomes `name#2`.
+
+    Examples
+    --------
+    >>> a, b = {"score": np.zeros(1)}, {"score": np.ones(1)}
+    >>> joined_columns([a, b], [False, True])
+    ({'score': array([0.]), 'score#2': array([1.])}, ['score#2'])
+    """
+    joined: Columns = {}
+    of_classifiers = []
+    for i, own in enumerate(columns):
+        for name, values in own.items():
+            unique, n = name, 2
+            while unique in joined:
+                unique, n = f"{name}#{n}", n + 1
+            joined[unique] = values
+            if i < len(is_classifier) and is_classifier[i]:
+                of_classifiers.append(unique)
+    return joined, of_classifiers
+
+
+class LocalStages:
+    """Runs the stages of one fit in this process, one after another.
+
+    Parameters
+    ----------
+    data : TrainingSet
+    n_jobs : int
+        Threads.
+    """
+
+    def __init__(self, data: TrainingSet, n_jobs: int) -> None:
+        self.data = data
+        self.n_jobs = n_jobs
+        # Fits without each fold, by scorer: one that both proposes labels and describes them is fitted once.
+        self._fits: dict[int, dict[int, Any]] = {}
+
+    def choose_k(self) -> int:
+        """How many neighbours of each label describe a pair where features are "yang2012"."""
+        from metarank.choose_k import choose_k
+
+        return choose_k(self.data, n_jobs=self.n_jobs)
+
+    def settle(self, scorers: list[Any]) -> list[Any]:
+        """`settled` for each of some distinct scorers."""
+        return [settled(scorer, self.data, self.n_jobs) for scorer in scorers]
+
+    def propose(
+        self, shortlisters: list[Any], scorers: list[LabelScorer], rows: np.ndarray, k: int
+    ) -> list[Candidates]:
+        """Each shortlister's k proposals for some training rows, from fits without the row's fold.
+
+        `scorers` are those that describe the pairs later.
+        """
+        self._fits = {id(s): {} for s in shortlisters if any(s is t for t in scorers)}
+        return [
+            held_out_shortlist(s, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=self._fits.get(id(s)))
+            for s in shortlisters
+        ]
+
+    def describe(self, scorers: list[LabelScorer], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
+        """The columns of each scorer for the candidates of some training rows, as if the rows were new."""
+        columns = []
+        for i, scorer in enumerate(scorers):
+            report(f"describing: {type(scorer).__name__}", 0.05 + 0.6 * i / len(scorers))
+            own = self._fits.pop(id(scorer), None)
+            columns.append(
+                held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=own)
+            )
+        self.data.release("held-out")
+        return columns
+
+    def rank(self, columns: list[Columns], pairs: PairsToRank) -> RankedPairs:
+        """`ranked`."""
+        return ranked(columns, pairs, self.n_jobs)
+
+    def decided(self, name: str, inputs: Sequence[Any], make: Callable[[], T]) -> T:
+        """What `make` decides by these inputs, once the pairs are ranked: cuts, or how rare labels count."""
+        return make()
+
+    def fit_on_all(self, scorers: list[Any]) -> list[Any]:
+        """`fitted_on_all` for each of some distinct scorers."""
+        with single_threaded_blas():
+            return [fitted_on_all(scorer, self.data, self.n_jobs) for scorer in scorers]
