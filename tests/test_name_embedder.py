@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from metarank import Candidates, Dataset, MetaRanker, load
 from metarank.data.vectorizer import TextVectorizer
 from metarank.scorers.name_embedder import NameEmbedder
+from metarank.text.inference import TextModel
 from metarank.view import TrainingSet, fold_of_rows
 
 pytest.importorskip("torch")
@@ -166,9 +167,45 @@ def test_label_text_learned_adds_it_to_what_auto_chose(effort):
 
 def test_learned_needs_words_and_names():
     texts, Y = products(60)
-    with pytest.raises(ValueError, match="label_text='learned' needs rows of words and label names"):
+    with pytest.raises(ValueError, match="label_text='learned' needs label_names"):
         MetaRanker(label_text="learned", n_folds=2).fit(texts, Y)
     with pytest.raises(ValueError, match="label_text must be 'auto', 'learned'"):
         MetaRanker(label_text="names").fit(texts, Y)
     with pytest.raises(TypeError, match="label_text must be"):
         MetaRanker(label_text=3).fit(texts, Y)
+
+
+def test_unchanged_names_leave_it_as_it_is(data, scorer):
+    assert scorer.updated(data.view()) is scorer
+    renamed = TrainingSet(data.X, data.Y, data.fold, label_phrases=["crimson", *NAMES[1:]], words=data.words)
+    other = scorer.updated(renamed.view())
+    assert other.phrases_[0] == "crimson"
+    assert scorer.phrases_ == NAMES
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"combine": "id"}, "combine must be one of"),
+        ({"dim": 0}, "dim must be at least 1, got 0"),
+        ({"max_words": 0}, "max_words must be at least 1, got 0"),
+        ({"dim": 3, "encoder": "bilstm"}, "dim must be even"),
+    ],
+)
+def test_its_own_parameters_are_named(data, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        NameEmbedder(**wrong).fit(data.view())
+
+
+def test_threads_are_those_of_the_call(data, scorer, monkeypatch):
+    asked = []
+    queries = TextModel.queries
+
+    def watched(self, texts, n_jobs=1):
+        asked.append(n_jobs)
+        return queries(self, texts, n_jobs)
+
+    monkeypatch.setattr(TextModel, "queries", watched)
+    scorer.shortlist(data.X[:3], 2, n_jobs=2)
+    scorer.score(data.X[:3], Candidates.all_labels(3, 10), n_jobs=3)
+    assert asked == [2, 3]

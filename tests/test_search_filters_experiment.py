@@ -127,6 +127,15 @@ def test_unseen_labels_leave_no_trace():
 # --- figures -----------------------------------------------------------------
 
 
+def test_fewer_rows_are_some_of_the_training_part():
+    parts = parts_of.split(toy(), 0)
+    few, fewer = (parts_of.with_fewer_rows(parts, rows, 0) for rows in (60, 20))
+    assert (len(few.train.texts), len(fewer.train.texts)) == (60, 20)
+    assert set(fewer.train.texts) <= set(few.train.texts) <= set(parts.train.texts)
+    assert few.valid.texts == parts.valid.texts
+    assert few.counts.sum() == few.train.Y.nnz
+
+
 def test_a_label_that_is_out_of_the_question_is_moved_over():
     found = lists([[2, 0, 1], [1, -1, -1]], [[0.9, 0.8, 0.7], [0.5, -np.inf, -np.inf]])
     less = found.without(np.array([2, -1]))
@@ -204,6 +213,20 @@ def test_a_tree_learns_the_toy_set(threads):
 
 
 @needs_proc
+@pytest.mark.parametrize(
+    "names", ["words", {"combine": "text", "encoder": "bow", "n_epochs": 1, "embedding_dim": 8}]
+)
+def test_a_tree_puts_labels_together_by_their_names(names):
+    if names != "words":
+        pytest.importorskip("torch")
+    train, *_ = vars(parts_of.split(toy(), 0)).values()
+    tree = models.make("shortlister", {"estimator": "Parabel", "n_trees": 1, "names": names}, 0, 1)
+    tree.fit(train)
+    assert tree.model.label_vectors.shape[0] == len(train.names)
+    hits = tree.lists(train, 2).labels
+    assert np.mean([train.Y[i, label] for i in range(len(hits)) for label in hits[i]]) > 0.9
+
+
 def test_the_pipeline_finds_a_label_by_its_name():
     parts = parts_of.without_unseen(parts_of.split(toy(200), 0), 0)
     system = models.make("pipeline", {"label_text": "auto", "effort": "low", "n_folds": 3}, 0, 1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -162,6 +165,26 @@ def test_labels_never_seen_in_training():
         assert one_by_one.label_vectors_.tobytes() == more.label_vectors_.tobytes()
 
 
+def test_names_that_stay_are_not_encoded_again(model, monkeypatch):
+    """And those that change give what encoding all anew gives."""
+    whole = model.with_names(["hue: red", *NAMES[1:], "type: sock"])
+    asked = []
+    encode = LabelEmbedder._encoded
+
+    def watched(self, names, n_jobs):
+        asked.append(list(names))
+        return encode(self, names, n_jobs)
+
+    monkeypatch.setattr(LabelEmbedder, "_encoded", watched)
+    again = model.with_names(["hue: red", *NAMES[1:], "type: sock"])
+    assert asked == [["hue: red", "type: sock"]]
+    assert again.label_vectors_.tobytes() == whole.label_vectors_.tobytes()
+    anew = LabelEmbedder.from_state(again.get_state())
+    anew._settle(1)
+    assert anew.label_vectors_.tobytes() == whole.label_vectors_.tobytes()
+    assert model.with_names(NAMES) is model
+
+
 def test_names_may_be_equal_empty_or_missing():
     texts, Y = products(60)
     names = ["colour", "colour", "", "", *NAMES[4:]]
@@ -209,11 +232,11 @@ def test_datasets_and_label_lists():
         ({"bias": "none"}, "bias must be one of"),
         ({"device": "tpu"}, "device must be one of"),
         ({"hidden_dim": 15}, "hidden_dim must be even"),
-        ({"vocabulary_size": 1}, "vocabulary_size must be an integer >= 2, got 1"),
-        ({"n_epochs": 0}, "n_epochs must be an integer >= 1, got 0"),
-        ({"learning_rate": -1.0}, "learning_rate must be a number > 0, got -1.0"),
+        ({"vocabulary_size": 1}, "vocabulary_size must be at least 2, got 1"),
+        ({"n_epochs": 0}, "n_epochs must be at least 1, got 0"),
+        ({"learning_rate": -1.0}, "learning_rate must be a positive number, at most 1e6, got -1.0"),
         ({"validation_fraction": 1.0}, r"validation_fraction must be a number in \[0, 1\), got 1.0"),
-        ({"sampled_labels": 0}, "sampled_labels must be 'auto', None or an integer >= 1, got 0"),
+        ({"sampled_labels": 0}, "sampled_labels must be at least 1, got 0"),
         ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )
@@ -226,9 +249,9 @@ def test_bad_input_is_named(model):
     fit = LabelEmbedder(**SMALL).fit
     with pytest.raises(ValueError, match="NaN at row 0, column 1"):
         fit(["a", "b"], np.array([[1, np.nan], [0, 1]]), ["x", "y"])
-    with pytest.raises(ValueError, match="X has 2 rows, Y has 1"):
+    with pytest.raises(ValueError, match=r"Y must have a row a text \(2\), got 1"):
         fit(["a", "b"], np.array([[1, 0]]), ["x", "y"])
-    with pytest.raises(ValueError, match="must have 3 labels, got 2"):
+    with pytest.raises(ValueError, match=r"label_names must hold one name a label \(2\), got 3"):
         fit(["a"], np.array([[1, 0]]), ["x", "y", "z"])
     with pytest.raises(ValueError, match="at least one text"):
         fit([], np.zeros((0, 2)), ["x", "y"])
@@ -333,3 +356,74 @@ def test_neither_import_nor_prediction_needs_torch(model, tmp_path):
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert str(model.rank(["red shirt"], k=2).labels.tolist()) in out
     assert "pip install 'metarank-ltr[text]'" in out
+
+
+# --- what a new user met ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", [{"name_activation": "relu"}, {"learning_rate": 0.02}, {"batch_size": 16}])
+def test_a_checkpoint_of_other_parameters_is_refused(tmp_path, other):
+    texts, Y = products(60)
+    small = {**SMALL, "encoder": "bow", "n_epochs": 1}
+    LabelEmbedder(**small).fit(texts, Y, NAMES, checkpoint=tmp_path / "c")
+    with pytest.raises(ValueError, match="of other texts, labels or parameters"):
+        LabelEmbedder(**{**small, "n_epochs": 2, **other}).fit(texts, Y, NAMES, checkpoint=tmp_path / "c")
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    texts, Y = products(60)
+    model = LabelEmbedder(**{**SMALL, "encoder": "bow", "n_epochs": 1})
+    model.fit(texts, Y, NAMES, checkpoint=tmp_path / "c")
+    content = bytearray((tmp_path / "c").read_bytes())
+    content[-20] ^= 0xFF
+    (tmp_path / "c").write_bytes(content)
+    with pytest.raises(ValueError, match=r"cannot be read: .*checksum"):
+        model.set_params(n_epochs=2).fit(texts, Y, NAMES, checkpoint=tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("path", "error"), [("no/such/c", FileNotFoundError), (".", ValueError), ("", ValueError), (5, TypeError)]
+)
+def test_where_no_checkpoint_can_be_is_told_before_work(tmp_path, monkeypatch, path, error):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("metarank.text.embedder.require_extra", lambda *a: pytest.fail("work has begun"))
+    with pytest.raises(error, match="checkpoint must be"):
+        LabelEmbedder(**SMALL).fit(["a"], [["x"]], checkpoint=path)
+
+
+def test_parameters_set_after_the_fit_are_those_of_the_next_fit(model, tmp_path):
+    texts, _ = products(5, seed=3)
+    changed = copy.copy(model).set_params(encoder="bow", combine="id", max_length=1)
+    assert answers(changed, texts) == answers(model, texts)
+    assert changed.add_labels(["colour: pink"]).n_labels_ == len(NAMES) + 1
+    changed.save(tmp_path / "m")
+    assert answers(load(tmp_path / "m"), texts) == answers(model, texts)
+    with pytest.raises(ValueError, match="search must be one of"):
+        copy.copy(model).set_params(search="best").rank(texts)
+
+
+@pytest.mark.parametrize("texts", [pd.DataFrame({"t": ["red"]}), {"red": 1}, {"red"}, None, 5])
+def test_what_is_no_sequence_of_texts_is_refused(model, texts):
+    with pytest.raises(TypeError, match="texts must be a sequence of strings"):
+        model.rank(texts)
+
+
+def test_a_model_that_has_searched_can_be_pickled(model):
+    texts, _ = products(5)
+    searching = copy.copy(model).set_params(search="faiss")
+    ranked = answers(searching, texts)
+    assert answers(pickle.loads(pickle.dumps(searching)), texts) == ranked
+
+
+def test_half_a_pair_of_surrogates_is_an_unknown_character(model):
+    assert answers(model, ["\ud800 red shirt"]) == answers(model, ["? red shirt"])
+    odd = LabelEmbedder(**{**SMALL, "encoder": "bow", "n_epochs": 1})
+    odd.fit(["\ud800 red"] * 20, [["x"]] * 20)
+
+
+@pytest.mark.parametrize(
+    "queries", [np.ones(16, np.float32), np.ones((1, 3)), np.full((1, 16), np.nan)], ids=str
+)
+def test_vectors_that_encode_did_not_give_are_refused(model, queries):
+    with pytest.raises(ValueError, match="queries must be"):
+        model.rank_vectors(queries)

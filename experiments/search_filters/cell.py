@@ -1,7 +1,8 @@
 """One system on one set with one seed, in a process of its own: train, save, rank; clocks and lists.
 
 cell.py JOB.json, written by `cells.py`. The job names `set`, `system`, `params`, `seed`, `split_seed`,
-`threads`, `unseen` (false, or how labels known by name alone come in) and `out` (a file stem).
+`threads`, `unseen` (false, or how labels known by name alone come in), `rows` (of the training part, null for
+all) and `out` (a file stem).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from borrowed import clocked, memory, start_of_peak, yardstick
 from models import K, System, make
-from parts import Parts, split, without_unseen
+from parts import Parts, split, with_fewer_rows, without_unseen
 from titles import Titles, load
 from worth import Lists
 
@@ -31,6 +32,8 @@ def main(job_file: str) -> None:
     parts = split(load(job["set"]), job["split_seed"])
     if job["unseen"]:
         parts = without_unseen(parts, job["split_seed"])
+    if job["rows"] is not None:
+        parts = with_fewer_rows(parts, job["rows"], job["split_seed"])
     system = make(job["system"], job["params"], job["seed"], job["threads"])
     figures, valid, test = run(system, parts, at_fit=job["unseen"] == "at fit")
     arrays = {"valid": valid, "test": test}

@@ -49,6 +49,7 @@ class Cell:
             "params": self.contender.params_on(self.set_name),
             "seed": self.seed,
             "unseen": list(self.unseen) or False,
+            **({} if self.contender.rows is None else {"rows": self.contender.rows}),
             "version": version_of("omikuji" if peer else "metarank"),
         }
 
@@ -128,6 +129,7 @@ class Cabinet:
                 "split_seed": self.split_seed,
                 "threads": self.threads,
                 "unseen": bool(cell.unseen) and cell.contender.unseen,
+                "rows": cell.contender.rows,
                 "out": str((Path(scratch) / "cell").resolve()),
             }
             (Path(scratch) / "job.json").write_text(json.dumps(job))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
+from contenders import FEW_ROWS
 
 Values = Mapping[str, Sequence[Mapping[str, float]]]
 
@@ -28,12 +29,17 @@ def claims_of(
                 claims.append(_above("LALE", other, column, values))
     if "LALE" in values and "ID-only" in values:
         claims.append(_above("LALE", "ID-only", "F1 tail", values))
+    for rows in FEW_ROWS:
+        lale, other = (f"{name}, {rows:,} titles" for name in ("LALE", "ID-only"))
+        if lale in values and other in values:
+            claims += [_above(lale, other, column, values) for column in ("nDCG@5", "coverage", "F1 tail")]
     for before, after in pairwise(_PIPELINES):
         if before in values and after in values:
             claims += [_above(after, before, column, values) for column in ("nDCG@5", "F1 tail")]
     for name, recalls in unseen.items():
         figures = f"(recall@10 {100 * np.mean(recalls):.1f}, by chance {100 * chance:.1f})"
-        claims.append((f"{name} finds labels never seen {figures}", bool(np.mean(recalls) > chance)))
+        holds = bool(np.mean(recalls) > chance) if len(recalls) > 1 else None
+        claims.append((f"{name} finds labels never seen {figures}", holds))
     return claims
 
 

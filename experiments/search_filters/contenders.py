@@ -15,7 +15,8 @@ class Contender:
     """A way to make a row.
 
     `unseen` tells how labels known by name alone come in: "added" after the fit, or there "at fit" without a
-    row; None where they cannot. `in_tables` is False of what is measured on such labels only.
+    row; None where they cannot. `in_tables` is False of what is measured on such labels only. `rows` are as
+    many rows of the training part as it learns from, None for all.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Contender:
     unseen: Literal["added", "at fit"] | None = None
     in_tables: bool = True
     sets: tuple[str, ...] = SETS
+    rows: int | None = None
 
     def params_on(self, set_name: str) -> dict[str, Any]:
         """Its arguments on a set."""
@@ -55,6 +57,17 @@ TREES = (
     Contender("Parabel", "shortlister", "trees", {"estimator": "Parabel"}),
     Contender("omikuji", "omikuji", "trees", {"n_trees": 3}),
 )
+# Trees over labels that are named alike, of labels that have few rows.
+BY_NAME = tuple(
+    Contender(
+        f"Parabel, {what} of names",
+        "shortlister",
+        "trees",
+        {"estimator": "Parabel", "names": names},
+        sets=("LLMs4Subjects-dev-en", "pydocs"),
+    )
+    for what, names in (("words", "words"), ("vectors", {"combine": "text", **EMBEDDERS}))
+)
 RIVALS = (
     Contender("GILE-like", "embedder", "rivals", {"combine": "gile"}, unseen="added"),
     Contender("TagSpace-like", "embedder", "rivals", {"combine": "id", "loss": "warp"}),
@@ -78,8 +91,29 @@ PIPELINE = (
         in_tables=False,
     ),
 )
+# The paper's encoder and sizes, which are the defaults of `LabelEmbedder`.
+PAPER: dict[str, Any] = {
+    "encoder": "bilstm",
+    "subword_dim": 256,
+    "hidden_dim": 256,
+    "embedding_dim": 256,
+    "learning_rate": 3e-3,
+}
+BILSTM = tuple(
+    Contender(f"{of.name}, BiLSTM", "embedder", "bilstm", {**of.params, **PAPER}, sets=(FILTERS,))
+    for of in FOUR
+)
+# Where rows are few, steps have to be smaller and more.
+FEW: dict[str, Any] = {"batch_size": 32, "learning_rate": 3e-3, "n_epochs": 60, "patience": 5}
+FEW_ROWS = (1000, 3000)
+FEWER = tuple(
+    Contender(
+        f"{of.name}, {rows:,} titles", of.system, "few", {**of.params, **settings}, sets=(FILTERS,), rows=rows
+    )
+    for rows in FEW_ROWS
+    for of, settings in ((TREES[2], {}), *((of, FEW) for of in FOUR))
+)
 ENCODERS = (
-    Contender("LALE, BiLSTM", "embedder", "encoders", {**_LALE, "encoder": "bilstm"}, sets=(FILTERS,)),
     Contender("LALE, CNN", "embedder", "encoders", {**_LALE, "encoder": "cnn"}, sets=(FILTERS,)),
     Contender(
         "LALE, names through ReLU",
@@ -89,4 +123,4 @@ ENCODERS = (
         sets=(FILTERS,),
     ),
 )
-ALL = (*TREES, *RIVALS, *FOUR, *PIPELINE, *ENCODERS)
+ALL = (*TREES, *BY_NAME, *RIVALS, *FOUR, *BILSTM, *PIPELINE, *ENCODERS, *FEWER)

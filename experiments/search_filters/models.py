@@ -48,12 +48,17 @@ def make(system: str, params: dict[str, Any], seed: int, threads: int) -> System
 
 
 class Shortlister:
-    """One of metarank's trees on TF-IDF; `params` are the class, as "estimator", and its arguments."""
+    """One of metarank's trees on TF-IDF; `params` are the class, as "estimator", and its arguments.
+
+    "names" among them: labels are put together by their names, not by where their rows lie: "words", TF-IDF
+    of the names, or arguments of the `LabelEmbedder` that reads them.
+    """
 
     def __init__(self, params: dict[str, Any], seed: int, threads: int) -> None:
         arguments = dict(params)
+        self.names = arguments.pop("names", None)
         self.model = getattr(shortlist, arguments.pop("estimator"))(**arguments, random_state=seed)
-        self.threads = threads
+        self.seed, self.threads = seed, threads
 
     def warm_up(self) -> None:
         pass
@@ -61,11 +66,21 @@ class Shortlister:
     def fit(self, train: Titles) -> None:
         self.vectorizer = TextVectorizer()
         X = self.vectorizer.fit_transform(train.texts)
+        if self.names is not None:
+            self.model.set_params(label_vectors=self._of_names(train))
         if "Y" in inspect.signature(self.model.fit).parameters:
             self.model.fit(X, train.Y, n_jobs=self.threads)
         else:
             view = TrainingSet(X, train.Y, np.zeros(X.shape[0], np.int32)).view()
             self.model.fit(view, n_jobs=self.threads)
+
+    def _of_names(self, train: Titles) -> Any:
+        if self.names == "words":
+            return self.vectorizer.transform(train.names)
+        from metarank.text import LabelEmbedder
+
+        embedder = LabelEmbedder(**self.names, n_jobs=self.threads, random_state=self.seed)
+        return embedder.fit(train.texts, train.Y, train.names).encode_names(train.names)
 
     def lists(self, titles: Titles, k: int) -> Lists:
         X = self.vectorizer.transform(titles.texts)

@@ -12,7 +12,7 @@ import numpy as np
 from borrowed import digest_of_sources, version_of
 from cells import Figures, packages
 from claims import claims_of
-from contenders import ALL, ENCODERS, FOUR, Contender
+from contenders import ALL, BILSTM, ENCODERS, FEW_ROWS, FEWER, FOUR, Contender
 from parts import HEAD_SHARE
 from worth import TABLE_1, TABLE_2, UNSEEN_RECALL
 
@@ -99,7 +99,8 @@ def _sets(sets: Sequence[Measured]) -> str:
 
 def _tables(measured: Measured) -> list[str]:
     """Tables 1 and 2, encoders, and costs of a set."""
-    shown = [c.name for c in ALL if c.name in measured.values and c not in ENCODERS]
+    elsewhere = {c.name for c in (*BILSTM, *ENCODERS, *FEWER)}
+    shown = [c.name for c in ALL if c.name in measured.values and c.name not in elsewhere]
     parts = [_accuracy(measured, shown)]
     four = [contender.name for contender in FOUR if contender.name in measured.values]
     if four:
@@ -110,6 +111,15 @@ def _tables(measured: Measured) -> list[str]:
     if encoders:
         parts += ["LALE with other encoders (above it reads bags of words):"]
         parts += [_comparison(measured, ["LALE", *encoders], (*TABLE_1, *TABLE_2))]
+    paper = [c.name for c in BILSTM if c.name in measured.values]
+    if paper:
+        parts += ["With the paper's encoder and sizes, a BiLSTM and vectors of 256:"]
+        parts += [_comparison(measured, paper, (*TABLE_1, *TABLE_2))]
+    for rows in FEW_ROWS:
+        few = [c.name for c in FEWER if c.rows == rows and c.name in measured.values]
+        if few:
+            parts += [f"Learned from {rows:,} titles of the training part:"]
+            parts += [_comparison(measured, few, (*TABLE_1, *TABLE_2))]
     return [*parts, "Costs, medians over seeds:", _costs(measured)]
 
 

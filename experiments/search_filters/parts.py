@@ -100,6 +100,12 @@ def without_unseen(parts: Parts, seed: int) -> Parts:
     return Parts(less(parts.train), less(parts.valid), parts.test, unseen)
 
 
+def with_fewer_rows(parts: Parts, rows: int, seed: int) -> Parts:
+    """So many rows of the training part, by a hash of their texts; head and tail then are of these rows."""
+    share = np.array([hash_share(seed + 1, normalised(text)) for text in parts.train.texts])
+    return replace(parts, train=parts.train.take(np.sort(np.argsort(share, kind="stable")[:rows])))
+
+
 def statistics(titles: Titles, parts: Parts) -> dict[str, float]:
     """Sizes for the page."""
     counts, head = parts.counts, parts.head

@@ -25,7 +25,7 @@ from borrowed import environments, log  # noqa: E402
 from cells import Cabinet, Cell, Figures  # noqa: E402
 from contenders import ALL, Contender  # noqa: E402
 from page import Measured, write  # noqa: E402
-from parts import Parts, split, statistics, statistics_of_unseen, without_unseen  # noqa: E402
+from parts import Parts, split, statistics, statistics_of_unseen, with_fewer_rows, without_unseen  # noqa: E402
 from titles import SETS, load  # noqa: E402
 from worth import unseen_recall, values  # noqa: E402
 
@@ -94,7 +94,11 @@ class Study:
                     cell = Cell(name, checksum, contender, seed)
                     figures = self._figures(cell, parts, making and "tables" in tasks)
                     if figures is not None:
-                        of_cell = values(parts, *self.cabinet.lists(cell))
+                        rows = contender.rows
+                        seen = (
+                            parts if rows is None else with_fewer_rows(parts, rows, self.cabinet.split_seed)
+                        )
+                        of_cell = values(seen, *self.cabinet.lists(cell))
                         measured.add(contender, figures, of_cell)
                 if seed < seeds["unseen"] and contender.unseen:
                     cell = Cell(name, checksum, contender, seed, tuple(rarer.unseen.tolist()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ import torch
 from torch import Tensor
 
 from metarank._files import whole_file
+from metarank._json import parse_json
 from metarank._tensors import read_tensors, write_tensors
 
 _NOW, _BEST, _MOMENTS = "now/", "best/", "moments/"
+_MOMENTS_OF_ADAM = ("exp_avg", "exp_avg_sq")
 
 
 def write_checkpoint(
@@ -43,6 +46,7 @@ def write_checkpoint(
                     tensors[f"{_MOMENTS}{k}/{i}/{name}"] = value.cpu().numpy()
     metadata = {
         "fingerprint": fingerprint,
+        "sha256": _digest_of(tensors),
         "history": json.dumps(history),
         "steps": json.dumps(steps),
     }
@@ -62,8 +66,12 @@ def read_checkpoint(
     """
     try:
         tensors, metadata = read_tensors(path)
-        found, history = metadata["fingerprint"], json.loads(metadata["history"])
-        steps = json.loads(metadata["steps"])
+        found, history = metadata["fingerprint"], parse_json(metadata["history"])
+        steps = parse_json(metadata["steps"])
+        if metadata["sha256"] != _digest_of(tensors):
+            raise ValueError("its contents do not match their checksum")
+        if not (_is_numbers(steps) and isinstance(history, dict)):
+            raise ValueError("its steps must be numbers by parameter, its history a mapping")
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"checkpoint {str(path)!r} cannot be read: {error}") from error
     if found != fingerprint:
@@ -71,17 +79,8 @@ def read_checkpoint(
             f"checkpoint {str(path)!r} is of other texts, labels or parameters; remove it to start anew"
         )
     loaded = {name: torch.from_numpy(np.array(values)) for name, values in tensors.items()}
-    for k, optimizer in enumerate(optimizers):
-        state: dict[int, dict[str, Any]] = {}
-        for place, step in steps.items():
-            number, i = place.split("/")
-            if int(number) == k:
-                sparse = isinstance(optimizer, torch.optim.SparseAdam)
-                state[int(i)] = {"step": int(step) if sparse else torch.tensor(step)}
-                prefix = f"{_MOMENTS}{place}/"
-                state[int(i)] |= {
-                    n.removeprefix(prefix): v for n, v in loaded.items() if n.startswith(prefix)
-                }
+    states = [_state_of(k, optimizer, steps, loaded) for k, optimizer in enumerate(optimizers)]
+    for optimizer, state in zip(optimizers, states):
         groups = optimizer.state_dict()["param_groups"]
         optimizer.load_state_dict({"state": state, "param_groups": groups})
     now, best = (
@@ -91,9 +90,46 @@ def read_checkpoint(
     return now, best, history
 
 
-def fingerprint_of(options: Any, arrays: list[np.ndarray]) -> str:
-    """A digest of what training starts from; how long it lasts is left out: it may be prolonged."""
+def _state_of(
+    k: int, optimizer: torch.optim.Optimizer, steps: dict[str, float], loaded: dict[str, Tensor]
+) -> dict[int, dict[str, Any]]:
+    """Steps and moments of the parameters of optimizer k, by number.
+
+    Raises
+    ------
+    ValueError
+        If they are not of these parameters: PyTorch takes moments of any name and shape.
+    """
+    sparse = isinstance(optimizer, torch.optim.SparseAdam)
+    params = [values for group in optimizer.param_groups for values in group["params"]]
+    state: dict[int, dict[str, Any]] = {}
+    for i, values in enumerate(params):
+        step, prefix = steps.get(f"{k}/{i}"), f"{_MOMENTS}{k}/{i}/"
+        if step is None:  # not trained yet
+            continue
+        moments = {n.removeprefix(prefix): v for n, v in loaded.items() if n.startswith(prefix)}
+        if set(moments) != set(_MOMENTS_OF_ADAM) or any(v.shape != values.shape for v in moments.values()):
+            raise ValueError(f"a checkpoint must hold the moments of parameter {i} in its shape")
+        state[i] = {"step": int(step) if sparse else torch.tensor(step), **moments}
+    return state
+
+
+def _digest_of(tensors: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256()
+    for name, values in sorted(tensors.items()):
+        digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def _is_numbers(steps: Any) -> bool:
+    return isinstance(steps, dict) and all(type(v) in (int, float) and 0 <= v < 2**53 for v in steps.values())
+
+
+def fingerprint_of(options: Any, kind: Sequence[str], arrays: list[np.ndarray]) -> str:
+    """A digest of what training starts from, of a `kind` of network; how long it lasts is left out."""
     kept = {name: value for name, value in asdict(options).items() if name not in ("n_epochs", "patience")}
+    kept["kind"] = list(kind)
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for values in arrays:
         digest.update(f"{values.dtype.str}{values.shape}".encode())

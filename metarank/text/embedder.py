@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
-from collections.abc import Sequence
-from numbers import Integral, Real
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,18 +13,19 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import _core, persist
+from metarank._extra import require_extra
 from metarank._lazy import lazy
+from metarank._parameters import check_choice, check_integer, check_real
 from metarank._progress import report
+from metarank._state import Fields
 from metarank._tensors import Tensors
 from metarank._threads import resolve_n_jobs
-from metarank._validation import check_candidates, check_labels
+from metarank._validation import ScoresNotFiniteError, check_candidates, check_labels
 from metarank.candidates import Candidates
 from metarank.data.dataset import Dataset
-from metarank.objectives.checks import check_choice
 from metarank.ranking import Ranking, check_k
-from metarank.text._extra import require_extra
 from metarank.text.index import LabelIndex
-from metarank.text.inference import TextModel
+from metarank.text.inference import TextModel, unit_rows, weight_shapes
 from metarank.text.kinds import (
     COMBINES,
     ENCODER_KINDS,
@@ -41,10 +40,21 @@ from metarank.text.kinds import (
 )
 from metarank.text.subwords import Subwords, TokenLists
 
+SEARCHES = ("exact", "faiss")
 # Queries scored at once: n x L scores are never stored where k of each are asked for.
 _CHUNK_SCORES = 1 << 24
 # Labels of the training that one never seen is like.
 _NEAREST_NAMES = 5
+# Parameters that a fitted model is made by: setting them afterwards says how the next fit is made.
+_STRUCTURE = (
+    "combine",
+    "encoder",
+    "name_activation",
+    "max_length",
+    "subword_dim",
+    "hidden_dim",
+    "embedding_dim",
+)
 # Labels whose scores are looked at where FAISS proposes them.
 _LEAST_PROPOSED = 64
 
@@ -195,7 +205,8 @@ class LabelEmbedder(BaseEstimator):
             Needed unless ``combine="id"`` or `Y` is lists of names. Names may be equal, or empty.
         checkpoint : path, optional
             A file that is replaced after each epoch. Where it exists, training goes on from it, with the same
-            result as if it had not been interrupted; `n_epochs` and `patience` may be others than before.
+            result as if it had not been interrupted; `n_epochs` and `patience` may be others than before, and
+            epochs that are done stay done.
 
         Returns
         -------
@@ -207,17 +218,21 @@ class LabelEmbedder(BaseEstimator):
             Without the extra ``text``.
         ValueError, TypeError
             An input or a parameter that does not keep its rule; the message names it.
+        OSError
+            If nothing can be written at `checkpoint`.
         """
         n_jobs = self._check_parameters()
+        kept = None if checkpoint is None else _check_checkpoint(checkpoint)
         texts, Y, names = _check_input(texts, Y, label_names)
         if names is None and self.combine in WITH_NAMES:
             raise ValueError(f"label_names must be given for combine={self.combine!r}, got None")
-        require_extra("torch", "tokenizers")
+        require_extra("text", "torch", "tokenizers")
         from metarank.text.fitting import fit_network
 
         named = names if names is not None and self.combine in WITH_NAMES else []
-        fitted = fit_network(self, texts, Y, named, n_jobs, None if checkpoint is None else Path(checkpoint))
+        fitted = fit_network(self, texts, Y, named, n_jobs, kept)
         report("done", 1.0)
+        self.structure_ = {name: getattr(self, name) for name in _STRUCTURE}
         self.label_names_ = names
         self.n_labels_ = self.n_trained_labels_ = int(Y.shape[1])
         self.subwords_ = fitted.subwords
@@ -230,50 +245,56 @@ class LabelEmbedder(BaseEstimator):
 
     def _check_parameters(self) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
-        check_choice(self.combine, "combine", COMBINES)
-        check_choice(self.encoder, "encoder", ENCODER_KINDS)
-        check_choice(self.loss, "loss", LOSSES)
-        check_choice(self.name_activation, "name_activation", NAME_ACTIVATIONS)
-        check_choice(self.bias, "bias", ("auto", "label", "global"))
-        check_choice(self.search, "search", ("exact", "faiss"))
-        check_choice(self.device, "device", ("auto", "cpu", "cuda"))
-        for name, least in (
-            ("vocabulary_size", 2),
-            ("subword_dim", 1),
-            ("hidden_dim", 1),
-            ("embedding_dim", 1),
-            ("max_length", 1),
-            ("batch_size", 1),
-            ("n_epochs", 1),
-            ("patience", 1),
-            ("random_state", 0),
-        ):
-            _check_integer(getattr(self, name), name, least)
+        check_choice("combine", self.combine, COMBINES)
+        check_choice("encoder", self.encoder, ENCODER_KINDS)
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("name_activation", self.name_activation, NAME_ACTIVATIONS)
+        check_choice("bias", self.bias, ("auto", "label", "global"))
+        check_choice("search", self.search, SEARCHES)
+        check_choice("device", self.device, ("auto", "cpu", "cuda"))
+        sizes = ("subword_dim", "hidden_dim", "embedding_dim", "max_length")
+        counts = (*sizes, "batch_size", "n_epochs", "patience")
+        for name, least in {"vocabulary_size": 2, **dict.fromkeys(counts, 1), "random_state": 0}.items():
+            check_integer(name, getattr(self, name), least)
         if self.encoder == "bilstm" and self.hidden_dim % 2:
             raise ValueError(f"hidden_dim must be even for encoder='bilstm', got {self.hidden_dim!r}")
         if self.sampled_labels not in ("auto", None):
-            _check_integer(self.sampled_labels, "sampled_labels", 1, "'auto', None or ")
-        rate, fraction = self.learning_rate, self.validation_fraction
-        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < float(rate) < math.inf:
-            raise ValueError(f"learning_rate must be a number > 0, got {rate!r}")
-        if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 <= float(fraction) < 1:
-            raise ValueError(f"validation_fraction must be a number in [0, 1), got {fraction!r}")
+            check_integer("sampled_labels", self.sampled_labels, 1)
+        check_real("learning_rate", self.learning_rate, 1e-12, 1e6, "a positive number, at most 1e6")
+        below_one = np.nextafter(1.0, 0.0)
+        check_real("validation_fraction", self.validation_fraction, 0, below_one, "a number in [0, 1)")
         return n_jobs
 
-    def _settle(self, n_jobs: int) -> None:
-        """Label vectors and biases of the weights."""
+    def _settle(self, n_jobs: int, f_text: np.ndarray | None = None) -> None:
+        """Label vectors and biases of the weights; the encoded names need not be given."""
         self.__dict__.pop("_label_index", None)
+        self.__dict__.pop("_encoded_names", None)
         self.model_ = self._text_model()
-        f_text = None
-        if self.combine in WITH_NAMES:
+        if self._reads_names:
             assert self.label_names_ is not None
-            f_text = self.model_.names(self._tokens(self.label_names_), n_jobs)
+            f_text = self._encoded(self.label_names_, n_jobs) if f_text is None else f_text
+            self._encoded_names = f_text
         self.label_vectors_ = self.model_.label_vectors(self.weights_.get("label_ids"), f_text, n_jobs)
         bias = self.weights_["bias"]
         self.label_bias_ = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
 
+    @lazy
+    def _encoded_names(self) -> np.ndarray:
+        """f_text of all labels, float32 (L, E); a loaded model encodes its names when first asked."""
+        assert self.label_names_ is not None
+        return self._encoded(self.label_names_, resolve_n_jobs(self.n_jobs))
+
+    @property
+    def _reads_names(self) -> bool:
+        return self.structure_["combine"] in WITH_NAMES
+
+    @property
+    def _has_ids(self) -> bool:
+        return self.structure_["combine"] in WITH_IDS
+
     def _text_model(self) -> TextModel:
-        return TextModel(self.weights_, self.encoder, self.combine, self.name_activation)
+        kind = self.structure_
+        return TextModel(self.weights_, kind["encoder"], kind["combine"], kind["name_activation"])
 
     # --- use ---------------------------------------------------------------
 
@@ -293,9 +314,12 @@ class LabelEmbedder(BaseEstimator):
         k = check_k(k)
         return self.rank_vectors(self._queries(texts)[0], k)
 
-    def rank_vectors(self, queries: np.ndarray, k: int = 10) -> Ranking:
-        """As `rank`, of vectors float32 (n, E) that `encode` gave."""
-        k, n_jobs = check_k(k), resolve_n_jobs(self.n_jobs)
+    def rank_vectors(self, queries: np.ndarray, k: int = 10, *, n_jobs: int | None = None) -> Ranking:
+        """As `rank`, of vectors float32 (n, E) that `encode` gave; `n_jobs` None is the model's."""
+        check_is_fitted(self)
+        check_choice("search", self.search, SEARCHES)
+        k, n_jobs = check_k(k), self._threads(n_jobs)
+        queries = _check_vectors(queries, self.label_vectors_.shape[1])
         if self.search == "faiss":
             pairs = self._label_index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
             values = self._pair_scores(queries, pairs, n_jobs)
@@ -327,9 +351,9 @@ class LabelEmbedder(BaseEstimator):
         pairs: Candidates = check_candidates(candidates, len(queries), self.n_labels_)
         return self._pair_scores(queries, pairs, n_jobs)
 
-    def encode(self, texts: Any) -> np.ndarray:
-        """q of each text, float32 (n, E)."""
-        return self._queries(texts)[0]
+    def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
+        """q of each text, float32 (n, E); `n_jobs` None is the model's."""
+        return self._queries(texts, n_jobs)[0]
 
     def encode_names(self, names: Sequence[str]) -> np.ndarray:
         """f of labels by their names alone, float32 (r, E), as of labels never seen in training.
@@ -343,12 +367,10 @@ class LabelEmbedder(BaseEstimator):
             If ``combine="id"``, whose labels have no names.
         """
         check_is_fitted(self)
-        names = _check_texts(names, "names")
-        if self.combine not in WITH_NAMES:
-            raise ValueError(f"names say nothing where combine={self.combine!r}")
+        names = self._check_names(names)
         n_jobs = resolve_n_jobs(self.n_jobs)
-        f_text = self.model_.names(self._tokens(names), n_jobs)
-        ids = self._unseen_ids(f_text, n_jobs) if self.combine in WITH_IDS else None
+        f_text = self._encoded(names, n_jobs)
+        ids = self._unseen_ids(f_text, n_jobs) if self._has_ids else None
         return self.model_.label_vectors(ids, f_text, n_jobs)
 
     def add_labels(self, names: Sequence[str]) -> LabelEmbedder:
@@ -365,7 +387,7 @@ class LabelEmbedder(BaseEstimator):
         check_is_fitted(self)
         return self.with_names([*(self.label_names_ or ()), *_check_texts(names, "names")])
 
-    def with_names(self, names: Sequence[str]) -> LabelEmbedder:
+    def with_names(self, names: Sequence[str], *, n_jobs: int | None = None) -> LabelEmbedder:
         """This model with other names: of its L labels, in their order, and of any number of further ones.
 
         A label that is renamed keeps what was learned of it alone; further ones are as in `add_labels`.
@@ -376,54 +398,70 @@ class LabelEmbedder(BaseEstimator):
             If there are fewer than L names, or ``combine="id"``, whose labels have no names.
         """
         check_is_fitted(self)
-        names = _check_texts(names, "names")
-        if self.combine not in WITH_NAMES:
-            raise ValueError(f"names say nothing where combine={self.combine!r}")
+        names = self._check_names(names)
         n_new = len(names) - self.n_labels_
         if n_new < 0:
             raise ValueError(f"names must be at least {self.n_labels_}, one a label, got {len(names)}")
-        n_jobs = resolve_n_jobs(self.n_jobs)
+        n_jobs = self._threads(n_jobs)
+        known = self.label_names_ or []
+        if names == known:
+            return self
+        renamed = [label for label, (name, old) in enumerate(zip(names, known)) if name != old]
+        changed = [*renamed, *range(self.n_labels_, len(names))]
+        f_text = np.resize(self._encoded_names, (len(names), self._encoded_names.shape[1]))
+        f_text[changed] = self._encoded([names[label] for label in changed], n_jobs)
         out = copy.copy(self)
         out.weights_ = dict(self.weights_)
-        if self.combine in WITH_IDS:
-            ids = self._unseen_ids(self.model_.names(self._tokens(names[self.n_labels_ :]), n_jobs), n_jobs)
+        if self._has_ids and n_new:
+            ids = self._unseen_ids(f_text[self.n_labels_ :], n_jobs)
             out.weights_["label_ids"] = np.vstack([self.weights_["label_ids"], ids])
         if len(self.weights_["bias"]) > 1:
             mean = np.full(n_new, self.weights_["bias"].mean(), np.float32)
             out.weights_["bias"] = np.concatenate([self.weights_["bias"], mean])
         out.label_names_, out.n_labels_ = names, len(names)
-        out._settle(n_jobs)
+        out._settle(n_jobs, f_text)
         return out
 
     def _unseen_ids(self, f_text: np.ndarray, n_jobs: int) -> np.ndarray:
         """f_id for labels never seen, by their encoded names: what labels named alike have learned."""
-        assert self.label_names_ is not None
-        trained = self.label_names_[: self.n_trained_labels_]
-        known = _unit_rows(self.model_.names(self._tokens(trained), n_jobs))
-        similarity = _core.vector_scores(_unit_rows(f_text), known, np.zeros(len(known), np.float32), n_jobs)
+        known = unit_rows(self._encoded_names[: self.n_trained_labels_])
+        similarity = _core.vector_scores(unit_rows(f_text), known, np.zeros(len(known), np.float32), n_jobs)
         nearest, _ = _core.top_k_dense(similarity, min(_NEAREST_NAMES, len(known)), n_jobs)
         return self.weights_["label_ids"][nearest].mean(axis=1, dtype=np.float64).astype(np.float32)
 
-    def _queries(self, texts: Any) -> tuple[np.ndarray, int]:
+    def _check_names(self, names: Any) -> list[str]:
+        names = _check_texts(names, "names")
+        if not self._reads_names:
+            raise ValueError(f"names say nothing where combine={self.structure_['combine']!r}")
+        return names
+
+    def _threads(self, n_jobs: int | None) -> int:
+        return resolve_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
+
+    def _queries(self, texts: Any, n_jobs: int | None = None) -> tuple[np.ndarray, int]:
         check_is_fitted(self)
-        texts = _check_texts(texts, "texts")
-        n_jobs = resolve_n_jobs(self.n_jobs)
+        texts, n_jobs = _check_texts(texts, "texts"), self._threads(n_jobs)
         return self.model_.queries(self._tokens(texts), n_jobs), n_jobs
 
     def _scores(self, queries: np.ndarray, n_jobs: int) -> np.ndarray:
-        return _core.vector_scores(queries, self.label_vectors_, self.label_bias_, n_jobs)
+        return _finite(_core.vector_scores(queries, self.label_vectors_, self.label_bias_, n_jobs))
 
     def _pair_scores(self, queries: np.ndarray, pairs: Candidates, n_jobs: int) -> np.ndarray:
-        return _core.vector_scores_of_pairs(
-            queries, self.label_vectors_, self.label_bias_, pairs.indptr, pairs.labels, n_jobs
+        return _finite(
+            _core.vector_scores_of_pairs(
+                queries, self.label_vectors_, self.label_bias_, pairs.indptr, pairs.labels, n_jobs
+            )
         )
 
     @lazy
     def _label_index(self) -> LabelIndex:
         return LabelIndex(self.label_vectors_, self.label_bias_)
 
+    def _encoded(self, names: Sequence[str], n_jobs: int) -> np.ndarray:
+        return self.model_.names(self._tokens(names), n_jobs)
+
     def _tokens(self, texts: Sequence[str]) -> TokenLists:
-        return self.subwords_.encode(texts, self.max_length)
+        return self.subwords_.encode(texts, self.structure_["max_length"])
 
     # --- keep --------------------------------------------------------------
 
@@ -441,7 +479,7 @@ class LabelEmbedder(BaseEstimator):
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
         return {
-            "params": self.get_params(deep=False),
+            "params": {**self.get_params(deep=False), **self.structure_},
             "label_names": self.label_names_,
             "n_labels": self.n_labels_,
             "n_trained_labels": self.n_trained_labels_,
@@ -462,19 +500,48 @@ class LabelEmbedder(BaseEstimator):
         ImportError
             Without `tokenizers`, of the extra ``text``.
         """
-        require_extra("tokenizers")
-        model = cls(**state["params"])
-        model.label_names_ = state["label_names"]
-        model.n_labels_ = int(state["n_labels"])
-        model.n_trained_labels_ = int(state["n_trained_labels"])
-        model.subwords_ = Subwords(state["subwords"])
-        model.weights_ = dict(state["weights"])
-        model.n_parameters_ = int(state["n_parameters"])
-        model.history_ = state["history"]
-        model.best_epoch_ = int(state["best_epoch"])
+        require_extra("text", "tokenizers")
+        fields = Fields(state, cls.__name__)
+        model = fields.estimator(cls)
+        model._check_parameters()
+        model.structure_ = {name: getattr(model, name) for name in _STRUCTURE}
+        labels = fields.part("labels")
+        model.label_bias_ = labels.array("bias", np.float32, (None,))
+        L, E = len(model.label_bias_), int(model.embedding_dim)
+        model.n_labels_ = L
+        model.label_vectors_ = labels.array("vectors", np.float32, (L, E))
+        if fields.integer("n_labels", 1) != L:
+            raise fields.fail("n_labels", f"be {L}, as there are vectors")
+        model.n_trained_labels_ = fields.integer("n_trained_labels", 1, L)
+        model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
+        if model.label_names_ is None and model.combine in WITH_NAMES:
+            raise fields.fail("label_names", f"be known for combine={model.combine!r}")
+        model.subwords_ = Subwords.restored(fields.text("subwords"))
+        weights = fields.part("weights")
+        model.weights_ = {
+            name: weights.array(name, np.float32, shape)
+            for name, shape in weight_shapes(
+                model.encoder,
+                model.combine,
+                (model.subword_dim, model.hidden_dim, E),
+                n_subwords=len(model.subwords_),
+                n_labels=L,
+            ).items()
+        }
+        if len(model.weights_["bias"]) not in (1, L):
+            raise weights.fail("bias", f"be of one label or {L}")
+        model.n_parameters_ = fields.integer("n_parameters", 0, 2**62)
+        history = fields.part("history")
+        model.history_ = {name: history.raw(name) for name in history.values}
+        if not all(isinstance(v, list) and all(type(x) is float for x in v) for v in model.history_.values()):
+            raise fields.fail("history", "be lists of numbers")
+        model.best_epoch_ = fields.integer("best_epoch")
         model.model_ = model._text_model()
-        model.label_vectors_, model.label_bias_ = state["labels"]["vectors"], state["labels"]["bias"]
         return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The graph of FAISS is built again when it is asked.
+        return {name: value for name, value in super().__getstate__().items() if name != "_label_index"}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
@@ -498,7 +565,9 @@ def _check_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, 
         raise ValueError("texts must hold at least one text, got none")
     if label_names is not None:
         label_names = _check_texts(label_names, "label_names")
-    Y, names, _ = check_labels(Y, n_rows=len(texts), label_names=label_names)
+    Y, names, _ = check_labels(Y, label_names=label_names, n_labels=None)
+    if Y.shape[0] != len(texts):
+        raise ValueError(f"Y must have a row a text ({len(texts)}), got {Y.shape[0]}")
     return texts, Y, names
 
 
@@ -509,6 +578,10 @@ def _check_texts(texts: Any, name: str) -> list[str]:
         return list(texts.texts)
     if isinstance(texts, (str, bytes)):
         raise TypeError(f"{name} must be a sequence of strings, got one string; wrap it in a list")
+    if hasattr(texts, "columns") or isinstance(texts, (Mapping, Set)) or not isinstance(texts, Iterable):
+        raise TypeError(
+            f"{name} must be a sequence of strings, such as one column, got {type(texts).__name__}"
+        )
     texts = list(texts)
     for position, text in enumerate(texts):
         if not isinstance(text, str):
@@ -516,14 +589,33 @@ def _check_texts(texts: Any, name: str) -> list[str]:
     return texts
 
 
-def _check_integer(value: Any, name: str, least: int, others: str = "") -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise ValueError(f"{name} must be {others}an integer >= {least}, got {value!r}")
+def _finite(scores: np.ndarray) -> np.ndarray:
+    if scores.size and not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
+        raise ScoresNotFiniteError("scores must be finite: the model holds extreme values")
+    return scores
 
 
-def _unit_rows(vectors: np.ndarray) -> np.ndarray:
-    norm = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
-    return (vectors / np.where(norm > 0, norm, 1)).astype(np.float32)
+def _check_vectors(queries: Any, width: int) -> np.ndarray:
+    vectors = np.ascontiguousarray(queries, np.float32)
+    if vectors.ndim != 2 or vectors.shape[1] != width:
+        raise ValueError(f"queries must be vectors (n, {width}) that encode gave, got shape {vectors.shape}")
+    if not np.isfinite(vectors).all():
+        raise ValueError("queries must be finite")
+    return vectors
+
+
+def _check_checkpoint(path: Any) -> Path:
+    """The file, whose folder is there and can be written."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"checkpoint must be the path of a file, got {path!r}")
+    file = Path(path)
+    if not file.name or file.is_dir():
+        raise ValueError(f"checkpoint must be the path of a file, got {str(path)!r}")
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"checkpoint must be in a folder that exists, got {str(path)!r}")
+    if not os.access(file.parent, os.W_OK):
+        raise PermissionError(f"checkpoint must be in a folder that can be written, got {str(path)!r}")
+    return file
 
 
 def _sigmoid(scores: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
-# Neighbouring subwords that a filter of the convolution looks at.
-CNN_WIDTH = 3
+from metarank.text.kinds import CNN_WIDTH
 
 
 class Encoder(nn.Module):

@@ -34,8 +34,8 @@ class LabelIndex:
         extended = np.column_stack([vectors, bias]).astype(np.float64)
         square = (extended**2).sum(axis=1)
         points = np.column_stack([extended, np.sqrt(square.max() - square)]).astype(np.float32)
-        self._faiss: Any = importlib.import_module("faiss")
-        self._index = self._faiss.IndexHNSWFlat(points.shape[1], _LINKS)
+        faiss: Any = importlib.import_module("faiss")
+        self._index = faiss.IndexHNSWFlat(points.shape[1], _LINKS)
         self._index.hnsw.efConstruction = _BUILD_WIDTH
         with faiss_threads(1):
             self._index.add(points)
@@ -44,7 +44,8 @@ class LabelIndex:
         """About k labels for each query, without scores; all labels where there are no more than k."""
         if k >= self.n_labels:
             return Candidates.all_labels(len(queries), self.n_labels)
-        width = self._faiss.SearchParametersHNSW(efSearch=2 * k)
+        faiss: Any = importlib.import_module("faiss")
+        width = faiss.SearchParametersHNSW(efSearch=2 * k)
         extended = np.column_stack([queries, np.ones(len(queries)), np.zeros(len(queries))])
         with faiss_threads(n_jobs):
             _, ids = self._index.search(extended.astype(np.float32), k, params=width)

@@ -11,6 +11,8 @@ import numpy as np
 
 from metarank import _core
 from metarank._lazy import lazy
+from metarank.text.combine import combined
+from metarank.text.kinds import CNN_WIDTH, WITH_IDS, WITH_NAMES
 from metarank.text.subwords import TokenLists
 
 
@@ -41,20 +43,12 @@ class TextModel:
         return self._encode(names, self._name_layers, self.name_activation == "relu", n_jobs)
 
     def label_vectors(self, ids: np.ndarray | None, names: np.ndarray | None, n_jobs: int = 1) -> np.ndarray:
-        """f, float32 (r, E), see `Network.label_vectors`."""
-        if self.combine == "id":
-            assert ids is not None
-            return ids
-        assert names is not None
-        if self.combine == "text":
-            return names
-        if self.combine == "gile":
-            return self.weights["scale"] * names
-        assert ids is not None
-        if self.combine == "concat":
-            W, b = self._project
-            return _core.tanh_layer(np.hstack([ids, names]), W, b, n_jobs)
-        return ids * names
+        """f, float32 (r, E), see `combined`."""
+
+        def project(ids: np.ndarray, names: np.ndarray) -> np.ndarray:
+            return _core.tanh_layer(np.hstack([ids, names]), *self._project, n_jobs)
+
+        return combined(self.combine, ids, names, self.weights.get("scale"), project)
 
     def _encode(self, texts: TokenLists, layers: list[np.ndarray], relu: bool, n_jobs: int) -> np.ndarray:
         kernels: dict[str, Callable[..., np.ndarray]] = {
@@ -97,5 +91,47 @@ class TextModel:
         return [*layers, _transposed(w["dense.weight"]), w["dense.bias"]]
 
 
+def weight_shapes(
+    encoder: str, combine: str, sizes: tuple[int, int, int], *, n_subwords: int, n_labels: int
+) -> dict[str, tuple[int | None, ...]]:
+    """The arrays of `Network.state_dict` and their shapes; sizes are G, H and E; None: one, or one a label.
+
+    Examples
+    --------
+    >>> weight_shapes("bow", "id", (2, 3, 4), n_subwords=9, n_labels=5)["query.hidden.weight"]
+    (3, 2)
+    """
+    G, H, E = sizes
+    if encoder == "bilstm":
+        half = H // 2
+        layers: dict[str, tuple[int | None, ...]] = {}
+        for suffix in ("", "_reverse"):
+            layers[f"lstm.weight_ih_l0{suffix}"] = (4 * half, G)
+            layers[f"lstm.weight_hh_l0{suffix}"] = (4 * half, half)
+            layers[f"lstm.bias_ih_l0{suffix}"] = layers[f"lstm.bias_hh_l0{suffix}"] = (4 * half,)
+    elif encoder == "cnn":
+        layers = {"convolution.weight": (H, G, CNN_WIDTH), "convolution.bias": (H,)}
+    else:
+        layers = {"hidden.weight": (H, G), "hidden.bias": (H,)}
+    layers |= {"dense.weight": (E, H), "dense.bias": (E,)}
+    sides = ("query", "name") if combine in WITH_NAMES else ("query",)
+    shapes: dict[str, tuple[int | None, ...]] = {"subwords": (n_subwords, G), "bias": (None,)}
+    shapes |= {f"{side}.{name}": shape for side in sides for name, shape in layers.items()}
+    if combine in WITH_IDS:
+        shapes["label_ids"] = (n_labels, E)
+    if combine == "concat":
+        shapes |= {"project.weight": (E, 2 * E), "project.bias": (E,)}
+    if combine == "gile":
+        shapes["scale"] = (E,)
+    return shapes
+
+
 def _transposed(matrix: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(matrix.T)
+
+
+def unit_rows(vectors: np.ndarray) -> np.ndarray:
+    """Float32 vectors (n, E) brought to unit length, each by a sum of its own; zero rows stay."""
+    n, width = vectors.shape
+    indptr = np.arange(n + 1, dtype=np.int64) * width
+    return _core.unit_rows(indptr, np.ascontiguousarray(vectors).ravel()).reshape(n, width)

@@ -14,6 +14,8 @@ ENCODER_KINDS: tuple[str, ...] = get_args(EncoderKind)
 LOSSES: tuple[str, ...] = get_args(Loss)
 NAME_ACTIVATIONS: tuple[str, ...] = get_args(NameActivation)
 
+# Neighbouring subwords that a filter of the convolution looks at.
+CNN_WIDTH = 3
 # Models with a vector of each label's own, and models that read its name.
 WITH_IDS = ("lale", "id", "concat")
 WITH_NAMES = ("lale", "text", "concat", "gile")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from metarank.text.combine import combined
 from metarank.text.encoders import ENCODERS, Encoder
 from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, NameActivation
 
@@ -29,13 +30,8 @@ class Network(nn.Module):
     """The score of a query and a label is ``q . f + b``.
 
     q and f_text are what the query's and the name's encoder make of the subwords; they share the table of
-    subword vectors and nothing else. With f_id a vector of the label's own,
-
-    * "id": ``f = f_id``;
-    * "text": ``f = f_text``;
-    * "concat": ``f = tanh(W [f_id; f_text] + c)``;
-    * "lale": ``f = f_id * f_text``, entry by entry;
-    * "gile": ``f = w * f_text`` with w common to all labels: one linear layer over ``q * f_text``.
+    subword vectors and nothing else. f is made of f_text and a vector f_id of the label's own, see
+    `combined`.
 
     b is of the label's own where `label_bias`, otherwise one number for all labels. The query's encoder ends
     in ReLU. Where the name's does so too, as in the paper, the score of "text" is a sum of products that are
@@ -92,15 +88,8 @@ class Network(nn.Module):
 
     def label_vectors(self, ids: Tensor | None, names: Tensor | None) -> Tensor:
         """f, float (r, E), of the labels' own vectors and encoded names (r, E), where they have such."""
-        if self.combine == "id":
-            assert ids is not None
-            return ids
-        assert names is not None
-        if self.combine == "text":
-            return names
-        if self.combine == "gile":
-            return self.scale * names
-        assert ids is not None
-        if self.combine == "concat":
-            return torch.tanh(self.project(torch.cat([ids, names], dim=1)))
-        return ids * names
+        scale = self.scale if self.combine == "gile" else None
+        return combined(self.combine, ids, names, scale, self._projected)
+
+    def _projected(self, ids: Tensor, names: Tensor) -> Tensor:
+        return torch.tanh(self.project(torch.cat([ids, names], dim=1)))

@@ -87,7 +87,7 @@ class Subwords:
                 pre_tokenizers.Metaspace(replacement=_START_OF_WORD, prepend_scheme="always"),
             ]
         )
-        texts = [tokenizer.normalizer.normalize_str(text) for text in texts]
+        texts = [tokenizer.normalizer.normalize_str(_encodable(text)) for text in texts]
         # Half of the room at most is for single characters. The library breaks ties at random.
         frequency = Counter(chain.from_iterable(texts))
         for c in [c for c in frequency if c.isspace() or c == _START_OF_WORD]:
@@ -104,6 +104,40 @@ class Subwords:
         )
         tokenizer.train_from_iterator(chain([""], texts), trainer)
         return cls(_canonical(tokenizer.to_str()))
+
+    @classmethod
+    def restored(cls, state: str) -> Subwords:
+        """From `state`, which need not be trusted: subwords and merges, and all else as `trained` has it.
+
+        Raises
+        ------
+        ValueError
+        """
+        try:
+            content = json.loads(state)
+            model = content["model"]
+            vocabulary, merges = model.pop("vocab"), model.pop("merges")
+        except (KeyError, TypeError, AttributeError, RecursionError, ValueError):
+            raise ValueError("subwords must be the state of a tokenizer") from None
+        template = json.loads(cls.trained(["a"], 4).state)
+        for name in ("vocab", "merges"):
+            del template["model"][name]
+        if content != template:
+            raise ValueError("subwords must be byte-pair encoding as trained here")
+        if not isinstance(vocabulary, dict) or vocabulary.get(_PAD_TOKEN) != PAD:
+            raise ValueError(f"vocab of subwords must hold {_PAD_TOKEN!r} under {PAD}")
+        ids = list(vocabulary.values())
+        if not all(type(i) is int for i in ids) or sorted(ids) != list(range(len(ids))):
+            raise ValueError("vocab of subwords must number them from 0 without a gap")
+        if _START_OF_WORD not in vocabulary:
+            raise ValueError(f"vocab of subwords must hold {_START_OF_WORD!r}")
+        if not isinstance(merges, list) or not all(_is_merge(pair, vocabulary) for pair in merges):
+            raise ValueError("merges of subwords must be pairs of subwords that make another")
+        model["vocab"], model["merges"] = vocabulary, merges
+        try:
+            return cls(_canonical(json.dumps(content)))  # what has been looked at, and nothing else
+        except Exception as error:  # the library raises no class of its own
+            raise ValueError(f"subwords cannot be read: {error}") from None
 
     @property
     def state(self) -> str:
@@ -123,7 +157,7 @@ class Subwords:
         """Ids of each text's first `max_length` subwords; an empty list where it has none."""
         # One by one: encoding in batches brings threads of its own.
         encode = self._tokenizer.encode
-        lists = [encode(text, add_special_tokens=False).ids for text in texts]
+        lists = [encode(_encodable(text), add_special_tokens=False).ids for text in texts]
         lengths = np.fromiter(map(len, lists), np.int64, len(lists))
         tokens = np.fromiter(chain.from_iterable(lists), np.int32, int(lengths.sum()))
         row = np.repeat(np.arange(len(lists)), lengths)
@@ -135,6 +169,17 @@ class Subwords:
         first = np.arange(len(tokens)) - starts[row] < max_length
         indptr = np.concatenate([[0], np.cumsum(first)])[starts].astype(np.int64)
         return TokenLists(indptr, tokens[first])
+
+
+def _is_merge(pair: Any, vocabulary: dict[str, int]) -> bool:
+    if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+        return False
+    return all(text in vocabulary for text in (*pair, "".join(pair)))
+
+
+def _encodable(text: str) -> str:
+    """The text with "?" for what stands in no encoding, such as half of a pair of surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _canonical(state: str) -> str:

@@ -132,13 +132,17 @@ class _Training:
         self.best: dict[str, Tensor] = {}
         self.fingerprint = ""
         if checkpoint is not None:
-            self.fingerprint = fingerprint_of(options, self._origin())
+            self.fingerprint = fingerprint_of(options, _kind(network), self._origin())
             if checkpoint.exists():
                 state, self.best, history = read_checkpoint(
                     checkpoint, self.fingerprint, self.optimizer.optimizers
                 )
-                network.load_state_dict(state)
-                self.history = History(**history)
+                try:
+                    network.load_state_dict(state)
+                    self.history = History(**history)
+                except (RuntimeError, TypeError) as error:
+                    what = " ".join(str(error).split())
+                    raise ValueError(f"checkpoint {str(checkpoint)!r} cannot be read: {what}") from None
 
     def _origin(self) -> list[np.ndarray]:
         arrays = list(arrays_of(self.network).values())
@@ -201,6 +205,10 @@ def _ndcg(network: Network, held_out: TextData, n_jobs: int) -> float:
 def arrays_of(network: Network) -> dict[str, np.ndarray]:
     """The parameters as float32 arrays on the CPU, by name."""
     return {name: values.cpu().numpy() for name, values in network.state_dict().items()}
+
+
+def _kind(network: Network) -> tuple[str, str, str]:
+    return network.encoder, network.combine, network.name_activation
 
 
 def _stage(epoch: int, history: History) -> str:
