@@ -1,0 +1,375 @@
+"""A fitted model on a cluster: any number of rows, part by part, in memory or to Parquet.
+
+A row's answer depends on that row alone, so that the parts are those of a local answer, to the byte.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import dask
+import fsspec
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from metarank._files import whole_file
+from metarank._validation import check_candidates
+from metarank.candidates import Candidates
+from metarank.data.dataset import Dataset
+from metarank.distributed.partitions import Part, Partitions
+from metarank.distributed.tasks import hold
+from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
+from metarank.pipeline import MetaRanker
+from metarank.ranking import Ranking, check_k
+from metarank.restrict import check_allowed
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+# Rows to a task, where the rows come from this process.
+PART_ROWS = 4096
+
+
+def rank(
+    model: MetaRanker,
+    X: Any,
+    k: int = 10,
+    *,
+    client: Client | None = None,
+    out: str | None = None,
+    optimize: str | None = None,
+    **options: Any,
+) -> Ranking | list[str]:
+    """The k best labels of each row: `MetaRanker.rank` on a cluster.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    X : as in `MetaRanker.fit`, or Partitions (see `read`), which workers read by themselves
+    k : int
+    client : distributed.Client or None
+        None: the client in use.
+    out : str, optional
+        A folder (path or URL of fsspec) to which each part is written, ``part-00000.parquet`` and so on, with
+        a record for each pair of a row and a label: ``row`` (its number over all parts, int64), ``rank``
+        (from 1), ``label``, ``label_name`` where known, ``score``. Files appear whole or not at all. The
+        folder must be empty or new, so that what is read from it is of this call alone.
+    optimize : str, optional
+        With `out`: only labels above the cut learned for this metric; see `MetaRanker.predict`.
+    options : as for `MetaRanker.rank`
+        Those that hold an entry a row (`candidates`, `exclude`, `allowed`) go with rows of this process only.
+
+    Returns
+    -------
+    Ranking, the same as ``model.rank(X, k)``; or with `out` the files written, in order of rows
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `MetaRanker.rank`; or if `out` holds anything, or cannot be written to.
+    """
+    k = check_k(k)
+    if out is None:
+        if optimize is not None:
+            raise ValueError("optimize goes with out: in memory use predict")
+        return Ranking.concatenate(over_rows(model, "rank", X, client, (k,), options))
+    client = check_client(client)
+    _check_out(out)
+    with _sent(client, model) as sent:
+        if optimize is not None:
+            model.thresholds_.check_metric(optimize)
+        futures = [
+            client.submit(_write_pairs, sent, rows, first, _file(out, i), k, optimize, own, pure=False)
+            for i, (rows, first, own) in enumerate(parts_of(model, X, options))
+        ]
+        return list(client.gather(futures))
+
+
+def rank_points(
+    model: MetaRanker,
+    X: Any,
+    k: int = 10,
+    *,
+    client: Client | None = None,
+    out: str | None = None,
+    n_files: int = 8,
+    **options: Any,
+) -> Ranking | list[str]:
+    """For each label its k best rows, by calibrated probability: the same pairs, the other way round.
+
+    Parameters
+    ----------
+    model, X, client : as for `rank`
+    k : int
+    out : str, optional
+        A folder for `n_files` Parquet files, each of a range of labels, with a record for each pair:
+        ``label``, ``label_name`` where known, ``rank``, ``row``, ``score``. Must be empty or new.
+    n_files : int
+        Ranges of labels that are put together apart from one another.
+    options : `exclude`, `allowed` as for `rank`
+
+    Returns
+    -------
+    Ranking
+        ``labels[l]`` holds the rows of label l, best first, ties by row; ``n_labels`` is the number of rows.
+        With `out` the files written, in order of labels. Of a row only its candidates are looked at, those
+        with a probability above 0.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is out of range, or `out` holds anything or cannot be written to.
+    """
+    k, n_files = check_k(k), check_k(n_files)
+    client = check_client(client)
+    if out is not None:
+        _check_out(out)
+    bounds = np.linspace(0, model.n_labels_, n_files + 1).astype(np.int64)
+    with _sent(client, model) as sent:
+        heads = [
+            client.submit(_best_rows, sent, rows, first, k, bounds, own, pure=False)
+            for rows, first, own in parts_of(model, X, options)
+        ]
+        ranges = []
+        for i in range(n_files):
+            pieces = [client.submit(_piece, head, i, pure=False) for head in heads]
+            size = int(bounds[i + 1] - bounds[i])
+            ranges.append(client.submit(_merged_rows, pieces, size, k, pure=False))
+        if out is None:
+            found = client.gather(ranges)
+            return Ranking(
+                np.concatenate([rows for rows, _ in found]),
+                np.concatenate([scores for _, scores in found]),
+                _n_rows(X),
+            )
+        names = model.label_names_
+        urls = [_file(out, i) for i in range(n_files)]
+        written = [
+            client.submit(
+                _write_rows,
+                url,
+                found,
+                int(first),
+                None if names is None else names[int(first) : int(last)],
+                pure=False,
+            )
+            for url, found, (first, last) in zip(urls, ranges, pairwise(bounds))
+        ]
+        return list(client.gather(written))
+
+
+def over_rows(
+    model: MetaRanker,
+    method: str,
+    X: Any,
+    client: Client | None,
+    args: Sequence[Any] = (),
+    options: dict[str, Any] | None = None,
+) -> list[Any]:
+    """What a method of the model returns for each part of the rows, in order."""
+    client = check_client(client)
+    with _sent(client, model) as sent:
+        futures = [
+            client.submit(_asked, sent, method, rows, args, own, pure=False)
+            for rows, _, own in parts_of(model, X, options or {})
+        ]
+        return list(client.gather(futures))
+
+
+@contextmanager
+def _sent(client: Client, model: MetaRanker) -> Iterator[Future]:
+    """The model on the cluster: part of the graph, so that no loss of workers loses it."""
+    if not isinstance(model, MetaRanker):
+        raise TypeError(f"model must be a MetaRanker, got {type(model).__name__}")
+    check_is_fitted(model, "ranker_")
+    with dask.config.set(QUIET):
+        yield client.submit(hold, model, pure=False)
+
+
+def parts_of(model: MetaRanker, X: Any, options: dict[str, Any]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
+    """Rows of each task, the number of the first, and its options; rows of this process go with the graph."""
+    n = _n_rows(X)
+    options = dict(options)
+    for name in ("candidates", "exclude"):
+        if options.get(name) is not None:
+            options[name] = check_candidates(options[name], n, model.n_labels_, name=name)
+    if options.get("allowed") is not None:
+        options["allowed"] = check_allowed(options["allowed"], n, model.n_labels_)
+
+    def own(start: int, stop: int) -> dict[str, Any]:
+        rows = np.arange(start, stop)
+        return {k: v.rows(rows) if isinstance(v, Candidates) else v for k, v in options.items()}
+
+    if isinstance(X, Partitions):
+        for part in X.parts:
+            yield part, part.first_row, own(part.first_row, part.first_row + part.n_rows)
+        return
+    for start in range(0, max(n, 1), PART_ROWS):
+        stop = min(n, start + PART_ROWS)
+        yield _taken(X, slice(start, stop)), start, own(start, stop)
+
+
+def _n_rows(X: Any) -> int:
+    if isinstance(X, (Dataset, Partitions)):
+        return X.n_rows
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _taken(X: Any, rows: slice) -> Any:
+    if isinstance(X, Dataset):
+        return X.take(rows)
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return sp.csr_matrix(X)[rows] if sp.issparse(X) else X[rows]
+
+
+def _ready(model: MetaRanker, rows: Any) -> tuple[MetaRanker, Any]:
+    """The model with the threads of a task, and the rows, read if need be."""
+    out = object.__new__(MetaRanker)
+    out.__dict__.update(model.__dict__, n_jobs=task_threads(model.n_jobs))
+    return out, rows.load() if isinstance(rows, Part) else rows
+
+
+def _asked(model: MetaRanker, method: str, rows: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    model, rows = _ready(model, rows)
+    return getattr(model, method)(rows, *args, **options)
+
+
+def _write_pairs(
+    model: MetaRanker, rows: Any, first: int, url: str, k: int, optimize: str | None, options: dict[str, Any]
+) -> str:
+    """A file of the k best labels of some rows."""
+    model, rows = _ready(model, rows)
+    ranking = model.rank(rows, k, **options)
+    row, place = np.nonzero(ranking.labels >= 0)
+    label = ranking.labels[row, place]
+    if optimize is not None:
+        own = {name: value for name, value in options.items() if name in ("exclude", "allowed")}
+        above = model.predict(rows, optimize, **own).tocsr()
+        kept = np.asarray(above[row, label]).ravel() > 0
+        row, place, label = row[kept], place[kept], label[kept]
+    columns: dict[str, Any] = {
+        "row": row.astype(np.int64) + first,
+        "rank": (place + 1).astype(np.int32),
+        "label": label.astype(np.int32),
+    }
+    if model.label_names_ is not None:
+        columns["label_name"] = [model.label_names_[i] for i in label]
+    columns["score"] = ranking.scores[row, place]
+    return _write(url, columns)
+
+
+def _best_rows(
+    model: MetaRanker, rows: Any, first: int, k: int, bounds: np.ndarray, options: dict[str, Any]
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(label within its range, row, score) of the k best of some rows for each label, range by range."""
+    model, rows = _ready(model, rows)
+    proba = sp.csr_matrix(model.predict_proba(rows, **options)).tocoo()
+    listed = proba.data > 0
+    label, row, score = proba.col[listed], proba.row[listed].astype(np.int64) + first, proba.data[listed]
+    label, row, score = _heads(label, row, score, k)
+    at = np.searchsorted(label, bounds)
+    return [(label[a:b] - bounds[i], row[a:b], score[a:b]) for i, (a, b) in enumerate(pairwise(at))]
+
+
+def _heads(
+    label: np.ndarray, row: np.ndarray, score: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k best of each label, labels ascending, the best first, ties by row."""
+    order = np.lexsort((row, -score, label))
+    label, row, score = label[order], row[order], score[order]
+    starts = np.flatnonzero(np.diff(label, prepend=-1))
+    place = np.arange(len(label)) - np.repeat(starts, np.diff(np.append(starts, len(label))))
+    kept = place < k
+    return label[kept], row[kept], score[kept]
+
+
+def _piece(pieces: list[Any], i: int) -> Any:
+    return pieces[i]
+
+
+def _merged_rows(
+    pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_labels: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, scores), both (n_labels, k), padded with -1 and -inf, of one range of labels from all parts."""
+    label, row, score = (np.concatenate([piece[i] for piece in pieces]) for i in range(3))
+    label, row, score = _heads(label, row, score, k)
+    rows = np.full((n_labels, k), -1, np.int64)
+    scores = np.full((n_labels, k), -np.inf, np.float32)
+    starts = np.flatnonzero(np.diff(label, prepend=-1))
+    place = np.arange(len(label)) - np.repeat(starts, np.diff(np.append(starts, len(label))))
+    rows[label, place], scores[label, place] = row, score
+    return rows, scores
+
+
+def _write_rows(url: str, found: tuple[np.ndarray, np.ndarray], first: int, names: list[str] | None) -> str:
+    """A file of the best rows of a range of labels."""
+    rows, scores = found
+    label, place = np.nonzero(rows >= 0)
+    columns: dict[str, Any] = {"label": (label + first).astype(np.int32)}
+    if names is not None:
+        columns["label_name"] = [names[i] for i in label]
+    columns |= {
+        "rank": (place + 1).astype(np.int32),
+        "row": rows[label, place],
+        "score": scores[label, place],
+    }
+    return _write(url, columns)
+
+
+def _check_out(out: Any) -> None:
+    """Refuse a folder that holds anything: parts of an earlier, longer run would be read with those of this.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `out` is no path or URL, holds anything, or cannot be written to; the parameter is named.
+    """
+    if not isinstance(out, (str, os.PathLike)):
+        raise TypeError(f"out must be a path or URL of a folder, got {out!r:.80}")
+    if not os.fspath(out):
+        raise ValueError("out must be a path or URL of a folder, got ''")
+    try:
+        fs, path = fsspec.core.url_to_fs(os.fspath(out))
+        fs.invalidate_cache()
+        if fs.isfile(path):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        held = fs.ls(path, detail=False) if fs.exists(path) else []
+    except (OSError, ImportError, ValueError) as error:
+        raise ValueError(
+            f"out must be a folder that can be written to, got {os.fspath(out)!r}: {reason(error)}"
+        ) from None
+    # Some object stores list a folder among what it holds.
+    names = sorted(name.rstrip("/") for name in held if name.rstrip("/") != path.rstrip("/"))
+    if names:
+        raise ValueError(
+            f"out must be an empty or new folder, {os.fspath(out)!r} holds {names[0].rpartition('/')[2]!r}"
+        )
+    if _is_local(fs):
+        check_folder(path, "out")
+
+
+def _is_local(fs: Any) -> bool:
+    return "file" in (fs.protocol if isinstance(fs.protocol, tuple) else (fs.protocol,))
+
+
+def _file(out: str | os.PathLike[str], number: int) -> str:
+    return f"{os.fspath(out).rstrip('/')}/part-{number:05d}.parquet"
+
+
+def _write(url: str, columns: dict[str, Any]) -> str:
+    """A Parquet file that appears whole or not at all; object stores see to that themselves."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fs, path = fsspec.core.url_to_fs(url)
+    fs.makedirs(fs._parent(path), exist_ok=True)
+    with whole_file(path, "wb") if _is_local(fs) else fs.open(path, "wb") as f:
+        pq.write_table(pa.table(columns), f)
+    return url

@@ -1,0 +1,216 @@
+"""`DaskMetaRanker`: `MetaRanker` on a cluster."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from metarank.distributed.every_pair import check_every_pair
+from metarank.distributed.partitions import Partitions
+from metarank.distributed.prediction import over_rows
+from metarank.distributed.stages import DaskStages
+from metarank.distributed.workers import check_client, check_folder, shared_folder
+from metarank.pipeline import MetaRanker
+from metarank.ranking import Ranking
+from metarank.view import TrainingSet
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+# Parameters that a local model has not.
+_OWN = ("client", "resume", "ranker_pairs")
+
+
+class DaskMetaRanker(MetaRanker):
+    """`MetaRanker` whose scorers and ranker work on a Dask cluster. The model is the same, to the byte.
+
+    Each fit of a scorer without a fold, each part of the training rows that it describes, the ranker, and
+    each fit on all rows are tasks. A worker that is lost costs the tasks whose results it held, which run
+    again. Every worker that works holds the training set.
+
+    Parameters
+    ----------
+    client : distributed.Client or None
+        None: the client in use, the latest that was made in this process.
+    shortlister, features, label_text, ranker, threshold, n_folds, random_state, effort, shortlist_size, \
+propensity_weight, memory_budget : as for `MetaRanker`
+    n_jobs : int or None
+        Threads of a task. None and -1: one for a task with others beside it, and as many as the worker has
+        for one that stands alone, such as the ranker; and all cores for what this process does itself.
+    resume : path or None
+        A folder that client and workers all see. What is done is kept there, so that a run that was cut off,
+        by the death of the client too, goes on where it was when it is started again. Results are found
+        by their inputs (data, parameters, version): a folder may serve several runs, and may be deleted when
+        they are over. What cannot be written there is warned of when the fit is over.
+    ranker_pairs : "sample" or "all"
+        What the ranker learns from. "sample": the bounded sample of a local fit, on one worker. "all": every
+        candidate pair of every training row, by `lightgbm.DaskLGBMRanker` on all workers together, each with
+        the pairs of whole rows; needs ``ranker="lambdarank"`` (or a `BoostedRanker` of that objective). Bins
+        are then found by part, so that scores are not those of a local fit, nor of another number of
+        workers: judge them by metrics. It costs a fit for each fold and one more, with all threads of each
+        worker; this process holds the candidates of all rows, with a gain and a score a pair. Workers
+        connect to each other on ports of LightGBM's choice, without encryption, and should have nothing else
+        to do; where one is lost, the fit that was under way begins again, up to twice. `memory_budget`
+        leaves these pairs out.
+
+    Attributes
+    ----------
+    As of `MetaRanker`.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> from metarank import MetaRanker, data
+    >>> train = data.make_multilabel(200, n_features=10, n_labels=4, seed=0)
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
+    ...     model = DaskMetaRanker(client, effort="low", n_jobs=1).fit(train).to_local()
+    >>> local = MetaRanker(effort="low", n_jobs=1).fit(train)
+    >>> bool((model.decision_function(train) == local.decision_function(train)).all())
+    True
+    """
+
+    def __init__(
+        self,
+        client: Client | None = None,
+        shortlister: Any = "auto",
+        features: Any = "auto",
+        label_text: Any = "auto",
+        ranker: Any = "auto",
+        threshold: Any = "auto",
+        n_folds: int = 5,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        effort: str = "medium",
+        shortlist_size: int = 50,
+        propensity_weight: Any = "auto",
+        memory_budget: Any = None,
+        resume: Any = None,
+        ranker_pairs: str = "sample",
+    ) -> None:
+        super().__init__(
+            shortlister=shortlister,
+            features=features,
+            label_text=label_text,
+            ranker=ranker,
+            threshold=threshold,
+            n_folds=n_folds,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            effort=effort,
+            shortlist_size=shortlist_size,
+            propensity_weight=propensity_weight,
+            memory_budget=memory_budget,
+        )
+        self.client = client
+        self.resume = resume
+        self.ranker_pairs = ranker_pairs
+
+    def __sklearn_clone__(self) -> DaskMetaRanker:
+        """A clone works for the same client, which cannot be copied."""
+        local = clone(MetaRanker(**self._shared_params()))
+        own = {name: getattr(self, name) for name in _OWN}
+        return type(self)(**own, **local.get_params(deep=False))
+
+    def _shared_params(self) -> dict[str, Any]:
+        return {k: v for k, v in self.get_params(deep=False).items() if k not in _OWN}
+
+    def _check_parameters(self, *, trains: bool = True) -> int:
+        n_jobs = super()._check_parameters(trains=trains)
+        check_client(self.client)
+        if self.resume is not None and not isinstance(self.resume, (str, os.PathLike)):
+            raise TypeError(f"resume must be a folder or None, got {self.resume!r}")
+        if self.resume is not None:
+            check_folder(self.resume, "resume")
+        if self.ranker_pairs not in ("sample", "all"):
+            raise ValueError(f"ranker_pairs must be 'sample' or 'all', got {self.ranker_pairs!r}")
+        if self.ranker_pairs == "all":
+            check_every_pair(self.ranker)
+        return n_jobs
+
+    def _ranked_rows(self, fold: np.ndarray, per_row: int, *, every_fold: bool) -> np.ndarray:
+        if self.ranker_pairs == "all":
+            return np.arange(len(fold))
+        return super()._ranked_rows(fold, per_row, every_fold=every_fold)
+
+    def _plan_memory(self, data: TrainingSet, *args: Any) -> None:
+        """Pairs that stay with the workers are no part of what this process holds."""
+        shortlisters, scorers, rows, n_jobs = args
+        if self.ranker_pairs == "all":
+            per_row = self.shortlist_size * len(shortlisters) or data.Y.shape[1]
+            rows = super()._ranked_rows(data.fold, per_row, every_fold=not shortlisters)
+        super()._plan_memory(data, shortlisters, scorers, rows, n_jobs)
+
+    def _fit(self, *args: Any) -> None:
+        try:
+            super()._fit(*args)
+        finally:
+            stages = self.__dict__.pop("_running", None)
+            missed = [] if stages is None else stages.close()
+        if missed:
+            warnings.warn(
+                f"{len(missed)} results were not kept in {os.fspath(self.resume)}: {missed[0]}", stacklevel=3
+            )
+
+    def _stages(self, data: TrainingSet, n_jobs: int) -> DaskStages:
+        client = check_client(self.client)
+        folder = None if self.resume is None else shared_folder(self.resume, client)
+        every_pair = self.ranker_pairs == "all"
+        self._running = DaskStages(
+            client, data, n_jobs, task_n_jobs=self.n_jobs, folder=folder, every_pair=every_pair
+        )
+        return self._running
+
+    def fit(self, X: Any, Y: Any = None, **options: Any) -> DaskMetaRanker:
+        """As `MetaRanker.fit`; X may also be `Partitions` (see `read`), which workers read and this process
+        joins, since a fit needs all rows.
+        """
+        if isinstance(X, Partitions):
+            X = X.collect(check_client(self.client))
+        super().fit(X, Y, **options)
+        return self
+
+    def rank(self, X: Any, k: int = 10, candidates: Any = None, **options: Any) -> Ranking:
+        """As `MetaRanker.rank`, on the cluster; X may also be `Partitions`.
+
+        `metarank.distributed.rank` writes to files.
+        """
+        found = self._over_rows("rank", X, (k,), {"candidates": candidates, **options})
+        return Ranking.concatenate(found)
+
+    def decision_function(self, X: Any, **options: Any) -> np.ndarray:
+        """As `MetaRanker.decision_function`, on the cluster."""
+        return np.concatenate(self._over_rows("decision_function", X, (), options))
+
+    def predict_proba(self, X: Any, **options: Any) -> np.ndarray | sp.csr_matrix:
+        """As `MetaRanker.predict_proba`, on the cluster."""
+        parts = self._over_rows("predict_proba", X, (), options)
+        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+    def predict(self, X: Any, optimize: str | None = None, **options: Any) -> sp.csr_matrix:
+        """As `MetaRanker.predict`, on the cluster."""
+        return sp.vstack(self._over_rows("predict", X, (optimize,), options), format="csr")
+
+    def _over_rows(self, method: str, X: Any, args: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
+        return over_rows(self.to_local(), method, X, self.client, args, options)
+
+    def to_local(self) -> MetaRanker:
+        """The fitted model as an ordinary `MetaRanker`, which knows of no cluster; arrays are shared.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        """
+        check_is_fitted(self, "ranker_")
+        model = MetaRanker(**self._shared_params())
+        model.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        return model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_local()`: what `metarank.load` reads is a `MetaRanker`."""
+        self.to_local().save(path)

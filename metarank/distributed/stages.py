@@ -1,0 +1,315 @@
+"""`DaskStages`: the stages of a fit as tasks of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import dask
+import numpy as np
+from joblib import hash as digest
+from sklearn.base import clone
+
+from metarank._progress import note, report
+from metarank._version import __version__
+from metarank.candidates import Candidates
+from metarank.distributed import tasks
+from metarank.distributed.every_pair import EveryPair
+from metarank.distributed.job import Job, release
+from metarank.distributed.tasks import QuickFit
+from metarank.distributed.workers import QUIET
+from metarank.scorers.base import LabelScorer
+from metarank.stages import LocalStages, PairsToRank, RankedPairs, fitted_on_all
+from metarank.view import TrainingSet
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+T = TypeVar("T")
+
+# Training rows to a task that proposes or describes; a part lies within one fold. It does not depend on the
+# cluster, so that results that are kept serve a cluster of another size.
+PART_ROWS = 2048
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """The columns of one scorer on their workers: the rows of each part, its columns and their key."""
+
+    rows: list[np.ndarray]
+    columns: list[Future]
+    keys: list[str]
+
+
+class DaskStages(LocalStages):
+    """Runs the stages of one fit on a cluster: the functions are those of `LocalStages`, so the result is.
+
+    The training set goes with the graph to the scheduler and from there to every worker that works on it, so
+    that no loss of workers loses it. Fits without a fold are a task each, what they say of the training rows
+    is one task for some 2,000 rows; columns stay on their workers until the one that fits the ranker takes
+    them. Fits on all rows begin at once and fill the time that the others leave.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    data : TrainingSet
+    n_jobs : int
+        Threads of this process.
+    task_n_jobs : int or None
+        Threads of a task, see `Job`.
+    folder : str or None
+        Where results are kept.
+    every_pair : bool
+        Whether the ranker is a LambdaRank that all workers fit together, see `EveryPair`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        data: TrainingSet,
+        n_jobs: int,
+        *,
+        task_n_jobs: int | None,
+        folder: str | None,
+        every_pair: bool = False,
+    ) -> None:
+        super().__init__(data, n_jobs)
+        self.client = client
+        self.every_pair = every_pair
+        self.job = Job(digest([__version__, data.__getstate__()]), task_n_jobs, folder)
+        self._futures: list[Future] = []
+        self._data = self._submit(tasks.hold, data)
+        self._names: dict[int, tuple[Any, str]] = {}
+        self._held_out: dict[tuple[int, int], Any] = {}
+        self._fitting: dict[int, Future] = {}
+        self._described: list[np.ndarray] = []
+
+    def close(self) -> list[str]:
+        """However the fit ended, no task of it goes on, and no worker keeps the training set.
+
+        Returns why results could not be kept, an entry a result, as far as workers are there to tell.
+        """
+        missed = []
+        futures, self._futures = self._futures, []
+        self._held_out.clear()
+        self._fitting.clear()
+        with suppress(Exception):  # a scheduler that is gone has ended all, and the fit says so by itself
+            for future in futures:  # a cancel of all at once fails in the scheduler where a worker was lost
+                future.release()
+            for told in self.client.run(release, self.job.token, on_error="ignore").values():
+                missed += told
+        return missed + release(self.job.token)
+
+    def choose_k(self) -> int:
+        found = self._submit(tasks.chosen_k, self.job, self._data, self._key("choose-k")).result()
+        for text in found.notes:
+            note(text)
+        return int(found.result)
+
+    def settle(self, scorers: list[Any]) -> list[Any]:
+        chosen = {
+            i: self._submit(
+                tasks.settled_params, self.job, self._data, self._key("settle", self._name(s)), s, at=i
+            )
+            for i, s in enumerate(scorers)
+            if hasattr(s, "choose")
+        }
+        params = self.client.gather(chosen)
+        return [clone(s).set_params(**params[i]) if i in params else s for i, s in enumerate(scorers)]
+
+    def propose(
+        self, shortlisters: list[Any], scorers: list[LabelScorer], rows: np.ndarray, k: int
+    ) -> list[Candidates]:
+        parts = self._parts(rows)
+        order = np.argsort(np.concatenate(parts), kind="stable")
+        asked: list[list[Future]] = []
+        for s in shortlisters:
+            closed = hasattr(s, "shortlist_held_out")
+            asked.append(
+                [
+                    self._submit(
+                        tasks.propose,
+                        self.job,
+                        self._data,
+                        self._key("propose", self._name(s), k, rows[part]),
+                        s,
+                        k,
+                        rows[part],
+                        None if closed else self._fit_without(s, rows[part]),
+                        at=self._place(s) if closed else None,
+                    )
+                    for part in ([np.arange(len(rows))] if closed else parts)
+                ]
+            )
+        for s in _distinct([*shortlisters, *scorers]):
+            if not (_is_quick(s) or hasattr(s, "score_held_out")):
+                self._fit_on_all(s)
+        found = []
+        for own in asked:
+            proposals = self.client.gather(own)
+            found.append(proposals[0] if len(own) == 1 else Candidates.stack(proposals).rows(order))
+        return found
+
+    def describe(  # type: ignore[override]
+        self, scorers: list[LabelScorer], candidates: Candidates, rows: np.ndarray
+    ) -> list[Described]:
+        """The columns of each scorer, which stay where they are."""
+        parts = self._described = self._parts(rows)
+        everything = [np.arange(len(rows))]
+        lists = {}
+        for i, part in enumerate(parts):
+            lists[i] = self._submit(tasks.hold, candidates.rows(part))
+        whole = self._submit(tasks.hold, candidates)
+        out = []
+        for s in scorers:
+            closed = hasattr(s, "score_held_out")
+            own = Described(everything if closed else parts, [], [])
+            for i, part in enumerate(own.rows):
+                key = self._key("describe", self._name(s), rows[part], _ids(candidates.rows(part)))
+                own.keys.append(key)
+                own.columns.append(
+                    self._submit(
+                        tasks.describe,
+                        self.job,
+                        self._data,
+                        key,
+                        s,
+                        whole if closed else lists[i],
+                        rows[part],
+                        None if closed else self._fit_without(s, rows[part]),
+                        at=self._place(s) if closed else None,
+                    )
+                )
+            out.append(own)
+            if closed and not _is_quick(s):
+                self._fit_on_all(s, after=own.columns[0])
+        for i, (s, own) in enumerate(zip(scorers, out)):
+            report(f"describing: {type(s).__name__}", 0.05 + 0.6 * i / len(scorers))
+            _wait(own.columns)
+        return out
+
+    def rank(self, columns: list[Any], pairs: PairsToRank) -> RankedPairs:
+        report("ranking", 0.65)
+        if self.every_pair:
+            return self._rank_every_pair(columns, pairs)
+        key = self._key("rank", [own.keys for own in columns], pairs)
+        parts, places = [own.columns for own in columns], [own.rows for own in columns]
+        future = self._submit(tasks.rank, self.job, key, parts, places, pairs)
+        self._held_out.clear()
+        found = future.result()
+        for text in found.notes:
+            note(text)
+        return found.result  # type: ignore[no-any-return]
+
+    def _rank_every_pair(self, columns: list[Described], pairs: PairsToRank) -> RankedPairs:
+        self._held_out.clear()
+        # Workers train together: one that is still busy with something else would keep all others waiting.
+        _wait(list(self._fitting.values()))
+        key = self._key("rank-every-pair", [described.keys for described in columns], pairs)
+        own = [described.columns for described in columns]
+        return EveryPair(self.client, self._submit, self.job, own, pairs, self._described).ranked(key)
+
+    def decided(self, name: str, inputs: Sequence[Any], make: Callable[[], T]) -> T:
+        """By this process, which holds the scores; a result is kept like those of the tasks."""
+        if self.job.folder is None:
+            return make()
+        return self.job.remembered(self._key(name, list(inputs)), make)
+
+    def fit_on_all(self, scorers: list[Any]) -> list[Any]:
+        quick = {
+            id(s): fitted_on_all(s, self.data, self.n_jobs) for s in scorers if id(s) not in self._fitting
+        }
+        others = self.client.gather({id(s): self._fitting[id(s)] for s in scorers if id(s) not in quick})
+        return [quick[id(s)] if id(s) in quick else others[id(s)] for s in scorers]
+
+    def _parts(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Positions in `rows` of each part."""
+        fold = self.data.fold[rows]
+        out = []
+        for f in np.unique(fold):
+            inside = np.flatnonzero(fold == f)
+            out += [inside[at : at + PART_ROWS] for at in range(0, len(inside), PART_ROWS)]
+        return out
+
+    def _fit_without(self, scorer: Any, rows: np.ndarray) -> Any:
+        """The fit without the fold of some rows: a task, or for a quick one what has it made on the spot."""
+        if _is_quick(scorer):
+            return QuickFit(f"held-out fit of {self._name(scorer)}")
+        at = id(scorer), int(self.data.fold[rows[0]])
+        if at not in self._held_out:
+            self._held_out[at] = self._submit(
+                tasks.fit_without_fold,
+                self.job,
+                self._data,
+                self._key("fit", self._name(scorer), at[1]),
+                scorer,
+                at[1],
+            )
+        return self._held_out[at]
+
+    def _fit_on_all(self, scorer: Any, after: Future | None = None) -> None:
+        if id(scorer) not in self._fitting:
+            self._fitting[id(scorer)] = self._submit(
+                tasks.fit_on_all,
+                self.job,
+                self._data,
+                self._key("fit-all", self._name(scorer)),
+                scorer,
+                after,
+                at=self._place(scorer) if after is not None else None,
+                priority=-1,
+            )
+
+    def _submit(
+        self, task: Callable[..., Any], *args: Any, at: int | None = None, priority: int = 0
+    ) -> Future:
+        """A task; those of the same number `at` would rather run on the same worker."""
+        where: dict[str, Any] = {}
+        if at is not None:
+            workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+            if workers:
+                where = {"workers": [workers[at % len(workers)]], "allow_other_workers": True}
+        with dask.config.set(QUIET):
+            future = self.client.submit(task, *args, pure=False, priority=priority, **where)
+        self._futures.append(future)
+        return future
+
+    def _place(self, scorer: Any) -> int:
+        """The number of a scorer whose tasks share what one worker has built."""
+        return int(digest(self._name(scorer)), 16) % 1009
+
+    def _name(self, scorer: Any) -> str:
+        """The class of a scorer, and a digest of its parameters."""
+        if id(scorer) not in self._names:
+            name = f"{type(scorer).__name__}-{digest(scorer.get_params())[:12]}"
+            self._names[id(scorer)] = scorer, name  # the scorer too, so that its id stays its own
+        return self._names[id(scorer)][1]
+
+    def _key(self, stage: str, *inputs: Any) -> str:
+        """A name for a result, by all that it depends on."""
+        named = [str(v) for v in inputs[:1] if isinstance(v, str)]
+        return "-".join([stage, *named, digest([self.job.token, *inputs])[:16]])
+
+
+def _wait(futures: list[Future]) -> None:
+    """Wait for some tasks; what one of them raised is raised here."""
+    from distributed import wait
+
+    wait(futures)
+    for future in futures:
+        if future.status != "finished":
+            future.result()
+
+
+def _is_quick(scorer: Any) -> bool:
+    return bool(getattr(scorer, "is_quick", False))
+
+
+def _distinct(scorers: list[Any]) -> list[Any]:
+    return list({id(s): s for s in scorers}.values())
+
+
+def _ids(candidates: Candidates) -> list[np.ndarray]:
+    return [candidates.indptr, candidates.labels]

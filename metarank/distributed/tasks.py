@@ -1,0 +1,137 @@
+"""What a worker does for a fit: the functions of `metarank.stages` on the training set that it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metarank._progress import taking_notes
+from metarank.candidates import Candidates
+from metarank.choose_k import choose_k
+from metarank.crossfit import fitted_without, held_out_columns, held_out_shortlist
+from metarank.distributed.job import Job
+from metarank.distributed.kept import Noted
+from metarank.distributed.sizes import register_sizes
+from metarank.stages import Columns, PairsToRank, fitted_on_all, ranked, settled
+from metarank.view import TrainingSet
+
+register_sizes()  # on every worker, which imports this file
+
+
+@dataclass(frozen=True)
+class QuickFit:
+    """A fit of seconds: made by each worker that asks for it, instead of being sent with all its rows."""
+
+    key: str
+
+
+def hold(value: Any) -> Any:
+    """A value that many tasks take; part of the graph, so that it outlives any worker."""
+    return value
+
+
+def chosen_k(job: Job, data: TrainingSet, key: str) -> Noted:
+    """k of `choose_k`."""
+    with job.at_work(data, alone=True) as (data, n_jobs):
+
+        def make() -> Noted:
+            with taking_notes() as notes:
+                return Noted(choose_k(data, n_jobs=n_jobs), notes)
+
+        return job.remembered(key, make)
+
+
+def settled_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> dict[str, Any]:
+    """The parameters that `settled` chose: unfitted, a scorer is its parameters."""
+    with job.at_work(data, alone=True) as (data, n_jobs):
+
+        def make() -> dict[str, Any]:
+            before, after = (s.get_params(deep=False) for s in (scorer, settled(scorer, data, n_jobs)))
+            return {name: value for name, value in after.items() if not _same(value, before[name])}
+
+        return job.remembered(key, make)
+
+
+def fit_without_fold(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int) -> Any:
+    """The scorer, fitted on the rows outside a fold."""
+    with job.at_work(data) as (data, n_jobs):
+        return job.remembered(key, lambda: fitted_without(fold, scorer, data, n_jobs))
+
+
+def fit_on_all(job: Job, data: TrainingSet, key: str, scorer: Any, after: Any = None) -> Any:
+    """The scorer, fitted on all rows; `after` is what must be done before, and is not looked at."""
+    with job.at_work(data, alone=after is not None) as (data, n_jobs):
+        return job.remembered(key, lambda: fitted_on_all(scorer, data, n_jobs))
+
+
+def propose(
+    job: Job, data: TrainingSet, key: str, scorer: Any, k: int, rows: np.ndarray, fit: Any
+) -> Candidates:
+    """Proposals for some training rows. `fit`: without the rows' fold; None where the scorer needs none."""
+    with job.at_work(data, alone=fit is None) as (data, n_jobs):
+
+        def make() -> Candidates:
+            fits = _fits(fit, scorer, data, rows, n_jobs)
+            return held_out_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
+
+        return job.remembered(key, make)
+
+
+def describe(
+    job: Job, data: TrainingSet, key: str, scorer: Any, candidates: Candidates, rows: np.ndarray, fit: Any
+) -> Columns:
+    """Columns for the candidates of some training rows; `fit` as for `propose`."""
+    with job.at_work(data, alone=fit is None) as (data, n_jobs):
+
+        def make() -> Columns:
+            fits = _fits(fit, scorer, data, rows, n_jobs)
+            return held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
+
+        return job.remembered(key, make)
+
+
+def rank(
+    job: Job, key: str, parts: list[list[Columns]], places: list[list[np.ndarray]], pairs: PairsToRank
+) -> Noted:
+    """`ranked` on the columns of all scorers, each in parts; `places` are the rows of each part."""
+    with job.at_work(None, alone=True) as (_, n_jobs):
+
+        def make() -> Noted:
+            columns = [in_place(own, at, pairs.candidates) for own, at in zip(parts, places)]
+            parts.clear()
+            with taking_notes() as notes:
+                return Noted(ranked(columns, pairs, n_jobs), notes)
+
+        return job.remembered(key, make)
+
+
+def in_place(parts: list[Columns], places: list[np.ndarray], candidates: Candidates) -> Columns:
+    """The columns (m,) of all pairs from those of some rows each."""
+    if len(parts) == 1:
+        return parts[0]
+    out = {name: np.zeros(candidates.n_pairs, values.dtype) for name, values in parts[0].items()}
+    sizes = np.diff(candidates.indptr)
+    for part, rows in zip(parts, places):
+        inside = np.zeros(candidates.n_rows, bool)
+        inside[rows] = True
+        at = np.flatnonzero(np.repeat(inside, sizes))
+        for name, values in part.items():
+            out[name][at] = values
+    return out
+
+
+def _same(a: Any, b: Any) -> bool:
+    plain = (type(None), bool, int, float, str)
+    return a is b or (isinstance(a, plain) and isinstance(b, plain) and type(a) is type(b) and a == b)
+
+
+def _fits(fit: Any, scorer: Any, data: TrainingSet, rows: np.ndarray, n_jobs: int) -> dict[int, Any] | None:
+    """The fit without the fold of the rows, as `metarank.crossfit` looks for it."""
+    if fit is None:
+        return None
+    fold = int(data.fold[rows[0]])
+    if not isinstance(fit, QuickFit):
+        return {fold: fit}
+    return {fold: data.shared(f"{fit.key} fold {fold}", lambda X: fitted_without(fold, scorer, data, n_jobs))}
