@@ -1,14 +1,17 @@
 """The command line: `metarank COMMAND`. One file a command; this one parses and keeps the exit codes.
 
-0 on success, 2 on bad usage or bad input (one line on stderr), 1 on an internal fault.
+0 on success, 2 on bad usage or bad input (one line on stderr), 1 on an internal fault, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -17,7 +20,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from metarank._version import __version__
 
-COMMANDS = ("demo", "train", "predict", "evaluate", "explain", "inspect", "diagnose", "pareto", "data")
+COMMANDS = (
+    "demo",
+    "train",
+    "predict",
+    "evaluate",
+    "explain",
+    "inspect",
+    "diagnose",
+    "pareto",
+    "serve",
+    "data",
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,33 +62,83 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    args = build_parser().parse_args(argv)
     debug = bool(os.environ.get("METARANK_DEBUG"))
     try:
-        args.run(args)
-        sys.stdout.flush()
+        with _clear_interrupts():
+            args = build_parser().parse_args(argv)
+            args.run(args)
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return 0
     except BrokenPipeError:
         # Whoever read our output (head, less) is gone; that is no fault.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except KeyboardInterrupt:
-        print("metarank: interrupted; nothing is half-written", file=sys.stderr)
+        _say("metarank: interrupted; nothing is half-written")
         return 130
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if debug:
             raise
-        print(f"metarank: error: {_one_line(error)}", file=sys.stderr)
+        _say(f"metarank: error: {_one_line(error)}")
         return 2
     except Exception as error:
         if debug:
             raise
-        print(
+        _say(
             f"metarank: internal fault: {type(error).__name__}: {_one_line(error)} "
-            "(METARANK_DEBUG=1 shows where; please report it)",
-            file=sys.stderr,
+            "(METARANK_DEBUG=1 shows where; please report it)"
         )
         return 1
+    finally:
+        _settle_output()
+
+
+@contextmanager
+def _clear_interrupts() -> Iterator[None]:
+    """After Ctrl-C whatever is raised is KeyboardInterrupt: a library that it hits may raise otherwise."""
+    pressed = False
+
+    def press(number: int, frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+        raise KeyboardInterrupt
+
+    ours = threading.current_thread() is threading.main_thread()
+    ours = ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    except Exception as error:
+        if pressed:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _say(line: str) -> None:
+    """A line on stderr, where it is open and read."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
+
+
+def _settle_output() -> None:
+    """What cannot be written (a full disk) has been told; Python need not tell it again when it ends."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        _drop_output()
+
+
+def _drop_output() -> None:
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _one_line(error: BaseException) -> str:

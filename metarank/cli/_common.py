@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -110,12 +110,21 @@ class ProgressLine:
     """One line on a terminal, rewritten; plain lines where stderr is redirected."""
 
     def __init__(self, stream: IO[str] | None = None) -> None:
-        self.stream = stream if stream is not None else sys.stderr
-        self.live = self.stream.isatty()
+        self.stream: IO[str] | None = stream if stream is not None else sys.stderr
+        self.live = self.stream is not None and self.stream.isatty()
         self.started = time.monotonic()
         self.last = ""
 
     def __call__(self, stage: str, done: float) -> None:
+        if self.stream is None:
+            return
+        try:
+            self._show(stage, done)
+        except OSError:  # nobody reads it any more; the work goes on
+            self.stream, self.live = None, False
+
+    def _show(self, stage: str, done: float) -> None:
+        assert self.stream is not None
         seconds = time.monotonic() - self.started
         if self.live:
             filled = round(24 * done)
@@ -128,6 +137,13 @@ class ProgressLine:
             self.stream.write(f"{100 * done:3.0f} %  {stage}  ({seconds:.1f} s)\n")
             self.stream.flush()
         self.last = stage
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.stream is not None and self.live:
+            with suppress(OSError):
+                self.stream.write("\r\x1b[K")
+                self.stream.flush()
 
 
 @contextmanager
@@ -143,15 +159,15 @@ def showing_progress(quiet: bool = False) -> Iterator[None]:
         try:
             yield
         finally:
-            if line.live:
-                line.stream.write("\r\x1b[K")
-                line.stream.flush()
+            line.clear()
 
 
 @contextmanager
 def writing(path: str) -> Iterator[IO[str]]:
     """A text file that appears whole or not at all; "-" is standard output."""
     if path == "-":
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed: name a file with --out")
         yield sys.stdout
         return
     if os.path.isdir(path):

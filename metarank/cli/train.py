@@ -6,11 +6,16 @@ import argparse
 import logging
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from metarank.cli._common import add_jobs_option, add_reading_options, read_dataset, showing_progress
+
+if TYPE_CHECKING:
+    from metarank.pipeline import MetaRanker
 
 HELP = "train a model on a data file"
 
@@ -44,26 +49,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory-budget",
         default=None,
         metavar="SIZE",
-        help="most memory to use, such as 4GiB: says what the fit will take before it starts",
+        help="most memory to use, such as 4GiB, or auto: says what the fit will take before it starts",
     )
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--verbose", action="store_true", help="say what was chosen, and why")
     add_jobs_option(parser)
     add_reading_options(parser)
+    group = parser.add_argument_group("cluster", description="Needs the extra dask; the model is the same.")
+    where = group.add_mutually_exclusive_group()
+    where.add_argument("--dask-scheduler", metavar="ADDRESS", help="train on a Dask cluster, tcp://host:8786")
+    where.add_argument(
+        "--local-cluster", type=int, metavar="N", help="train with N worker processes on this machine"
+    )
+    group.add_argument(
+        "--resume",
+        metavar="FOLDER",
+        help="keep what is done in a folder that all workers see, and go on from there when started again",
+    )
+    group.add_argument(
+        "--ranker-pairs",
+        choices=("sample", "all"),
+        default="sample",
+        help="all: --ranker lambdarank learns from every pair, on all workers together; not the same model",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    from metarank import MetaRanker
     from metarank.memory import parse_budget
     from metarank.persist import check_target
 
+    _check_cluster(args)
     check_target(args.model)
     if args.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
     parse_budget(args.memory_budget)
     features = args.features if args.features in ("auto", "yang2012") else args.features.split(",")
-    model = MetaRanker(
+    params = dict(
         shortlister=_shortlister(args.shortlister),
         features=features,
         ranker=args.ranker,
@@ -76,7 +98,9 @@ def run(args: argparse.Namespace) -> None:
     )
     started = time.monotonic()
     dataset = read_dataset(args.train, args)
-    with showing_progress(args.quiet or args.verbose), _saying_memory(args):
+    if dataset.n_labels == 0:
+        raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
+    with showing_progress(args.quiet or args.verbose), _saying_memory(args), _unfitted(args, params) as model:
         model.fit(dataset)
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
@@ -85,6 +109,52 @@ def run(args: argparse.Namespace) -> None:
         f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
         f"{size / 2**20:.1f} MiB"
     )
+
+
+def _check_cluster(args: argparse.Namespace) -> None:
+    if args.dask_scheduler is None and args.local_cluster is None:
+        for option, given in (
+            ("--resume", args.resume is not None),
+            ("--ranker-pairs all", args.ranker_pairs == "all"),
+        ):
+            if given:
+                raise ValueError(f"{option} goes with --local-cluster or --dask-scheduler")
+    if args.local_cluster is not None and args.local_cluster < 1:
+        raise ValueError(f"--local-cluster must be positive, got {args.local_cluster}")
+    if args.dask_scheduler is not None or args.resume is not None:
+        from metarank.distributed.workers import check_address, check_folder
+
+        if args.dask_scheduler is not None:
+            check_address(args.dask_scheduler, "--dask-scheduler")
+        if args.resume is not None:
+            check_folder(args.resume, "--resume")
+
+
+@contextmanager
+def _unfitted(args: argparse.Namespace, params: dict[str, Any]) -> Iterator[MetaRanker]:
+    """The model to be fitted: here, or on a cluster for as long as that lasts."""
+    if args.dask_scheduler is None and args.local_cluster is None:
+        from metarank import MetaRanker
+
+        yield MetaRanker(**params)
+        return
+    from metarank.distributed import DaskMetaRanker, connected
+
+    cluster = connected(args.dask_scheduler, n_workers=args.local_cluster, n_jobs=args.jobs)
+    with cluster as client, _warning_in_a_line():
+        yield DaskMetaRanker(client, resume=args.resume, ranker_pairs=args.ranker_pairs, **params)
+
+
+@contextmanager
+def _warning_in_a_line() -> Iterator[None]:
+    """Warnings without the line of code that gives them."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"metarank: warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 @contextmanager

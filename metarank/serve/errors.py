@@ -1,0 +1,48 @@
+"""`Refused`: a request that gets an error for an answer."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """An answer other than 200.
+
+    Parameters
+    ----------
+    status : int
+        Of HTTP.
+    message : str
+        What the client is told.
+    field : str or None
+        The field of the request that does not keep its rule.
+    retry_after : int or None
+        Seconds after which another try may do better.
+    reason : str
+        A word for the count of refusals.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        field: str | None = None,
+        retry_after: int | None = None,
+        reason: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.field = field
+        self.retry_after = retry_after
+        self.reason = reason
+
+
+def invalid(field: str, message: str) -> Refused:
+    """422: a field of the request does not keep its rule, which `message` tells.
+
+    Examples
+    --------
+    >>> invalid("k", "k must be a positive integer, got 0").status
+    422
+    """
+    return Refused(422, message, field=field, reason="invalid")

@@ -1,0 +1,177 @@
+"""`InputReader`: instances and labels of requests as the rows and ids that a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._lazy import lazy
+from metarank._validation import check_features
+from metarank.candidates import Candidates
+from metarank.pipeline import MetaRanker
+from metarank.serve.errors import invalid
+from metarank.serve.options import ServeOptions
+
+Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix"
+
+
+class InputReader:
+    """What a model takes, and how instances in JSON become that.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    options : ServeOptions
+    """
+
+    def __init__(self, model: MetaRanker, options: ServeOptions) -> None:
+        self.options = options
+        self.encoder = model.encoder_
+        self.n_features, self.n_labels = model.n_features_in_, model.n_labels_
+        self.label_names = model.label_names_
+
+    @property
+    def kind(self) -> Literal["text", "features"]:
+        """What an instance is: a text, or values of features."""
+        return "text" if self.encoder.vectorizer is not None else "features"
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names that an object {feature: value} may use; else its keys are the numbers of columns."""
+        return self.encoder.names or self.encoder.words
+
+    @lazy
+    def _column(self) -> dict[str, int]:
+        return {name: j for j, name in reversed(list(enumerate(self.feature_names or [])))}
+
+    @lazy
+    def _label(self) -> dict[str, int]:
+        # Of labels of one name the first, as in `MetaRanker.explain`.
+        return {name: i for i, name in reversed(list(enumerate(self.label_names or [])))}
+
+    def rows(self, instances: Sequence[Any], field: str) -> Rows:
+        """The instances of a request: texts, or checked features (n, d) as the model takes them.
+
+        Raises
+        ------
+        Refused
+            422 where an instance is not of the model's kind, too long, of another width, has a feature that
+            the model does not know, or a value that is NaN, infinite or too large for 32 bits.
+        """
+        if len(instances) > self.options.max_batch:
+            raise invalid(
+                field, f"{field} must hold at most {self.options.max_batch} instances, got {len(instances)}"
+            )
+        if self.kind == "text":
+            return self._texts(instances, field)
+        kinds = {type(instance) for instance in instances}
+        if str in kinds:
+            raise invalid(
+                field, f"{field} must hold numeric features, since this model was trained on numbers"
+            )
+        if len(kinds) > 1:
+            raise invalid(field, f"{field} must hold objects or lists, not both")
+        read = self._sparse if dict in kinds else self._dense
+        rows = read(instances, field)
+        try:
+            return check_features(
+                rows,
+                n_features=self.n_features,
+                layout=self.encoder.layout,
+                name=field,
+                estimator="this model",
+            )
+        except (ValueError, TypeError) as error:
+            raise invalid(field, str(error)) from None
+
+    def _texts(self, instances: Sequence[Any], field: str) -> list[str]:
+        for i, text in enumerate(instances):
+            if not isinstance(text, str):
+                raise invalid(field, f"{_at(field, i)} must be a text, since this model was trained on text")
+            if len(text) > self.options.max_text:
+                raise invalid(
+                    field,
+                    f"{_at(field, i)} must have at most {self.options.max_text} characters, got {len(text)}",
+                )
+        return list(instances)
+
+    def _dense(self, instances: Sequence[list[float]], field: str) -> np.ndarray:
+        for i, values in enumerate(instances):
+            if len(values) != self.n_features:
+                raise invalid(field, f"{_at(field, i)} must have {self.n_features} values, got {len(values)}")
+        return np.array(instances, np.float64)
+
+    def _sparse(self, instances: Sequence[dict[str, float]], field: str) -> sp.csr_matrix:
+        columns: list[int] = []
+        indptr = [0]
+        for i, values in enumerate(instances):
+            own = [self._column_of(name, _at(field, i), field) for name in values]
+            if len(set(own)) < len(own):
+                raise invalid(field, f"{_at(field, i)} must name each feature once")
+            columns += own
+            indptr.append(len(columns))
+        data = np.array([v for values in instances for v in values.values()], np.float64)
+        shape = (len(instances), self.n_features)
+        return sp.csr_matrix((data, np.array(columns, np.int32), indptr), shape=shape)
+
+    def _column_of(self, name: str, where: str, field: str) -> int:
+        column = self._column.get(name)
+        if column is not None:
+            return column
+        if name.isascii() and name.isdigit() and len(name) < 12 and int(name) < self.n_features:
+            return int(name)
+        known = "names of features" if self._column else f"numbers of features in [0, {self.n_features})"
+        raise invalid(field, f"{where} must have {known} for keys, got {name[:60]!r}")
+
+    def label(self, label: int | str, field: str) -> int:
+        """The id of a label by its id or name.
+
+        Raises
+        ------
+        Refused
+            422 where the model has no such label, or no more.
+        """
+        found = label if isinstance(label, int) else self._label.get(label, -1)
+        if not 0 <= found < self.n_labels:
+            rule = f"ids in [0, {self.n_labels})" + (" or names" if self.label_names is not None else "")
+            shown = repr(label)[:60]
+            raise invalid(field, f"{field} must hold labels of this model, {rule}, got {shown}")
+        return found
+
+    def lists(self, labels: Sequence[Any], n_rows: int, field: str) -> Candidates | np.ndarray:
+        """Labels of a field that takes one list for all instances, or one list for each of them.
+
+        Returns
+        -------
+        int32 array (m,) ascending, or Candidates of the rows
+        """
+        if not (labels and isinstance(labels[0], list)):
+            return np.unique(np.array([self.label(v, field) for v in labels], np.int32))
+        if len(labels) != n_rows:
+            raise invalid(
+                field, f"{field} must be one list of labels, or {n_rows}, one an instance, got {len(labels)}"
+            )
+        rows = [np.unique(np.array([self.label(v, field) for v in row], np.int32)) for row in labels]
+        return Candidates(np.cumsum([0, *map(len, rows)]), np.concatenate(rows), self.n_labels)
+
+
+def _at(field: str, i: int) -> str:
+    """How an instance is called in a message."""
+    return field if field == "instance" else f"{field}[{i}]"
+
+
+def for_each_row(labels: Candidates | np.ndarray, n_rows: int, n_labels: int) -> Candidates:
+    """Label lists of n rows, of one list for all of them or of theirs.
+
+    Examples
+    --------
+    >>> for_each_row(np.array([0, 2], np.int32), 2, 3).labels
+    array([0, 2, 0, 2], dtype=int32)
+    """
+    if isinstance(labels, Candidates):
+        return labels
+    indptr = np.arange(n_rows + 1, dtype=np.int64) * len(labels)
+    return Candidates(indptr, np.tile(labels, n_rows), n_labels)

@@ -1,0 +1,134 @@
+"""`ServiceMetrics`: what a service counts, in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+
+# By which prometheus_client lets processes count together; read when it is imported.
+_SHARED_METRICS = "PROMETHEUS_MULTIPROC_DIR"
+
+# Seconds; ranking takes milliseconds, overload seconds.
+_BUCKETS = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_STAGES = (0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1)
+_SIZES = (1, 2, 4, 8, 16, 32)
+
+
+class ServiceMetrics:
+    """Counts and times of one service, in a registry of its own.
+
+    Where the environment names a folder in PROMETHEUS_MULTIPROC_DIR, they are those of all processes that
+    share it; lengths of queues are then of a moment ago, and figures of the Python process are left out.
+
+    Parameters
+    ----------
+    paths : tuple of str
+        Paths that are counted by name; all others are "other".
+    facts : dict of str to str
+        What does not change: version, model.
+
+    Examples
+    --------
+    >>> metrics = ServiceMetrics(("/rank",), {"version": "1"})
+    >>> metrics.request("/rank", 200, 0.004)
+    >>> "metarank_requests_total{path=\\"/rank\\",status=\\"200\\"} 1.0" in metrics.text().decode()
+    True
+    """
+
+    def __init__(self, paths: tuple[str, ...], facts: dict[str, str]) -> None:
+        self.registry = CollectorRegistry()
+        self._paths = frozenset(paths)
+        kept = self.registry
+        self._requests = Counter(
+            "metarank_requests", "Requests by path and status", ["path", "status"], registry=kept
+        )
+        self._seconds = Histogram(
+            "metarank_request_seconds",
+            "From the start of a request to its reply",
+            ["path"],
+            buckets=_BUCKETS,
+            registry=kept,
+        )
+        self._refused = Counter(
+            "metarank_refused", "Requests without an answer by reason", ["reason"], registry=kept
+        )
+        self._stages = Histogram(
+            "metarank_stage_seconds",
+            "Of a request: wait, answer (with those taken at once), read, explain; of a batch: model, write",
+            ["stage"],
+            buckets=_STAGES,
+            registry=kept,
+        )
+        self._batch = Histogram(
+            "metarank_batch_requests", "Requests taken at once", buckets=_SIZES, registry=kept
+        )
+        self._waiting = Gauge(
+            "metarank_waiting_requests", "Requests in the queue", registry=kept, multiprocess_mode="livesum"
+        )
+        self._working = Gauge(
+            "metarank_working_requests",
+            "Requests that a thread has taken",
+            registry=kept,
+            multiprocess_mode="livesum",
+        )
+        names = list(facts)
+        served = Gauge(
+            "metarank_service_info", "What is served", names, registry=kept, multiprocess_mode="max"
+        )
+        served.labels(**facts).set(1)
+        self._lengths: tuple[Callable[[], float], Callable[[], float]] = (float, float)
+        self._folder = os.environ.get(_SHARED_METRICS)
+        if self.is_shared:
+            self.registry = CollectorRegistry()
+            MultiProcessCollector(self.registry, path=self._folder)  # type: ignore[no-untyped-call]
+        else:
+            ProcessCollector(registry=self.registry)
+            PlatformCollector(registry=self.registry)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether processes count together; `refresh` is then to be called now and again."""
+        return self._folder is not None
+
+    def request(self, path: str, status: int, seconds: float) -> None:
+        """A request that got its reply."""
+        path = path if path in self._paths else "other"
+        self._requests.labels(path, str(status)).inc()
+        self._seconds.labels(path).observe(seconds)
+
+    def refused(self, reason: str) -> None:
+        """A request that got no answer, and why."""
+        self._refused.labels(reason).inc()
+
+    def stage(self, name: str, seconds: float) -> None:
+        """How long a stage took."""
+        self._stages.labels(name).observe(seconds)
+
+    def batch(self, requests: int) -> None:
+        """How many requests were taken at once."""
+        self._batch.observe(requests)
+
+    def watch(self, waiting: Callable[[], float], working: Callable[[], float]) -> None:
+        """Where the lengths of queue and work are read."""
+        self._lengths = (waiting, working)
+
+    def refresh(self) -> None:
+        """Read the lengths of queue and work, for whichever process is asked."""
+        for gauge, length in zip((self._waiting, self._working), self._lengths):
+            gauge.set(length())
+
+    def text(self) -> bytes:
+        """All of it, as Prometheus reads it."""
+        self.refresh()
+        return generate_latest(self.registry)

@@ -1,0 +1,209 @@
+"use strict";
+const at = (id) => document.getElementById(id);
+let facts = null;
+const SILENT = "The service did not answer; try again.";
+let latest = 0; // the question whose answer is shown; an earlier one that comes late is dropped
+
+// An element of text and children; nothing that came from outside becomes markup.
+function make(tag, className, ...content) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  element.append(...content);
+  return element;
+}
+
+async function ask(path, body) {
+  const request = body && {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  const response = await fetch(path, request).catch(() => {
+    throw new Error(SILENT);
+  });
+  const text = await response.text();
+  let reply;
+  try {
+    reply = JSON.parse(text);
+  } catch {
+    reply = { error: text };
+  }
+  if (response.ok) return reply;
+  const again = response.headers.get("Retry-After");
+  throw new Error(reply.error + (again ? ` (try again in ${again} s)` : ""));
+}
+
+// A text as it is; features as JSON, as "name:value" pairs, or as numbers.
+function instance() {
+  const typed = at("instance").value;
+  if (facts.input === "text") return typed;
+  const trimmed = typed.trim();
+  if (/^[[{]/.test(trimmed)) {
+    try {
+      return JSON.parse(trimmed);
+    } catch {
+      throw new Error("What begins with [ or { must be JSON, and this is not.");
+    }
+  }
+  const parts = trimmed.split(/[\s,;]+/).filter(Boolean);
+  const number = (text) => {
+    const value = Number(text);
+    if (text === "" || Number.isNaN(value)) throw new Error(`${JSON.stringify(text)} is not a number`);
+    return value;
+  };
+  if (!parts.some((part) => part.includes(":"))) return parts.map(number);
+  return Object.fromEntries(
+    parts.map((part) => {
+      const colon = part.lastIndexOf(":");
+      return [part.slice(0, colon), number(part.slice(colon + 1))];
+    }),
+  );
+}
+
+const percent = (p) => (p > 0 && p < 0.005 ? "<1 %" : `${Math.round(100 * p)} %`);
+const signed = (x, digits) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(digits);
+const labelName = (entry) => entry.name ?? `label ${entry.label}`;
+
+// A name that may be broken after its dots and such, before it is broken anywhere.
+function breakable(name) {
+  const parts = name.split(/(?<=[._/:-])/).flatMap((part) => [part, document.createElement("wbr")]);
+  return parts.slice(0, -1);
+}
+
+function row(entry, place, asked) {
+  const fill = make("span");
+  fill.style.width = `${(100 * entry.probability).toFixed(1)}%`;
+  const bar = make("div", "bar", fill);
+  bar.setAttribute("aria-hidden", "true");
+  const summary = make(
+    "summary",
+    "",
+    make("span", "place", String(place)),
+    make("span", "name", ...breakable(labelName(entry))),
+    bar,
+    make("span", "percent", percent(entry.probability)),
+  );
+  const why = make("div", "why");
+  const details = make("details", "", summary, why);
+  let known = false; // or being asked for; after an error it is asked again
+  details.addEventListener("toggle", async () => {
+    if (!details.open || known) return;
+    known = true;
+    known = await explain(why, entry, asked);
+  });
+  return make("li", entry.kept ? "kept" : "below", details);
+}
+
+// Whether the reasons were found.
+async function explain(why, entry, asked) {
+  why.replaceChildren(make("p", "", "Looking for reasons …"));
+  try {
+    const reply = await ask("explain", { instance: asked, labels: [entry.label] });
+    why.replaceChildren(...reasons(reply.explanations[0]));
+    return true;
+  } catch (error) {
+    why.replaceChildren(make("p", "down", error.message));
+    return false;
+  }
+}
+
+// Names of rows are the starts of their texts, of at most 80 characters.
+const ellipsis = (name) => (name.length < 70 ? name : `${name} …`);
+
+function reasons(found) {
+  const parts = [make("h3", "", "What moved the score")];
+  const rows = found.reasons.map((reason) => {
+    const side = reason.contribution < 0 ? "down" : "up";
+    return make("tr", "", make("td", side, signed(reason.contribution, 2)), make("td", "", reason.text));
+  });
+  parts.push(rows.length ? make("table", "", make("tbody", "", ...rows)) : make("p", "", "Nothing speaks for it or against it."));
+  if (found.neighbors.length) {
+    const near = found.neighbors.map((point) =>
+      make("tr", "", make("td", "", point.distance.toFixed(2)), make("td", "", point.name === null ? `row ${point.row}` : ellipsis(point.name))),
+    );
+    parts.push(make("h3", "", "Nearest training rows with this label (distance)"), make("table", "", make("tbody", "", ...near)));
+  }
+  const place = `By relevance alone: rank ${found.rank} of ${found.n_candidates} candidates, score ${signed(found.score, 3)}.`;
+  parts.push(make("p", "note", place));
+  return parts;
+}
+
+function show(ranking, asked, took) {
+  const list = at("labels");
+  list.replaceChildren();
+  const kept = ranking.filter((entry) => entry.kept).length;
+  ranking.forEach((entry, i) => {
+    const item = row(entry, i + 1, asked);
+    if (!entry.kept && (i === 0 || ranking[i - 1].kept)) {
+      item.prepend(make("p", "cut note", i ? "Below the cut" : "The cut keeps none of these"));
+    }
+    list.append(item);
+  });
+  at("status").textContent =
+    `${ranking.length} label${ranking.length === 1 ? "" : "s"}, ${kept} above the cut, in ${Math.round(took)} ms. ` +
+    "The bars show the probability; open a label for its reasons." +
+    (facts.propensity_weight > 0 ? " The order leans towards rare labels." : "");
+  at("answer").hidden = false;
+  const first = list.querySelector("details");
+  if (first) first.open = true;
+}
+
+function complain(message) {
+  at("problem").textContent = message;
+  at("problem").hidden = !message;
+}
+
+async function rank(event) {
+  event.preventDefault();
+  const mine = ++latest;
+  complain("");
+  at("ask").setAttribute("aria-disabled", "true");
+  const started = performance.now();
+  try {
+    if (!facts) await start();
+    const asked = instance();
+    const reply = await ask("rank", {
+      instance: asked,
+      k: Number(at("k").value) || 10,
+      optimize: at("optimize").value,
+      probabilities: true,
+    });
+    if (mine === latest) show(reply.rankings[0], asked, performance.now() - started);
+  } catch (error) {
+    if (mine === latest) {
+      at("answer").hidden = true;
+      complain(error.message);
+    }
+  } finally {
+    if (mine === latest) at("ask").removeAttribute("aria-disabled");
+  }
+}
+
+async function start() {
+  const health = await ask("health").catch(() => {
+    throw new Error(SILENT);
+  });
+  facts = health.model;
+  document.title = `${facts.name} · metarank`;
+  at("title").textContent = facts.name;
+  at("lead").textContent = `Ranks ${facts.n_labels.toLocaleString("en")} labels for a ${facts.input === "text" ? "text" : `row of ${facts.n_features.toLocaleString("en")} features`}.`;
+  at("footer").textContent = `metarank ${health.version}`;
+  at("k").max = Math.min(facts.limits.max_k, facts.n_labels);
+  at("k").value = Math.min(10, at("k").max);
+  at("optimize").replaceChildren(...facts.optimize.map((name) => make("option", "", name)));
+  if (facts.input === "text") {
+    at("instance").maxLength = facts.limits.max_text;
+    at("instance").spellcheck = true;
+    at("hint").textContent = "Type or paste a text; Ctrl+Enter ranks.";
+  } else {
+    at("instance-label").textContent = "Features";
+    const keys = facts.feature_names ? "name:value" : "number:value";
+    at("hint").textContent = `${keys} pairs, a JSON object or list, or ${facts.n_features.toLocaleString("en")} numbers; Ctrl+Enter ranks.`;
+  }
+}
+
+at("form").addEventListener("submit", rank);
+at("instance").addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
+});
+start().catch((error) => complain(error.message));

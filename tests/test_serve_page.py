@@ -1,0 +1,215 @@
+"""The page in a real browser: a person types an instance and sees ranked labels and their reasons."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import browser
+import makers
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("websockets")
+if browser.find() is None:
+    pytest.skip(f"no browser on the path: {', '.join(browser.NAMES)}", allow_module_level=True)
+
+from services import served
+
+TEXT = "salt flour dough bug"
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with browser.tab() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def words():
+    with served("texts", max_text=500) as url:
+        yield url
+
+
+def opened(tab, url: str):
+    tab.problems.clear()
+    tab.fetched.clear()
+    tab.open(url)
+    tab.wait("document.getElementById('optimize').options.length === 5")
+    return tab
+
+
+def shown(tab) -> list[str]:
+    """The labels on the page, in their order."""
+    tab.wait("!document.getElementById('answer').hidden")
+    return tab.value("[...document.querySelectorAll('#labels .name')].map((e) => e.textContent)")
+
+
+def test_a_text_is_typed_and_labels_and_reasons_are_seen(tab, words, tmp_path):
+    opened(tab, words)
+    assert tab.value("document.getElementById('title').textContent") == "the <b>texts</b> model"
+    tab.click("#instance")
+    tab.type(TEXT)
+    tab.click("#ask")
+    model = makers.fitted("texts")
+    ranking = model.rank([TEXT])
+    assert shown(tab) == [model.label_names_[v] for v in ranking.labels[0]]
+    kept = set(model.predict([TEXT]).indices.tolist())
+    found = tab.value("[...document.querySelectorAll('#labels > li')].map((e) => e.className === 'kept')")
+    assert found == [int(v) in kept for v in ranking.labels[0]]
+    probable = model.predict_proba([TEXT])[0]
+    widths = tab.value("[...document.querySelectorAll('.bar span')].map((e) => parseFloat(e.style.width))")
+    assert widths == pytest.approx([100 * probable[v] for v in ranking.labels[0]], abs=0.06)
+    # The first label is open, with its reasons; another opens on a click.
+    why = tab.wait("document.querySelector('#labels li:first-child .why table')?.textContent")
+    nearest = model.explain(TEXT, int(ranking.labels[0, 0])).neighbors[0]
+    whole = tab.value("document.querySelector('#labels li:first-child .why').textContent")
+    assert why
+    assert nearest.name in whole
+    assert tab.value("document.getElementById('status').textContent").startswith("3 labels, ")
+    tab.click("#labels li:last-child summary")
+    assert tab.wait("document.querySelector('#labels li:last-child .why table')?.textContent")
+    tab.screenshot(tmp_path / "page.png")
+    assert (tmp_path / "page.png").stat().st_size > 5_000
+    assert tab.problems == []
+    assert all(url.startswith((words, "data:")) for url in tab.fetched)
+
+
+def test_it_needs_no_mouse(tab, words):
+    opened(tab, words)
+    path = []
+    for _ in range(4):
+        tab.press("Tab")
+        path.append(tab.value("document.activeElement.id"))
+    assert path == ["instance", "k", "optimize", "ask"]
+    tab.value("document.getElementById('instance').focus()")
+    tab.type("sea sun wave")
+    tab.press("Enter", control=True)
+    assert shown(tab)[0] == "the sea"
+    for _ in range(4):
+        tab.press("Tab")
+    assert tab.value("document.activeElement.tagName") == "SUMMARY"
+    tab.press("Tab")  # into the next label
+    tab.press("Enter")
+    assert tab.wait("document.querySelectorAll('#labels li:nth-child(2) .why table').length")
+    assert tab.problems == []
+
+
+def test_what_is_refused_is_said(tab, words):
+    opened(tab, words)
+    tab.value("document.getElementById('instance').removeAttribute('maxlength')")
+    tab.click("#instance")
+    tab.type("sea " * 200)
+    tab.click("#ask")
+    said = tab.wait(
+        "!document.getElementById('problem').hidden && document.getElementById('problem').textContent"
+    )
+    assert said == "instance must have at most 500 characters, got 800"
+    tab.value("document.getElementById('instance').value = ''")
+    tab.click("#instance")
+    tab.type("bread")
+    tab.click("#ask")
+    assert shown(tab)[0] == "bread"
+    assert tab.value("document.getElementById('problem').hidden")
+
+
+def test_a_service_that_was_silent_is_asked_again(tab, words):
+    opened(tab, words)
+    tab.value(
+        "facts = null; window.real = window.fetch; window.fetch = () => Promise.reject(new TypeError()); 0"
+    )
+    tab.click("#instance")
+    tab.type("bread")
+    tab.click("#ask")
+    problem = "document.getElementById('problem')"
+    assert tab.wait(f"!{problem}.hidden && {problem}.textContent").startswith("The service did not answer")
+    tab.value("window.fetch = (p, r) => p === 'explain' ? Promise.reject(new TypeError()) : real(p, r); 0")
+    tab.click("#ask")
+    assert shown(tab)[0] == "bread"
+    assert tab.wait("document.querySelector('.why .down')?.textContent").startswith("The service")
+    tab.value("window.fetch = real; 0")
+    tab.click("#labels li:first-child summary")
+    tab.click("#labels li:first-child summary")
+    assert tab.wait("document.querySelector('#labels li:first-child .why table')?.textContent")
+
+
+def test_texts_from_outside_are_no_markup(tab, words):
+    opened(tab, words)
+    tab.click("#instance")
+    tab.type("<img src=x onerror='document.title=1'> sea")
+    tab.click("#ask")
+    shown(tab)
+    assert tab.value("document.querySelectorAll('img, b').length") == 0
+    assert tab.problems == []
+
+
+def test_numbers_are_typed_as_pairs_lists_or_json(tab):
+    model = makers.fitted("dense")
+    with served("dense") as url:
+        opened(tab, url)
+        assert tab.value("document.getElementById('instance-label').textContent") == "Features"
+        expected = [f"label {v}" for v in model.rank([[1, 0, 0, -2.5, 0, 0]]).labels[0]]
+        for typed in ("0:1 3:-2.5", "1, 0 0 -2.5 0 0", '{"0": 1, "3": -2.5}', "[1, 0, 0, -2.5, 0, 0]"):
+            tab.value("document.getElementById('labels').replaceChildren()")
+            tab.value("document.getElementById('instance').value = ''")
+            tab.click("#instance")
+            tab.type(typed)
+            tab.click("#ask")
+            tab.wait("document.querySelectorAll('#labels li').length")
+            assert shown(tab) == expected
+        tab.value("document.getElementById('instance').value = '1 two 3'")
+        tab.click("#ask")
+        problem = "document.getElementById('problem')"
+        assert tab.wait(f"!{problem}.hidden && {problem}.textContent") == '"two" is not a number'
+        tab.value("document.getElementById('instance').value = '[1, 2'")
+        tab.click("#ask")
+        assert tab.wait(f"{problem}.textContent.endsWith('must be JSON, and this is not.')")
+        assert tab.problems == []
+
+
+_CONTRAST = """
+(() => {
+  const channel = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const numbers = (c) => c.match(/[\\d.]+/g).map(Number);
+  const light = (c) => {
+    const [r, g, b] = numbers(c).map((v) => channel(v / 255));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if (!/, 0\\)$/.test(c)) return c;
+    }
+  };
+  const low = [];
+  for (const e of document.querySelectorAll("main *")) {
+    if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || !e.offsetParent) continue;
+    const [a, b] = [light(getComputedStyle(e).color), light(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) low.push([e.tagName, e.className, ratio]);
+  }
+  return low;
+})()
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_and_fits_narrow_windows(tab, words, scheme):
+    tab.show_as(scheme)
+    opened(tab, words)
+    tab.click("#instance")
+    tab.type(TEXT)
+    tab.click("#ask")
+    shown(tab)
+    tab.wait("document.querySelector('.why table') !== null")
+    assert tab.value(_CONTRAST) == []
+    for width in (320, 1200):
+        tab.resize(width, 800)
+        assert tab.value("document.documentElement.scrollWidth") <= width
+    ground = tab.value("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_screenshots_have_a_place(tmp_path: Path, tab):
+    tab.open("about:blank")
+    tab.screenshot(tmp_path / "blank.png")
+    assert (tmp_path / "blank.png").read_bytes().startswith(b"\x89PNG")

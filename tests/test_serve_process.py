@@ -1,0 +1,322 @@
+"""`metarank serve` as a process: its URL, its exit codes, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+
+import makers
+import psutil
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+from metarank.cli import main
+from metarank.serve.processes import run_processes
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("served") / "topics"
+    makers.fitted("texts").save(path)
+    return path
+
+
+@contextmanager
+def starting(folder: Path, *options: object) -> Iterator[subprocess.Popen]:
+    command = [sys.executable, "-m", "metarank", "serve", str(folder), "--port", "0", *map(str, options)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def serving(folder: Path, *options: object) -> Iterator[tuple[subprocess.Popen, int]]:
+    with starting(folder, *options) as process:
+        said = process.stdout.readline()
+        found = re.fullmatch(r"topics is served at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C stops\)\n", said)
+        assert found, said + process.stderr.read()
+        yield process, int(found[1])
+
+
+def post(port: int, fields: dict, path: str = "/rank") -> tuple[int, dict]:
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("POST", path, json.dumps(fields), JSON)
+        reply = connection.getresponse()
+        return reply.status, json.loads(reply.read())
+    finally:
+        connection.close()
+
+
+def test_a_signal_ends_it_after_the_requests_in_flight(folder):
+    texts = list(makers.texts().texts) * 4
+    expected = makers.fitted("texts").rank(texts, k=3)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with serving(folder, "--threads", 1) as (process, port):
+            assert post(port, {"instance": texts[0]})[0] == 200
+            with ThreadPoolExecutor(8) as pool:
+                asked = [pool.submit(post, port, {"instances": texts, "k": 3}) for _ in range(8)]
+                wait_until_working(port)
+                process.send_signal(number)
+                answers = [one.result() for one in asked]
+            assert process.wait(20) == 0
+            assert process.stderr.read() == ""
+            for status, reply in answers:
+                assert status == 200
+                found = [[(e["label"], e["score"]) for e in row] for row in reply["rankings"]]
+                assert found == list(expected)
+
+
+def wait_until_working(port: int) -> None:
+    """All eight requests have come in."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    for _ in range(2000):
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        numbers = dict(re.findall(r"^metarank_(waiting|working)_requests (\S+)$", text, re.MULTILINE))
+        done = re.search(r'requests_total\{path="/rank",status="200"\} (\S+)', text)
+        if sum(map(float, numbers.values())) + float(done[1] if done else 0) >= 9:
+            connection.close()
+            return
+    raise AssertionError(text)
+
+
+def test_overload_is_refused_and_passes(folder):
+    """Many more requests at once than may wait: each gets a ranking or 429; then all is well."""
+    texts = list(makers.texts().texts)
+    with serving(folder, "--threads", 1, "--queue", 2) as (_, port):
+        with ThreadPoolExecutor(24) as pool:
+            batches = [{"instances": texts * 4, "k": 2}] * 72
+            statuses = [status for status, _ in pool.map(lambda body: post(port, body), batches)]
+        assert set(statuses) == {200, 429}
+        assert post(port, {"instance": texts[0]})[0] == 200
+
+
+def test_more_connections_than_allowed_get_503(folder):
+    with serving(folder, "--connections", 3) as (_, port):
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(3)]
+        connection = HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/health")
+        assert connection.getresponse().status == 503
+        connection.close()
+        for one in idle:
+            one.close()
+        for _ in range(100):
+            if post(port, {"instance": "sea"})[0] == 200:
+                return
+            time.sleep(0.02)
+        raise AssertionError("it has not recovered")
+
+
+def test_a_body_that_does_not_come_is_given_up(folder):
+    lines = [
+        "POST /rank HTTP/1.1",
+        "Host: localhost",
+        "Content-Type: application/json",
+        "Content-Length: 50",
+        "",
+        "{",
+    ]
+    with (
+        serving(folder, "--timeout", 0.5) as (_, port),
+        socket.create_connection(("127.0.0.1", port), timeout=10) as slow,
+    ):
+        slow.sendall("\r\n".join(lines).encode())
+        assert post(port, {"instance": "sea"})[0] == 200, "nobody else waits for it"
+        assert slow.recv(100).startswith(b"HTTP/1.1 408")
+
+
+def test_a_reply_does_not_wait_for_the_client_to_confirm_its_head(folder):
+    """Nagle's algorithm would hold the body back for 40 ms."""
+    with serving(folder) as (_, port):
+        connection = HTTPConnection("127.0.0.1", port, timeout=10)
+        times = []
+        for _ in range(30):
+            start = time.perf_counter()
+            connection.request("POST", "/rank", '{"instance": "sea"}', JSON)
+            connection.getresponse().read()
+            times.append(time.perf_counter() - start)
+        connection.close()
+        assert min(times) < 0.03
+
+
+def children(process: subprocess.Popen) -> list[int]:
+    """The processes that answer; multiprocessing starts others of its own beside them."""
+    found = []
+    for child in psutil.Process(process.pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any("spawn_main" in word for word in child.cmdline()):
+                found.append(child.pid)
+    return found
+
+
+def counted(port: int) -> float:
+    """Rank requests that were answered, by all processes."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=30)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    done = re.search(r'requests_total\{path="/rank",status="200"\} (\S+)', text)
+    return float(done[1]) if done else 0.0
+
+
+def until(holds: Callable[[], bool]) -> None:
+    for _ in range(1200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it does not come to hold")
+
+
+def test_processes_answer_alike_count_together_and_are_replaced(folder):
+    texts = list(makers.texts().texts)[:12]
+    expected = list(makers.fitted("texts").rank(texts, k=3))
+    with serving(folder, "--processes", 2, "--allow-host", "Labels.example") as (process, port):
+        for host, status in (("labels.example", 200), ("other.example", 421)):
+            connection = HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("GET", "/health", headers={"Host": host})
+            assert connection.getresponse().status == status
+            connection.close()
+
+        def ask() -> None:
+            with ThreadPoolExecutor(6) as pool:
+                replies = list(pool.map(lambda text: post(port, {"instance": text, "k": 3}), texts))
+            assert [status for status, _ in replies] == [200] * 12
+            assert [[(e["label"], e["score"]) for e in r["rankings"][0]] for _, r in replies] == expected
+
+        ask()
+        assert counted(port) == 12
+        first = children(process)
+        assert len(first) == 2
+        os.kill(first[0], signal.SIGKILL)
+        until(lambda: len(set(children(process)) - set(first)) == 1)
+        until(lambda: post(port, {"instance": "sea"})[0] == 200)
+        ask()
+        assert counted(port) == 25
+        last = children(process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+        said = process.stderr.read()
+        assert re.fullmatch(r".* ERROR process \d+ ended with code -9 and is replaced\n", said), said
+        assert not any(psutil.pid_exists(pid) for pid in last)
+
+
+def test_processes_end_with_the_first(folder):
+    with serving(folder, "--processes", 2) as (process, _):
+        found = children(process)
+        assert len(found) == 2
+        process.kill()
+        process.wait()
+        until(lambda: not any(psutil.pid_exists(pid) for pid in found))
+
+
+def test_processes_that_still_start_end_with_ctrl_c(folder):
+    with starting(folder, "--processes", 2) as process:
+        until(lambda: bool(children(process)))
+        found = children(process)
+        os.killpg(process.pid, signal.SIGINT)  # while they import, long before they can answer
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+        until(lambda: not any(psutil.pid_exists(pid) for pid in found))
+
+
+def test_processes_answer_what_is_in_flight(folder):
+    texts = list(makers.texts().texts) * 4
+    with serving(folder, "--processes", 2, "--threads", 1) as (process, port):
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(post, port, {"instances": texts, "k": 3}) for _ in range(8)]
+            until(lambda: sum(one.done() for one in asked) >= 1)
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal's Ctrl-C reaches all
+            statuses = []
+            for one in asked:
+                with contextlib.suppress(OSError):  # not accepted any more
+                    statuses.append(one.result()[0])
+        assert set(statuses) == {200}
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+
+
+def load_what_is_not_there() -> None:
+    sys.exit("no such model")
+
+
+def test_a_process_that_cannot_begin_ends_the_service(capfd):
+    with pytest.raises(ValueError, match="ended before it could answer"):
+        run_processes(load_what_is_not_there, 2, port=0)
+    assert "no such model" in capfd.readouterr().err
+
+
+def run(argv: list) -> int:
+    try:
+        return main([str(a) for a in argv])
+    except SystemExit as stop:  # argparse
+        return int(stop.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--port", 70000], "port must be an integer in [0, 65535], got 70000"),
+        (["--port", "x"], "--port"),
+        (["--processes", 0], "processes must be between 1 and 256, got 0"),
+        (["--queue", 0], "queue must be a positive integer, got 0"),
+        (["--threads", 257], "threads must be at most 256, got 257"),
+        (["--timeout", "nan"], "timeout must be a positive number, got nan"),
+        (["--max-batch", -1], "max_batch must be a positive integer, got -1"),
+        (["--host", "no.such.host.invalid"], "cannot listen at host 'no.such.host.invalid'"),
+    ],
+)
+def test_bad_usage_is_one_line(folder, capsys, options, said):
+    assert run(["serve", folder, *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_bad_model_is_one_line(folder, tmp_path, capsys):
+    shutil.copytree(folder, tmp_path / "damaged")
+    victim = next((tmp_path / "damaged").glob("*.npy"))
+    victim.write_bytes(victim.read_bytes()[:-1] + b"\x7f")
+    (tmp_path / "empty").mkdir()
+    for name, said in (
+        ("damaged", "is damaged"),
+        ("empty", "not a metarank model"),
+        ("none", "not a metarank"),
+    ):
+        assert run(["serve", tmp_path / name, "--port", 0]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert said in err
+
+
+def test_a_port_that_is_taken_is_one_line(folder, capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert run(["serve", folder, "--port", port]) == 2
+    _, err = capsys.readouterr()
+    assert f"cannot listen at host '127.0.0.1', port {port}: " in err
+    assert err.count("\n") == 1
