@@ -1,0 +1,1 @@
+"""Fuzzers of all that metarank reads: saved models, data files, and the compiled core. See README.md."""

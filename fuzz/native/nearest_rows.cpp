@@ -1,0 +1,29 @@
+// The nearest training rows: sparse, by the inverted index; dense, with rows proposed by another index.
+#include "../../metarank/_core/neighbor_votes.cpp"
+#include "input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace metarank;
+  return refusing(data, size, [](Input& in) {
+    const bool sparse = in.byte() % 2 == 1;
+    const int k = 1 + in.byte() % 8, metric = in.byte() % (kMetrics + 1);
+    const auto rows = in.array<std::int32_t>();
+    if (sparse) {
+      const std::int64_t d = in.declared();
+      const Csr kept = in.csr(), x = in.csr();
+      require(kept.indptr.shape(0) >= 1 && kept.indices.shape(0) == kept.data.shape(0), "as the binding does");
+      const InvertedIndex index(static_cast<std::int64_t>(kept.indptr.shape(0)) - 1, d, kept.indptr.data(),
+                                static_cast<std::int64_t>(kept.data.shape(0)), kept.indices.data(), kept.data.data());
+      for (const int by : {metric, 0, metric})
+        nearest_rows_sparse(index, x.indptr, x.indices, x.data, rows, k, by, 1);
+      return;
+    }
+    const std::size_t d = in.byte() % 16u;
+    const auto X = in.matrix<float>(d);
+    const auto sq_norm = in.array<float>();
+    const auto Q = in.matrix<float>(d);
+    const auto proposals = in.matrix<std::int32_t>(in.byte() % 8u);
+    nearest_rows_dense(X, sq_norm, Q, rows, k, metric, proposals, in.array<double>(), 1);
+    nearest_proposed_dense(X, Q, proposals, k, 1);
+  });
+}

@@ -1,0 +1,24 @@
+// Linear classifiers by feature, of 16-bit and of exact weights: scores of pairs, and shortlists.
+#include "../../metarank/_core/weight_index.cpp"
+#include "input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace metarank;
+  return refusing(data, size, [](Input& in) {
+    const bool exact = in.byte() % 2 == 1;
+    const std::int64_t d = in.declared(), k = 1 + in.byte() % 8;
+    const auto start = in.array<std::int64_t>();
+    const auto label = in.array<std::uint16_t>();
+    const auto scale = in.array<float>(), bias = in.array<float>();
+    const auto ask = [&](const auto& index) {
+      const Csr x = in.csr();
+      const Lists lists = in.lists();
+      index.scores(x.indptr, x.indices, x.data, lists.indptr, lists.labels, 1);
+      index.shortlist(x.indptr, x.indices, x.data, k, 1);
+    };
+    if (exact)
+      ask(WeightIndex<float>(d, start, label, in.array<float>(), scale, bias));
+    else
+      ask(WeightIndex<std::int16_t>(d, start, label, in.array<std::int16_t>(), scale, bias));
+  });
+}

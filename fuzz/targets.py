@@ -1,0 +1,292 @@
+"""Saved models of every kind as targets; `readers.py` has those of files.
+
+A target makes an input from (seed, number), hands it to metarank and returns what came of it: "ok", or the
+error, which must be one that the door promises. Anything else is a failure.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fuzz.mutate import Folder
+from metarank import Dataset, MetaRanker, MultiObjectiveRanker, load, persist
+from metarank.data import make_extreme, make_multilabel
+from metarank.ranker import BlendRanker, BoostedRanker, EnsembleRanker, ListNet, PointwiseRanker, RankSVM
+
+_QUICK: dict[str, Any] = {"effort": "low", "n_folds": 2, "n_jobs": 1}
+_TREES = {"n_trees": 2}
+
+
+class Failure(Exception):
+    """A promise that was not kept."""
+
+
+# --- models ------------------------------------------------------------------
+
+
+def text_data() -> Dataset:
+    words = ("sea sun sand wave wind", "oven bread flour salt dough", "code test bug loop type")
+    rng = np.random.default_rng(0)
+    labels = [[int(t)] if rng.random() < 0.6 else [int(t), (int(t) + 1) % 3] for t in rng.integers(0, 3, 40)]
+    texts = [" ".join(rng.choice(words[t].split(), 3)[i] for t in row for i in range(3)) for row in labels]
+    names = ["the sea", "bread", "code"]
+    return Dataset(texts=texts, Y=[[names[t] for t in row] for row in labels], label_names=names)
+
+
+def sparse_data() -> Dataset:
+    return make_extreme(40, n_features=60, n_labels=120, labels_per_row=3, nnz_per_row=8, seed=0)
+
+
+def dense_data() -> Dataset:
+    return make_multilabel(50, n_features=6, n_labels=4, seed=0)
+
+
+def fitted(data: Callable[[], Dataset], **params: Any) -> Any:
+    return MetaRanker(**{**_QUICK, "ranker": "logistic", **params}).fit(data())
+
+
+def _shortlisted(shortlister: Any, **params: Any) -> Any:
+    return fitted(sparse_data, shortlister=shortlister, **params)
+
+
+def _classifiers() -> list[Any]:
+    """Every base classifier, with few trees."""
+    from metarank.scorers.boosted import BoostedTrees
+    from metarank.scorers.forest import ExtraTrees
+
+    small = [ExtraTrees(n_trees=3), BoostedTrees(n_rounds=2)]
+    return ["linear-svm", "linear-ridge", "rbf-ridge", "rbf-svm", "centroids", "tail", *small]
+
+
+def _updated() -> Any:
+    """A model whose labels have changed since: scorers are kept."""
+    model = fitted(dense_data, features=["prior", "linear-svm", "neighbors"])
+    return model.update_labels(add=2, remove=[1])
+
+
+def _objectives() -> Any:
+    data = dense_data()
+    assert data.X is not None
+    targets = {"relevance": data.Y, "clicks": sp.csr_matrix(data.Y[:, ::-1])}
+    return MetaRanker(**_QUICK).fit(data.X, targets, objectives="plug-in-label")
+
+
+def _multi_objective(model: str, aggregation: str) -> Any:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.5]).astype(float)
+    small = {"n_rounds": 3, "min_data_in_leaf": 5, "num_leaves": 4} if model == "lightgbm" else {}
+    return MultiObjectiveRanker(aggregation, model, n_jobs=1, **small).fit(X, Y)
+
+
+def _kept_candidates() -> Any:
+    """What a fit in several processes keeps of a stage, see `KeptResults`."""
+    from metarank.candidates import Candidates
+    from metarank.distributed.kept import Noted, _state
+
+    lists = Candidates(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), 4, {"s": np.zeros(3, np.float32)})
+    return _state(Noted(lists, ["a note"]))
+
+
+def _kept_ranking() -> Any:
+    from metarank.distributed.kept import _state
+    from metarank.stages import RankedPairs
+
+    model = fitted(dense_data)
+    columns = list(model.feature_columns_)
+    return _state(RankedPairs(model.ranker_, np.zeros(3), columns, columns[:1]))
+
+
+def _embedder(combine: str, encoder: str) -> Any:
+    from metarank.text import LabelEmbedder
+
+    sizes = {"subword_dim": 4, "hidden_dim": 4, "embedding_dim": 4, "vocabulary_size": 80}
+    data = text_data()
+    assert data.texts is not None
+    model = LabelEmbedder(combine, encoder, n_jobs=1, n_epochs=1, **sizes)  # type: ignore[arg-type]
+    return model.fit(list(data.texts), data.Y, data.label_names)
+
+
+def _approximate(index: str) -> Any:
+    """A neighbours' model with an approximate index, which small sets do not have by themselves."""
+    from metarank.scorers import dense_index
+    from metarank.scorers.neighbors import NeighborShortlister
+
+    dense_index.LEAST_ROWS = 1
+    data = make_multilabel(600, n_features=5, n_labels=4, seed=0)
+    return MetaRanker(
+        features=[NeighborShortlister(ks=(3,), index=index)], **{**_QUICK, "ranker": "logistic"}
+    ).fit(data)
+
+
+def _trees(name: str, **params: Any) -> Any:
+    import metarank.shortlist as shortlist
+
+    return getattr(shortlist, name)(**params)
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "texts": partial(fitted, text_data),
+    "texts, names": partial(fitted, text_data, features=["names", "spelling", "neighbors"]),
+    "dense, auto": lambda: MetaRanker(n_folds=2, n_jobs=1, effort="low").fit(dense_data()),
+    "dense, ensemble": lambda: fitted(dense_data, ranker=EnsembleRanker(n_rounds=4)),
+    "dense, lambdarank": lambda: fitted(dense_data, ranker=BoostedRanker(n_rounds=4)),
+    "dense, pointwise": lambda: fitted(dense_data, ranker=PointwiseRanker(n_rounds=4)),
+    "dense, blend": lambda: fitted(dense_data, ranker=BlendRanker(members=[ListNet(), RankSVM()])),
+    "dense, classifiers": lambda: fitted(dense_data, features=_classifiers()),
+    "labels changed": _updated,
+    "objectives": _objectives,
+    "neighbors": partial(_shortlisted, "neighbors"),
+    "hnsw": partial(_approximate, "hnsw"),
+    "ivfpq": partial(_approximate, "ivfpq"),
+    "one-vs-all": lambda: _shortlisted(_trees("OneVsAll")),
+    "parabel": lambda: _shortlisted(_trees("Parabel", max_leaf=10, calibrate=True, **_TREES)),
+    "xreg": lambda: _shortlisted(_trees("XReg", max_leaf=10, tail=0.8, **_TREES)),
+    "fastxml": lambda: _shortlisted(_trees("FastXML", **_TREES)),
+    "pfastrexml": lambda: _shortlisted(_trees("PfastreXML", alpha=0.8, **_TREES)),
+    "multi-objective, trees": partial(_multi_objective, "lightgbm", "label"),
+    "multi-objective, linear": partial(_multi_objective, "linear", "plug-in-loss"),
+    "embedder, lale": partial(_embedder, "lale", "bilstm"),
+    "embedder, concat": partial(_embedder, "concat", "cnn"),
+    "kept, candidates": _kept_candidates,
+    "kept, ranking": _kept_ranking,
+    "embedder, gile": partial(_embedder, "gile", "bow"),
+}
+
+
+class ModelTarget:
+    """Mutants of one saved model: loaded, and where that goes well, used."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = f"model: {name}"
+        self.original = Folder(folder)
+        if name.startswith(("hnsw", "ivfpq")):
+            from metarank.scorers import dense_index
+
+            dense_index.LEAST_ROWS = 1
+        self.rows = _rows_for(load(folder))
+
+    def run(self, rng: random.Random, scratch: Path) -> str:
+        self.original.mutant(rng, scratch / "M")
+        verify = rng.random() < 0.5
+        try:
+            model = load(scratch / "M", verify=verify)
+        except persist.ModelError as error:
+            refuse_memory_error(error)
+            return f"load: {outline(error)}"
+        try:
+            use(model, self.rows)
+        except ValueError as error:
+            return f"use: {outline(error)}"
+        return "ok"
+
+
+class KeptTarget:
+    """Mutants of a kept result: whatever they are, a run goes on, with the result or with another."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = f"model: {name}"
+        self.original = Folder(folder)
+
+    def run(self, rng: random.Random, scratch: Path) -> str:
+        from metarank.distributed.kept import KeptResults
+
+        self.original.mutant(rng, scratch / "M")
+        return "made again" if KeptResults(scratch).get("M", lambda: 0) == 0 else "ok"
+
+
+def _rows_for(model: Any) -> Any:
+    """A few rows that the model takes."""
+    encoder = getattr(model, "encoder_", None)
+    if hasattr(model, "subwords_") or getattr(encoder, "vectorizer", None) is not None:
+        return ["sun and sand", "bread of the sea", ""]
+    X = np.random.default_rng(1).normal(size=(3, model.n_features_in_)).astype(np.float32)
+    sparse = getattr(encoder, "layout", "dense") == "sparse"
+    return sp.csr_matrix(np.where(np.abs(X) > 0.5, np.abs(X), 0)) if sparse else X
+
+
+def use(model: Any, rows: Any) -> None:
+    """Ask a model what models are asked; `Failure` if an answer is none."""
+    if isinstance(model, MetaRanker):
+        ranking = model.rank(rows, k=4)
+        check_ranking(ranking, model.n_labels_)
+        proba = model.predict_proba(rows)
+        values = proba.data if sp.issparse(proba) else proba
+        if not np.all((values >= 0) & (values <= 1)):
+            raise Failure("a probability outside of [0, 1]")
+        model.predict(rows, optimize="subset-accuracy")
+        model.predict(rows, optimize="example-f1")
+        first = rows[:1]
+        str(model.explain(first, int(max(0, ranking.labels[0, 0]))))
+    elif isinstance(model, MultiObjectiveRanker):
+        if model.predict(rows).shape != (len(rows),):
+            raise Failure("scores of another shape")
+        model.contributions(np.ascontiguousarray(rows, np.float32))
+    elif hasattr(model, "subwords_"):
+        check_ranking(model.rank(rows, k=2), model.n_labels_)
+        if model.combine != "id":
+            model.add_labels(["a new name"]).rank(rows, k=2)
+
+
+def check_ranking(ranking: Any, n_labels: int) -> None:
+    """`Failure` unless it names labels of the model, with finite scores, best first."""
+    labels, scores = ranking.labels, ranking.scores
+    if labels.size and (labels.min() < -1 or labels.max() >= n_labels):
+        raise Failure("a label that the model does not have")
+    listed = labels >= 0
+    if not np.isfinite(scores[listed]).all():
+        raise Failure("a score that is not finite")
+    later = listed[:, 1:]
+    if np.any((scores[:, 1:] > scores[:, :-1]) & later):
+        raise Failure("scores that do not fall")
+
+
+def save_models(folder: Path, names: list[str] | None = None) -> None:
+    """Fit and save the models that are to be mutated, where they are not there yet."""
+    for name in names or list(MODELS):
+        target = folder / _file_name(name)
+        if not target.exists():
+            persist.save(MODELS[name](), target)
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"\W+", "-", name)
+
+
+def model_target(name: str, folder: Path) -> ModelTarget | KeptTarget:
+    """The target of a model, or of another result, that `save_models` wrote."""
+    kind = KeptTarget if name.startswith("kept") else ModelTarget
+    return kind(name, folder / _file_name(name))
+
+
+# --- what came of a mutant -----------------------------------------------------
+
+
+def refuse_memory_error(error: BaseException) -> None:
+    """`Failure` where an error goes back to memory that could not be had."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError):
+            raise Failure(f"memory: {error}") from error
+        cause = cause.__cause__
+
+
+def outline(error: BaseException) -> str:
+    """What an error says, without what differs between two of its kind."""
+    text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", str(error))
+    return f"{type(error).__name__}: {re.sub(r'-?[0-9][0-9.e+-]*', '#', text)[:100]}"
+
+
+def scratch_folder() -> Any:
+    """A folder for mutants, in memory where there is such a place."""
+    shared = Path("/dev/shm")
+    return tempfile.TemporaryDirectory(prefix="metarank-fuzz-", dir=shared if shared.is_dir() else None)

@@ -1,0 +1,1 @@
+"""The compiled core under sanitizers: ``python -m sanitize.run``."""

@@ -1,0 +1,400 @@
+"""A process that is killed, a full disk, Ctrl-C: what stood there or what was to come, whole.
+
+Each law is tried at every system call by which a child process writes; `syscalls` meddles with them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import makers
+import numpy as np
+import pytest
+from syscalls import Call, Outcome, in_child, traced
+
+from metarank import _files, _staging, load, persist
+from metarank._tensors import write_tensors
+from metarank.data import make_multilabel, to_parquet, write_xc
+from metarank.data.make import make_files
+from metarank.report import Report, write_report
+from metarank.scorers.prior import LabelPrior
+from metarank.view import TrainingSet
+
+Write = Callable[[Path], object]
+Contents = dict[str, bytes] | bytes | None
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder in memory where there is one; that content goes to the disk first has a test of its own."""
+    memory = Path("/dev/shm")
+    place = Path(tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else None))
+    (place / "in").mkdir()
+    yield place / "in"
+    shutil.rmtree(place)
+
+
+def prior(seed: int) -> LabelPrior:
+    """The smallest thing that can be saved; no two are equal."""
+    data = make_multilabel(30 + seed, n_features=3, n_labels=4, seed=seed)
+    return LabelPrior().fit(TrainingSet(data.X, data.Y, np.zeros(30 + seed, np.int32)).view())
+
+
+def save_prior(seed: int) -> Write:
+    model = prior(seed)
+    return lambda place: persist.save(model, place)
+
+
+def contents(place: Path) -> Contents:
+    if place.is_dir():
+        return {p.name: p.read_bytes() for p in sorted(place.iterdir())}
+    return place.read_bytes() if place.exists() else None
+
+
+class Trial:
+    """The same write, from the same beginning, again and again; the laws of what is there afterwards."""
+
+    def __init__(self, folder: Path, write: Write, earlier: Write | None) -> None:
+        self.folder, self.target, self.write, self.earlier = folder, folder / "M", write, earlier
+        self.before: Contents = None
+        self.begin()
+        self.before = contents(self.target)
+        write(self.target)
+        self.after = contents(self.target)
+        assert self.after is not None
+        assert self.after != self.before
+
+    def begin(self) -> None:
+        if self.before is not None and contents(self.target) == self.before:
+            for left in self.folder.glob(".*"):
+                _staging._remove(left)
+            return
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+        if self.earlier is not None:
+            self.earlier(self.target)
+
+    def runs(self, **how: int | bool) -> Iterator[Outcome]:
+        """A run for each call it makes, with "at" among `how` as its number."""
+        number = 0
+        while True:
+            number += 1
+            self.begin()
+            given = {
+                name: number if value is True and name.endswith("_at") else value
+                for name, value in how.items()
+            }
+            outcome = traced(lambda: self.write(self.target), self.folder, **given)
+            if outcome.n_calls < number:
+                return
+            yield outcome
+
+    def check_whole(self) -> None:
+        """The one or the other stands there; where a model was there before, one can be loaded."""
+        found = contents(_staging.standing(self.target))
+        assert found in (self.before, self.after)
+        if isinstance(found, dict) and found:
+            load(self.target)
+
+    def check_nothing_beside(self) -> None:
+        assert {p.name for p in self.folder.iterdir()} == ({"M"} if self.target.exists() else set())
+
+    def check_next_write(self) -> None:
+        self.write(self.target)
+        assert contents(self.target) == self.after
+        assert [p.name for p in self.folder.iterdir()] == ["M"]
+
+
+FOLDERS = {
+    "replaced": (save_prior(1), save_prior(0)),
+    "new": (save_prior(1), None),
+    "deep": (lambda place: save_prior(1)(place / "er" / "M"), None),
+    "in an empty folder": (save_prior(1), os.mkdir),
+}
+FILES = {
+    "XC text": (lambda p: write_xc(p, makers.dense()), lambda p: p.write_bytes(b"earlier")),
+    "parquet": (lambda p: to_parquet(makers.dense(), p), lambda p: p.write_bytes(b"earlier")),
+    "report, new": (lambda p: write_report(p, Report("New")), None),
+}
+
+
+@pytest.fixture(params=["exchanged", "in two steps"])
+def way(request, monkeypatch) -> None:
+    """Names are exchanged in one step, or the file system cannot do that."""
+    if request.param == "in two steps":
+        monkeypatch.setattr(_files, "_exchange", lambda one, other: False)
+
+
+# --- killed -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tear", [False, True], ids=["between calls", "in the middle of a write"])
+@pytest.mark.parametrize("case", ["replaced", "new", "in an empty folder"])
+def test_killed_at_every_call_of_a_save(folder, way, case, tear, record_property):
+    trial = Trial(folder, *FOLDERS[case])
+    found = []
+    for outcome in trial.runs(kill_at=True, tear=tear):
+        assert outcome.killed
+        trial.check_whole()
+        found.append(contents(_staging.standing(trial.target)) == trial.after)
+        trial.check_next_write()
+    assert len(found) > 10
+    assert found == sorted(found)  # the old one up to some call, the new one from there on
+    assert True in found
+    assert False in found
+    record_property("kills", len(found))
+
+
+def test_killed_at_every_call_of_a_whole_pipeline(folder, record_property):
+    trial = Trial(folder, lambda p: makers.fitted("texts").save(p), lambda p: makers.fitted("dense").save(p))
+    kills = 0
+    for outcome in trial.runs(kill_at=True):
+        assert outcome.killed
+        trial.check_whole()
+        kills += 1
+    assert kills > 100
+    trial.check_next_write()
+    record_property("kills", kills)
+
+
+@pytest.mark.parametrize("tear", [False, True], ids=["between calls", "in the middle of a write"])
+@pytest.mark.parametrize("case", FILES)
+def test_killed_at_every_call_of_writing_a_file(folder, case, tear, record_property):
+    trial = Trial(folder, *FILES[case])
+    kills = 0
+    for outcome in trial.runs(kill_at=True, tear=tear):
+        assert outcome.killed
+        trial.check_whole()
+        trial.check_next_write()
+        kills += 1
+    assert kills > 3
+    record_property("kills", kills)
+
+
+def test_every_file_of_a_made_data_set_is_whole(folder, monkeypatch, record_property):
+    monkeypatch.setattr("metarank.data.make.load_pydocs", lambda part, seed: makers.texts(20, seed=seed))
+    old, new = (
+        lambda place: make_files("pydocs", place, seed=0),
+        lambda place: make_files("pydocs", place, seed=1),
+    )
+    trial, kills = Trial(folder, new, old), 0
+    for outcome in trial.runs(kill_at=True):
+        assert outcome.killed
+        for name, found in contents(trial.target).items():
+            if not name.endswith("metarank-new"):
+                assert found in (trial.before[name], trial.after[name])
+        kills += 1
+    new(trial.target)
+    assert contents(trial.target) == trial.after
+    record_property("kills", kills)
+
+
+def test_a_checkpoint_is_whole(folder, record_property):
+    """`write_checkpoint` is these two lines around what torch holds."""
+
+    def write(value: float) -> Write:
+        def to(place: Path) -> None:
+            with _files.whole_file(place, "wb") as f:
+                write_tensors(f, {"now/w": np.full(100, value, np.float32)}, {"history": "{}"})
+
+        return to
+
+    trial = Trial(folder, write(1), write(0))
+    kills = 0
+    for outcome in trial.runs(kill_at=True):
+        assert outcome.killed
+        trial.check_whole()
+        kills += 1
+    trial.check_next_write()
+    record_property("kills", kills)
+
+
+def test_content_is_on_the_disk_before_it_has_its_name(folder):
+    """Else a machine that goes down may leave the name with an empty file behind it."""
+    trial = Trial(folder, *FOLDERS["replaced"])
+    trial.begin()
+    calls = traced(lambda: trial.write(trial.target), folder).calls
+    named = next(i for i, call in enumerate(calls) if call.name == "renameat2")
+    place = calls[named].path
+    for path in {call.path for call in calls if call.name == "write"}:
+        last = max(i for i, call in enumerate(calls) if call == Call("write", path))
+        assert Call("fsync", path) in calls[last:named]
+    assert Call("fsync", place) in calls[:named]
+    assert calls[named + 1] == Call("fsync", str(folder.resolve()))
+    removed = next(i for i, call in enumerate(calls) if i > named and call.name.startswith("unlink"))
+    assert removed > named + 1
+    trial = Trial(folder, *FILES["XC text"])
+    trial.begin()
+    calls = traced(lambda: trial.write(trial.target), folder).calls
+    named = next(i for i, call in enumerate(calls) if call.name == "rename")
+    assert calls[named - 1] == Call("fsync", calls[named].path)
+    assert calls[named + 1] == Call("fsync", str(folder.resolve()))
+
+
+def test_what_was_left_is_removed_and_what_is_at_work_is_not(folder):
+    others = [".M.partial", ".M.0123456.metarank-new", "M.01234567.metarank-new", ".MM.01234567.metarank-old"]
+    for name in others:
+        (folder / name).mkdir()
+    (folder / ".M.01234567.metarank-new").mkdir()
+    (folder / ".M.01234567.metarank-new" / "a.npy").write_bytes(b"left")
+    (folder / ".M.89abcdef.metarank-old").mkdir()
+    (folder / ".M.00000000.metarank-new").write_bytes(b"left of a file of this name")
+    with _staging.staging(folder / "M", os.mkdir) as at_work:
+        save_prior(0)(folder / "M")
+        assert sorted(p.name for p in folder.iterdir()) == sorted(["M", at_work.name, *others])
+    save_prior(1)(folder / "M")
+    assert sorted(p.name for p in folder.iterdir()) == sorted(["M", *others])
+
+
+def test_a_folder_set_aside_is_not_taken_for_one_that_was_deleted(folder):
+    """Only together with the content that was to come is it what stands."""
+    save_prior(0)(folder / "M")
+    os.rename(folder / "M", folder / ".M.01234567.metarank-old")
+    with pytest.raises(persist.ModelError, match="not a metarank model"):
+        load(folder / "M")
+    (folder / ".M.01234567.metarank-new").mkdir()
+    assert load(folder / "M").log_prior_.tobytes() == prior(0).log_prior_.tobytes()
+    assert persist.read_manifest(folder / "M")["format_version"] == persist.FORMAT_VERSION
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_a_model_that_another_sets_aside_while_it_is_looked_at_can_be_replaced(folder, monkeypatch, moment):
+    """In the midst of the other's two renames the folder is missing, and then there again."""
+    save_prior(0)(folder / "M")
+    aside, to_come = folder / ".M.01234567.metarank-old", folder / ".M.01234567.metarank-new"
+    to_come.mkdir()
+    calls = iter(range(100))
+
+    def disturbed(method: Callable) -> Callable:
+        def call(path: Path, *args: object, **kwargs: object) -> object:
+            if path == folder / "M":
+                now = next(calls)
+                if now == moment:
+                    os.rename(folder / "M", aside)
+                elif now == moment + 2:
+                    os.rename(aside, folder / "M")
+            return method(path, *args, **kwargs)
+
+        return call
+
+    for name in ("exists", "is_dir", "iterdir", "stat"):
+        monkeypatch.setattr(Path, name, disturbed(getattr(Path, name)))
+    persist.check_target(folder / "M")
+    assert next(calls) > moment
+
+
+def test_readers_and_writers_at_the_same_time(folder, way):
+    """Two processes replace a model again and again; whoever reads finds one of theirs, whole."""
+    saves = [save_prior(0), save_prior(1)]
+    expected = {prior(seed).log_prior_.tobytes() for seed in (0, 1)}
+    saves[0](folder / "M")
+
+    def keep_saving() -> None:
+        for i in range(150):
+            saves[i % 2](folder / "M")
+
+    writers = [in_child(keep_saving) for _ in range(2)]
+    read, seen = 0, set()
+    while any(writer.is_running() for writer in writers):
+        for verify in (True, False):
+            seen.add(load(folder / "M", verify=verify).log_prior_.tobytes())
+            read += 1
+    assert [writer.error() for writer in writers] == ["", ""]
+    assert seen == expected
+    assert read > 10
+    save_prior(0)(folder / "M")
+    assert [p.name for p in folder.iterdir()] == ["M"]
+
+
+# --- the disk is full, or broken -----------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES], ids=errno.errorcode.get)
+@pytest.mark.parametrize("case", ["replaced", "new", "XC text", "parquet"])
+def test_an_error_at_every_call(folder, case, code, record_property):
+    trial, errors = Trial(folder, *(FOLDERS | FILES)[case]), 0
+    for outcome in trial.runs(fail_at=True, code=code):
+        assert not outcome.killed
+        if outcome.error:
+            errors += 1
+            assert os.strerror(code) in outcome.error
+            assert "\n" not in outcome.error
+            trial.check_whole()
+        else:
+            assert contents(trial.target) == trial.after
+        trial.check_next_write()
+    assert errors > 3
+    record_property("errors", errors)
+
+
+def test_a_disk_that_fills_up(tmp_path):
+    """A file system of so many pages, one more each time, until the model fits beside the earlier one."""
+    earlier, later = makers.fitted("dense"), makers.fitted("texts")
+
+    def run() -> None:
+        failures = []
+        for pages in range(30, 120, 3):
+            mount_tmpfs(tmp_path, pages)
+            if error_of(lambda: earlier.save(tmp_path / "M")) is not None:
+                continue
+            before = contents(tmp_path / "M")
+            error = error_of(lambda: later.save(tmp_path / "M"))
+            if error is None:
+                assert failures == [errno.ENOSPC] * len(failures)
+                assert len(failures) > 3
+                return
+            failures.append(error.errno)
+            assert contents(tmp_path / "M") == before
+            assert [p.name for p in tmp_path.iterdir()] == ["M"]
+        raise AssertionError("it never fitted")
+
+    child = in_child(run)
+    error = child.error()
+    if "PermissionError" in error and "mount" in error:
+        pytest.skip("file systems cannot be mounted here")
+    assert error == ""
+
+
+def error_of(action: Callable[[], object]) -> OSError | None:
+    try:
+        action()
+    except OSError as error:
+        return error
+    return None
+
+
+def mount_tmpfs(place: Path, pages: int) -> None:
+    """Mount a file system in memory on a folder, for this process alone."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    new_mounts, new_user, private = 0x20000, 0x10000000, 1 << 18 | 1 << 14
+    size = f"size={pages * os.sysconf('SC_PAGE_SIZE')}".encode()
+    for failed in (
+        libc.unshare(new_mounts | (0 if os.geteuid() == 0 else new_user)),
+        libc.mount(None, b"/", None, private, None),
+        libc.mount(b"tmpfs", os.fsencode(place), b"tmpfs", 0, size),
+    ):
+        if failed:
+            raise PermissionError(ctypes.get_errno(), "mount")
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["replaced", "new", "XC text", "parquet"])
+def test_ctrl_c_at_every_call(folder, case, record_property):
+    trial, interrupted = Trial(folder, *(FOLDERS | FILES)[case]), 0
+    for outcome in trial.runs(interrupt_at=True):
+        assert not outcome.killed
+        assert outcome.error in ("", "KeyboardInterrupt")
+        interrupted += bool(outcome.error)
+        trial.check_whole()
+        trial.check_nothing_beside()
+    assert interrupted > 3
+    record_property("interrupts", interrupted)

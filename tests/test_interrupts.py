@@ -1,0 +1,153 @@
+"""Ctrl-C at random moments; outputs that are closed, full or no longer read: a clear end, nothing in part."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import makers
+import pytest
+from syscalls import in_child
+
+from metarank import MetaRanker, cli, load
+from metarank.data import write_xc
+
+# Says that it is ready, and runs the command line.
+PROGRAM = """
+import sys, metarank.cli
+print("ready", file=sys.stderr, flush=True)
+sys.exit(metarank.cli.main(sys.argv[1:]))
+"""
+SAID = "metarank: interrupted; nothing is half-written"
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory) -> Path:
+    """A data file and a model of it."""
+    folder = tmp_path_factory.mktemp("work")
+    write_xc(folder / "rows.txt", makers.sparse(200))
+    MetaRanker(**makers.QUICK).fit(makers.sparse(200)).save(folder / "model")
+    return folder
+
+
+def start(*argv: object, **how) -> subprocess.Popen:
+    command = [sys.executable, "-c", PROGRAM, *map(str, argv)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
+    assert child.stderr.readline() == "ready\n"
+    return child
+
+
+@POSIX
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_ctrl_c_at_random_moments(work, tmp_path, command):
+    out = tmp_path / "out"
+    argv = {
+        "train": ("train", work / "rows.txt", "--model", out, "--jobs", 2, "--quiet", "--folds", 2),
+        "predict": ("predict", work / "model", work / "rows.txt", "--out", out, "--jobs", 2),
+    }[command]
+    began = time.monotonic()
+    assert start(*argv).wait() == 0
+    whole, lasts = contents(out), time.monotonic() - began
+    ended = []
+    moments = random.Random(0)
+    for _ in range(4):
+        child = start(*argv)
+        time.sleep(moments.uniform(0, 0.8 * lasts))
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+        ended.append(child.returncode)
+        assert child.returncode in (0, 130), said
+        if child.returncode == 130:
+            assert said.splitlines() == [SAID]
+        assert contents(out) == whole
+        assert os.listdir(tmp_path) == ["out"]
+    assert 130 in ended
+
+
+def contents(place: Path) -> dict[str, bytes] | bytes:
+    if place.is_dir():
+        return {p.name: p.read_bytes() for p in sorted(place.iterdir())}
+    return place.read_bytes()
+
+
+@POSIX
+@pytest.mark.parametrize("stage", ["fit", "rank"])
+def test_an_interrupted_call_leaves_no_thread_at_work(stage, tmp_path):
+    data = makers.dense(1500)
+    model = MetaRanker(n_folds=2, n_jobs=2, effort="low")
+    quick = MetaRanker(**makers.QUICK | {"n_jobs": 2}).fit(data)
+    call = {"fit": lambda: model.fit(data), "rank": lambda: [quick.rank(data) for _ in range(1000)]}[stage]
+    moments, interrupted, before = random.Random(1), 0, set(threading.enumerate())
+    for _ in range(4):
+        timer = threading.Timer(moments.uniform(0.05, 0.6), os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            call()
+        except KeyboardInterrupt:
+            interrupted += 1
+        else:
+            with pytest.raises(KeyboardInterrupt):
+                time.sleep(5)
+        timer.join()
+        assert set(threading.enumerate()) <= before
+        used = time.process_time()
+        time.sleep(0.1)
+        assert time.process_time() - used < 0.05
+    assert interrupted
+    # And what is asked next is answered.
+    quick.save(tmp_path / "M")
+    assert load(tmp_path / "M").rank(data, k=2).scores.tobytes() == quick.rank(data, k=2).scores.tobytes()
+
+
+# --- outputs ---------------------------------------------------------------------
+
+
+def shell(line: str) -> tuple[int, str]:
+    run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    return run.returncode, run.stderr
+
+
+@POSIX
+def test_outputs_that_cannot_be_written(work, tmp_path):
+    metarank = f"{sys.executable} -m metarank"
+    predict = f"{metarank} predict {work / 'model'} {work / 'rows.txt'}"
+    assert shell(f"{predict} --format csv | head -c 1 > {os.devnull}") == (0, "")
+    assert shell(f"{predict} >&-") == (
+        2,
+        "metarank: error: standard output is closed: name a file with --out\n",
+    )
+    assert shell(f"{metarank} inspect {work / 'model'} >&-") == (0, "")
+    if os.path.exists("/dev/full"):
+        for command in (predict, f"{metarank} inspect {work / 'model'}"):
+            assert shell(f"{command} > /dev/full") == (2, "metarank: error: No space left on device\n")
+    train = f"{metarank} train {work / 'rows.txt'} --effort low --folds 2 --jobs 1"
+    # Whoever reads the progress may go; the work goes on.
+    assert shell(f"{train} --model {tmp_path / 'A'} 2>&1 >{os.devnull} | head -c 1 >{os.devnull}") == (0, "")
+    assert shell(f"{train} --model {tmp_path / 'B'} 2>&- >&-")[0] == 0
+    assert contents(tmp_path / "A").keys() == contents(tmp_path / "B").keys()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root, to be somebody else")
+def test_folders_that_may_not_be_written_to(work, tmp_path):
+    """As somebody who is not root, to a folder of root's."""
+    tmp_path.chmod(0o755)
+    rows, model = makers.sparse(200).X[:2], load(work / "model")
+
+    def run() -> None:
+        os.setgroups([])
+        os.setuid(65534)
+        with pytest.raises(PermissionError):
+            model.save(tmp_path / "M")
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+        assert cli.main(["predict", "missing", "missing", "--out", str(tmp_path / "out")]) == 2
+        assert model.rank(rows, k=1).labels.shape == (2, 1)
+
+    assert in_child(run).error() == ""
+    assert os.listdir(tmp_path) == []

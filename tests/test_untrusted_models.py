@@ -1,0 +1,704 @@
+"""Model folders are untrusted input: an attacker writes digests that fit. What fuzzing found stands here."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gzip
+import json
+import lzma
+import shutil
+from pathlib import Path
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import MetaRanker, MultiObjectiveRanker, _core, data, load, persist
+from metarank._booster_text import booster_of
+from metarank._npy import map_npy
+from metarank._state import Fields, check_csr, declared_sizes_up_to
+from metarank._tensors import read_tensors
+from metarank.candidates import Candidates
+from metarank.data.search_filters import read_attribute_values
+from metarank.data.xc import read_bytes
+from metarank.gbdt import BoosterArrays
+from metarank.persist import MANIFEST, Limits, ModelError
+from metarank.scorers.kernel_ridge import KernelRidge
+
+ROWS = ["sea and bread", "a code test"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Small saved models by name; not to be changed."""
+    root = tmp_path_factory.mktemp("models")
+    makers.fitted("texts").save(root / "texts")
+    makers.fitted("dense").save(root / "dense")
+    for name in ("parabel", "one-vs-all", "fastxml"):
+        makers.fitted("many labels", **makers.QUICK, shortlister=name).save(root / name)
+    return root
+
+
+class Attack:
+    """A copy of a saved model, changed and given digests that fit."""
+
+    def __init__(self, source: Path, folder: Path) -> None:
+        self.folder = Path(shutil.copytree(source, folder))
+        self.manifest = json.loads((folder / MANIFEST).read_text())
+
+    @property
+    def state(self):
+        return self.manifest["model"]["state"]
+
+    def array(self, stem, change):
+        """Change the array of a file; the manifest tells of what it is now."""
+        name = stem + ".npy"
+        changed = change(np.load(self.folder / name))
+        np.save(self.folder / name, changed)
+
+        def describe(value):
+            if isinstance(value, dict):
+                if value.get("__array__") == name:
+                    value.update(dtype=changed.dtype.str, shape=list(changed.shape))
+                value = list(value.values())
+            for child in value if isinstance(value, list) else ():
+                describe(child)
+
+        describe(self.manifest["model"])
+        return self
+
+    def seal(self):
+        for name, entry in self.manifest["files"].items():
+            entry["bytes"] = (self.folder / name).stat().st_size
+            entry["sha256"] = persist._sha256(self.folder / name)
+        self.manifest["digest"] = persist._digest(self.manifest)
+        (self.folder / MANIFEST).write_text(json.dumps(self.manifest))
+        return self
+
+    def refused(self, match):
+        self.seal()
+        for verify in (True, False):
+            with pytest.raises(ModelError, match=match) as caught:
+                load(self.folder, verify=verify)
+            assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def attack(saved, tmp_path):
+    return lambda name: Attack(saved / name, tmp_path / name)
+
+
+def set_to(place, value):
+    def change(array):
+        array = array.copy()
+        array.reshape(-1)[place] = value
+        return array
+
+    return change
+
+
+# --- arrays ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["texts", "dense", "parabel", "one-vs-all", "fastxml"])
+def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
+    """Whatever array is of another dtype, shape or order: refused, and the part is named."""
+    names = [p.stem for p in sorted((saved / model).glob("*.npy"))]
+    assert len(names) > 15
+    for i, name in enumerate(names):
+        for j, change in enumerate(
+            (
+                lambda a: a.astype(np.float16),
+                lambda a: a[None],
+                lambda a: np.repeat(np.ravel(a), 2)[: a.size + 1],
+                lambda a: a.reshape(-1)[: max(0, a.size - 1)],
+            )
+        ):
+            tried = Attack(saved / model, tmp_path / f"{i}-{j}")
+            before = np.load(tried.folder / f"{name}.npy")
+            changed = change(before)
+            if changed.shape == before.shape and changed.dtype == before.dtype:
+                continue
+            tried.array(name, change).seal()
+            if j < 2:  # another dtype, or another number of dimensions
+                with pytest.raises(ModelError, match="cannot be read: model"):
+                    load(tried.folder)
+                continue
+            # Arrays of any length by themselves, as the data of trees, are compared with others in use.
+            with contextlib.suppress(ValueError):
+                loaded = load(tried.folder)
+                found = loaded.rank(ROWS if model == "texts" else np.ones((1, loaded.n_features_in_))).labels
+                assert -1 <= found.min() <= found.max() < loaded.n_labels_
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "place", "value", "match"),
+    [
+        ("texts", "label_rows", 0, 10**6, "label_rows .*must lie in"),
+        ("texts", "label_rows", 0, -1, "label_rows .*must lie in"),
+        ("texts", "label_indptr", 1, 2**40, "must not decrease"),
+        ("texts", "X.indices", 0, 10**6, "indices of .* must lie in"),
+        ("texts", "X.indices", 0, -5, "indices of .* must lie in"),
+        ("texts", "X.indptr", -1, 10**9, "must not decrease"),
+        ("texts", "X.data", 0, np.nan, "finite"),
+        ("texts", "inv_propensity", 0, np.inf, "finite"),
+        ("texts", "inv_propensity", 0, 0.0, "positive"),
+        ("dense", "ranker.fitted.weights", 0, np.nan, "finite"),
+        ("dense", "transform.weights", 0, np.nan, "finite"),
+        ("one-vs-all", "index.start", 1, 2**50, "must not decrease"),
+        ("one-vs-all", "index.seen", 0, 10**6, "must lie in"),
+        ("parabel", "hierarchy.child", 0, 10**6, "child"),
+        ("parabel", "hierarchy.child", 0, 0, "child"),
+        ("parabel", "hierarchy.child", -1, -(10**6), "labels must lie in"),
+    ],
+)
+def test_values_that_lead_out_of_an_array(attack, saved, model, name, place, value, match):
+    stem = next(p.stem for p in sorted((saved / model).glob(f"*{name}*.npy")))
+    attack(model).array(stem, set_to(place, value)).refused(match)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "place", "value"),
+    [
+        ("parabel", "weights.bucket_offset", -1, 2**31),
+        ("parabel", "weights.data_start", 1, 2**50),
+        ("parabel", "weights.shift", 0, 40),
+        ("parabel", "weights.data", 0, 255),
+        ("fastxml", "forest.child", 0, 10**6),
+        ("fastxml", "forest.feature", 0, 10**6),
+        ("fastxml", "forest.leaf_label", 0, 10**6),
+        ("fastxml", "forest.leaf_start", 1, 2**50),
+        ("fastxml", "forest.weight_start", 1, -3),
+    ],
+)
+def test_arrays_of_trees_are_checked_before_their_first_use(attack, saved, model, name, place, value):
+    stem = next(p.stem for p in sorted((saved / model).glob(f"*{name}*.npy")))
+    path = attack(model).array(stem, set_to(place, value)).seal().folder
+    with pytest.raises(ValueError, match=r"must|rows"):
+        load(path).rank(sp.random(3, 200, 0.1, "csr", np.float32, random_state=0))
+
+
+def test_an_array_in_fortran_order_or_of_objects_is_no_part(tmp_path):
+    np.save(tmp_path / "f.npy", np.asfortranarray(np.ones((3, 2))))
+    np.save(tmp_path / "o.npy", np.array([None]), allow_pickle=True)
+    np.save(tmp_path / "c.npy", np.array([1j]))
+    (tmp_path / "huge.npy").write_bytes(
+        b"\x93NUMPY\x01\x00\x40\x00"
+        + b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999,), }\n".ljust(64)
+    )
+    for path in tmp_path.iterdir():
+        with pytest.raises(ValueError, match=r"\.npy"):
+            map_npy(path)
+
+
+@pytest.mark.parametrize("descr", ["<f6", "<U0", ">i4", "|O", "<f16"])
+def test_dtypes_that_are_none(tmp_path, descr):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': (0,), }}".encode().ljust(63) + b"\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00\x40\x00" + header)
+    with pytest.raises(ValueError, match=r"npy|part of a model"):
+        map_npy(tmp_path / "a.npy")
+
+
+def test_booleans_are_0_or_1(tmp_path):
+    np.save(tmp_path / "b.npy", np.array([True, False]))
+    content = bytearray((tmp_path / "b.npy").read_bytes())
+    content[-1] = 7
+    (tmp_path / "b.npy").write_bytes(content)
+    with pytest.raises(ValueError, match="booleans"):
+        map_npy(tmp_path / "b.npy")
+
+
+# --- sizes that are declared --------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [2**31 - 1, 2**40, -1, 1.5, "8", None, True])
+def test_declared_sizes_are_bounded(attack, value):
+    tried = attack("texts")
+    tried.state["encoder"]["state"]["n_features"] = value
+    tried.refused("n_features")
+    tried = attack("dense")
+    tried.state["n_labels"] = value
+    tried.refused("n_labels|label_names|inv_propensity")
+
+
+def test_the_shape_of_a_sparse_matrix_is_that_of_its_arrays(attack):
+    """SciPy would allocate a row pointer of the declared length first."""
+    tried = attack("texts")
+    found = []
+
+    def search(value):
+        if isinstance(value, dict):
+            found.extend([value] if "__csr__" in value else [])
+            value = list(value.values())
+        for child in value if isinstance(value, list) else ():
+            search(child)
+
+    search(tried.manifest["model"])
+    for shape in ([2**31 - 1, 3], [2**40, 3], [3], "ab", [2.0, 2]):
+        changed = copy.deepcopy(found[0]["shape"])
+        found[0]["shape"] = shape
+        tried.refused("sparse matrix|unpack|shape")
+        found[0]["shape"] = changed
+    with declared_sizes_up_to(100), pytest.raises(ValueError, match="at most 100 columns"):
+        Fields({"X": sp.csr_matrix((2, 101), dtype=np.float32)}, "a part").csr("X", (None, None))
+
+
+def test_limits_can_be_raised_by_who_trusts_a_folder(saved):
+    for limits, match in (
+        (Limits(manifest_bytes=100), "more than 100"),
+        (Limits(depth=3), "nested deeper"),
+        (Limits(files=2), "more than 2 files"),
+    ):
+        with pytest.raises(ModelError, match=match):
+            load(saved / "texts", limits=limits)
+    load(saved / "texts", limits=Limits(declared=1 << 30))
+    with pytest.raises(ValueError, match="positive"):
+        Limits(depth=0)
+    with pytest.raises(TypeError, match="Limits"):
+        load(saved / "texts", limits=3)
+
+
+def test_deep_and_odd_manifests(attack):
+    odd = {"__array__": "x", "__text__": "y"}
+    for value in ({"__list__": 1}, odd, {"__float__": "1e5"}, {"__object__": 3}, {"__csr__": 1}):
+        tried = attack("texts")
+        tried.manifest["model"] = value
+        tried.refused("cannot be read")
+        shutil.rmtree(tried.folder)
+    tried = attack("texts")
+    deep: list = []
+    for _ in range(200):
+        deep = [deep]
+    tried.state["choices"] = deep
+    tried.refused("nested deeper")
+
+
+def test_lone_surrogates_and_constants_are_no_surprise(attack):
+    tried = attack("texts")
+    tried.state["choices"] = ["\ud800"]
+    tried.seal()
+    load(tried.folder)
+    text = (tried.folder / MANIFEST).read_text().replace('"n_labels": 3', '"n_labels": NaN')
+    (tried.folder / MANIFEST).write_text(text)
+    with pytest.raises(ModelError, match="NaN is no number"):
+        load(tried.folder)
+
+
+# --- attributes, classes, parameters -------------------------------------------
+
+
+def test_no_attribute_is_set_by_name():
+    """Names of fitted values were once taken from the file."""
+    state = {
+        "params": KernelRidge().get_params(),
+        "kernel": None,
+        "fitted": {"alpha_": 1.0, "bias_": np.zeros(2, np.float32), "weights_": np.zeros((3, 2), np.float32)},
+    }
+    state["fitted"]["score"] = state["fitted"]["__class__"] = 3
+    scorer = KernelRidge.from_state(state)
+    assert callable(scorer.score)
+    assert type(scorer) is KernelRidge
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda s: s["params"].update(n_jobs=10**9), "n_jobs"),
+        (lambda s: s["params"].update(shortlist_size=0), "shortlist_size"),
+        (lambda s: s["params"].update(__class__=3), "__class__|kind"),
+        (lambda s: s["params"].update(features=["nonsense"]), "features"),
+        (lambda s: s.update(encoder=s["scorers"][0]), "encoder .*InputEncoder"),
+        (lambda s: s.update(scorers=[s["encoder"]]), "scorers .*LabelScorer"),
+        (lambda s: s.update(feature_columns=["x"]), "columns"),
+        (lambda s: s["ranker"].update(kind="Popen"), "kind"),
+        (lambda s: s["ranker"]["params"].update(l2={"a": 1}, no=1), "params"),
+        (lambda s: s["ranker"]["fitted"].update(intercept="x"), "intercept"),
+        (lambda s: s["thresholds"]["cuts"]["micro-f1"].update(family="Popen"), "family"),
+        (lambda s: s["thresholds"]["cuts"].pop("hamming"), "hamming"),
+        (lambda s: s["thresholds"]["calibrator"].update(members=[]), "members"),
+        (lambda s: s["thresholds"]["calibrator"].update(platt=[1.0]), "platt"),
+        (lambda s: s.update(label_names=["a"]), "label_names"),
+        (lambda s: s.update(label_names=["a", 3, None]), "label_names"),
+        (lambda s: s.update(propensity_weight={"__float__": "nan"}), "propensity_weight"),
+    ],
+)
+def test_parts_that_do_not_fit(attack, change, match):
+    tried = attack("texts")
+    change(tried.state)
+    tried.refused(match)
+
+
+def test_a_scorer_of_other_labels_or_features_is_refused(saved, attack, tmp_path):
+    other = Attack(saved / "dense", tmp_path / "other")
+    tried = attack("texts")
+    prior = next(i for i, s in enumerate(tried.state["scorers"]) if s["__object__"] == "LabelPrior")
+    own = tried.state["scorers"][prior]["state"]["log_prior"]["__array__"]
+    foreign = next(s for s in other.state["scorers"] if s["__object__"] == "LabelPrior")
+    shutil.copy(other.folder / foreign["state"]["log_prior"]["__array__"], tried.folder / own)
+    tried.array(own.removesuffix(".npy"), lambda a: a).refused("LabelPrior is of 4 labels, the model of 3")
+
+
+def test_files_are_regular_and_of_the_size_declared(attack):
+    tried = attack("texts")
+    name = next(n for n in tried.manifest["files"] if n.endswith(".npy"))
+    tried.seal()
+    with open(tried.folder / name, "ab") as f:
+        f.write(b"\0")
+    with pytest.raises(ModelError, match="the manifest says"):
+        load(tried.folder, verify=False)
+    (tried.folder / name).unlink()
+    (tried.folder / name).symlink_to("/etc/hostname")
+    with pytest.raises(ModelError, match="not a regular file"):
+        load(tried.folder, verify=False)
+
+
+@pytest.mark.parametrize("value", [1e308, 1e60])
+def test_scores_that_overflow_are_an_error(attack, saved, value):
+    """In double precision, and as the float32 that a ranking holds."""
+    stem = next(p.stem for p in sorted((saved / "dense").glob("*ranker.fitted.weights*.npy")))
+    path = attack("dense").array(stem, set_to(slice(None), value)).seal().folder
+    with pytest.raises(ValueError, match="scores must be finite"):
+        load(path).rank(np.full((1, 6), 100.0))
+
+
+def test_sparse_indices_are_checked_row_by_row():
+    check_csr(np.array([0, 2, 2, 4]), np.array([1, 3, 0, 3]), 4, "X")
+    for indptr, indices in (
+        ([0, 2, 2, 4], [3, 1, 0, 3]),
+        ([0, 2, 2, 4], [1, 1, 0, 3]),
+        ([0, 3, 3, 4], [1, 3, 0, 3]),
+        ([0, 2, 2, 4], [1, 4, 0, 3]),
+        ([1, 2, 2, 4], [1, 3, 0, 3]),
+        ([0, 5, 2, 4], [1, 3, 0, 3]),
+    ):
+        with pytest.raises(ValueError, match="must"):
+            check_csr(np.array(indptr), np.array(indices), 4, "X")
+
+
+# --- texts of other libraries ----------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def booster():
+    import lightgbm as lgb
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] + X[:, 1] * X[:, 2] > 0) * 1.0
+    return lgb.train({"objective": "binary", "num_leaves": 6, "verbose": -1}, lgb.Dataset(X, y), 3)
+
+
+def test_a_rewritten_booster_gives_the_same_shares(booster):
+    X = np.random.default_rng(1).normal(size=(20, 3))
+    again = booster_of(booster.model_to_string(), 3)
+    assert again.predict(X, pred_contrib=True).tobytes() == booster.predict(X, pred_contrib=True).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ("left_child=", "left_child=99 ", "left_child"),
+        ("split_feature=", "split_feature=7 ", "split_feature"),
+        ("num_cat=0", "num_cat=1", "numerical"),
+        ("is_linear=0", "is_linear=1", "numerical"),
+        ("leaf_count=", "leaf_count=1 ", "leaf_count"),
+        ("threshold=", "threshold=nan ", "threshold"),
+        ("max_feature_idx=2", "max_feature_idx=200000000", "3 features"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=3", "one tree"),
+    ],
+)
+def test_texts_that_lightgbm_would_follow_blindly(booster, old, new, match):
+    with pytest.raises(ValueError, match=match):
+        booster_of(booster.model_to_string().replace(old, new), 3)
+
+
+def test_a_text_names_no_file_and_holds_no_circle(booster):
+    text = booster.model_to_string()
+    asked = text.replace("[forcedsplits_filename: ]", "[forcedsplits_filename: /etc/hostname]")
+    assert "/etc/hostname" in asked
+    assert "/etc/hostname" not in booster_of(asked, 3).model_to_string()
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("left_child="))
+    codes = lines[at].split("=")[1].split()
+    lines[at] = "left_child=" + " ".join(["0", *codes[1:]])
+    with pytest.raises(ValueError, match="child"):
+        booster_of("\n".join(lines), 3)
+
+
+def test_a_chain_of_trees_nodes_does_not_overflow_the_stack():
+    """A tree all of whose left children are nodes is as deep as it has nodes."""
+    n = 200_000
+    arrays = BoosterArrays(
+        feature=np.zeros(n, np.int32),
+        threshold=np.zeros(n),
+        children=np.stack([np.r_[1:n, ~0], np.full(n, ~0)], axis=1).astype(np.int32),
+        missing=np.zeros(n, np.uint8),
+        root=np.zeros(1, np.int32),
+        leaf_value=np.ones(1),
+        output=np.zeros(1, np.int32),
+        n_features=1,
+        n_outputs=1,
+    )
+    assert arrays.predict(np.zeros((1, 1), np.float32)).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[]",
+        b'{"a": 3}',
+        b'{"a": {"dtype": "F32", "shape": [2]}}',
+        b'{"a": {"dtype": "F31", "shape": [0], "data_offsets": [0, 0]}}',
+        b'{"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}}',
+        b'{"a": {"dtype": "F32", "shape": [4611686018427387904, 4], "data_offsets": [0, 0]}}',
+        b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}',
+        b'{"__metadata__": 3}',
+        b"[" * 5000,
+    ],
+)
+def test_tensor_files_that_are_none(tmp_path, header):
+    (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(ValueError, match=r"safetensors|tensor|damaged|Expecting"):
+        read_tensors(tmp_path / "t")
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_a_small_file_does_not_become_a_large_one(tmp_path, compress):
+    (tmp_path / "x").write_bytes(compress(bytes(1 << 27)))
+    with pytest.raises(ValueError, match="100 times its"):
+        read_bytes(tmp_path / "x")
+    (tmp_path / "x").write_bytes(compress(b"1:2\n" * 1000) + compress(b"end"))
+    assert read_bytes(tmp_path / "x").endswith(b"1:2\nend")
+
+
+def test_subwords_are_byte_pairs_and_nothing_else():
+    pytest.importorskip("tokenizers")
+    from metarank.text.subwords import Subwords
+
+    state = json.loads(Subwords.trained(["red wine", "red tea", "green tea"], 60).state)
+    assert Subwords.restored(json.dumps(state)).encode(["red"], 8).tokens.size
+    for change in (
+        lambda s: s.update(normalizer={"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": ""}),
+        lambda s: s["model"].update(type="Unigram"),
+        lambda s: s["model"].update(dropout=0.5),
+        lambda s: s["model"]["vocab"].update(red=10**9),
+        lambda s: s["model"]["merges"].append(["x", "y"]),
+        lambda s: s["model"]["merges"].append("x y"),
+        lambda s: s.pop("model"),
+    ):
+        changed = copy.deepcopy(state)
+        change(changed)
+        with pytest.raises(ValueError, match="subwords"):
+            Subwords.restored(json.dumps(changed))
+    twice = json.dumps(state).replace('"special": true', '"special": true, "special": true')
+    Subwords.restored(twice)
+
+
+def test_multi_objective_parts(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0]).astype(float)
+    MultiObjectiveRanker("label", "linear", n_jobs=1).fit(X, Y).save(tmp_path / "M")
+    for i, (change, match) in enumerate(
+        (
+            (lambda s: s.update(scorers=[]), "scorers"),
+            (lambda s: s["scorers"][0].update(kind="x"), "kind"),
+            (lambda s: s.update(n_features=4), "columns"),
+            (lambda s: s.update(evals=[[1]]), "evals"),
+            (lambda s: s.update(weights={"__float__": "inf"}), "weights"),
+            (lambda s: s["params"].update(aggregation="x"), "aggregation"),
+        )
+    ):
+        tried = Attack(tmp_path / "M", tmp_path / str(i))
+        change(tried.state)
+        tried.refused(match)
+    assert isinstance(load(tmp_path / "M"), MultiObjectiveRanker)
+
+
+# --- what the compiled core is given ---------------------------------------------
+
+
+def votes(**changes):
+    arrays = {
+        "row_indptr": np.array([0, 1, 2], np.int64),
+        "row_labels": np.array([0, 1], np.int32),
+        "popular": np.array([0, 1], np.int32),
+        "frequency": np.array([0.5, 0.5]),
+    }
+    return _core.Votes(**(arrays | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"popular": np.array([0, 0], np.int32)}, "every label"),  # lists were completed from beyond its end
+        ({"frequency": np.array([0.5, np.nan])}, "finite"),
+        ({"worth": np.array([1.0, np.inf])}, "finite"),
+    ],
+)
+def test_votes_can_be_ordered_and_completed(changes, match):
+    with pytest.raises(ValueError, match=match):
+        votes(**changes)
+
+
+def test_neighbours_at_the_end_of_the_integers():
+    """2^31 - 1 plus one was below the number of rows."""
+    for row, weight in ((2**31 - 1, 1.0), (2, 1.0), (0, np.inf), (0, np.nan)):
+        with pytest.raises(ValueError, match=r"row numbers|finite"):
+            votes().shortlist(np.array([[row]], np.int32), np.array([[weight]], np.float32), 1e-6, 2, 1)
+
+
+def test_scores_that_cancel_to_nan_are_put_last():
+    """Sums of leaves and distances to means may both overflow."""
+    trees = _core.InstanceTrees(
+        1,
+        2,
+        roots=np.array([~0, ~0], np.int32),
+        child=np.empty(0, np.int32),
+        bias=np.empty(0, np.float32),
+        weight_start=np.zeros(1, np.int64),
+        feature=np.empty(0, np.int32),
+        weight=np.empty(0, np.float32),
+        leaf_start=np.array([0, 2], np.int64),
+        leaf_label=np.array([0, 1], np.int32),
+        leaf_value=np.array([3e38, 0.5], np.float32),
+    )
+    means = _core.LabelMeanIndex(
+        1,
+        np.array([0, 1, 1], np.int64),
+        np.zeros(1, np.int32),
+        np.array([-3e38], np.float32),
+        np.ones(2),
+        np.ones(2, np.uint8),
+        1.0,
+    )
+    X = np.array([0, 1], np.int64), np.zeros(1, np.int32), np.array([3e38], np.float32)
+    _, labels, scores = trees.top_reranked(*X, 2, means, 30.0, True, 0.5, 2, 1)
+    assert labels.tolist() == [0, 1]
+    assert scores[0] == 0.0
+    assert scores[1] > 0.0
+
+
+# --- files of readers --------------------------------------------------------------
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("rows.jsonl", DEEP),
+        ("rows.csv", f'text,labels\nsea,"{DEEP}]"\n'),
+        ("toy.xml", '<?xml version="1.0" encoding="nonsense"?><labels></labels>'),
+    ],
+)
+def test_files_nested_too_deep_or_in_no_encoding(tmp_path, file, content):
+    (tmp_path / "toy.arff").write_text("@relation r\n@attribute x numeric\n@attribute a {0,1}\n@data\n1,1\n")
+    (tmp_path / file).write_text(content)
+    with pytest.raises(ValueError, match=r"nested too deep|not XML"):
+        data.load(tmp_path / ("toy.arff" if file == "toy.xml" else file), text_column=None)
+
+
+@pytest.mark.parametrize("values", [{"a": [1]}, {"a": [["b"]]}, DEEP])
+def test_attribute_values_are_text(tmp_path, values):
+    line = values if values is DEEP else json.dumps({"input": "a lure", "target_scores": values})
+    (tmp_path / "rows.jsonl").write_text(line)
+    with pytest.raises(ValueError, match="line 1 must be an object"):
+        read_attribute_values(tmp_path / "rows.jsonl")
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        DEEP,
+        '{"sha256": 3}',
+        '{"files": "train.txt"}',
+        '{"files": [{"file": "train.txt"}]}',
+        '{"files": {"train.txt": 3}}',
+        '{"sha256": {"../train.txt": "0"}}',
+        json.dumps({"sha256": {"x" * 5000: "0"}}),
+    ],
+)
+def test_checksums_of_a_data_set_that_are_none(tmp_path, meta):
+    place = tmp_path / "mlc" / "own"
+    place.mkdir(parents=True)
+    (place / "train.txt").write_text("1 2 2\n0 1:1\n")
+    (place / "META.json").write_text(meta)
+    with pytest.raises(ValueError, match=r"META\.json"):
+        data.load_named("own", data_dir=tmp_path)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_parts_of_files_that_are_damaged(tmp_path, compress):
+    read = pytest.importorskip("metarank.distributed").read
+    whole = compress(b"2000 3 2\n" + b"0,1 0:0.5 2:1\n" * 2000)
+    damaged = [whole[:40], whole[:-20], whole[:30] + bytes(20) + whole[50:], compress(bytes(1 << 27))]
+    (tmp_path / "whole").write_bytes(whole)
+    assert read(str(tmp_path / "whole")).n_rows == 2000
+    for i, content in enumerate([*damaged, b"PAR1" + bytes(50)]):
+        (tmp_path / f"{i}").write_bytes(content)
+        with pytest.raises(ValueError, match=str(tmp_path)):
+            read(str(tmp_path / f"{i}")).collect()
+
+
+def test_kept_results_that_fit_nothing_are_made_again(tmp_path):
+    kept_results = pytest.importorskip("metarank.distributed.kept").KeptResults
+    states: list = [{}, {"kind": "ranked"}, {"kind": "values", "names": 3, "values": 4}]
+    states += [{"kind": "noted", "result": np.zeros(3), "notes": []}]
+    for i, state in enumerate(states):
+        persist.save(state, tmp_path / str(i))
+        assert kept_results(tmp_path).get(str(i), lambda: 7) == 7
+
+
+def test_checkpoints_hold_moments_of_the_parameters(tmp_path):
+    torch = pytest.importorskip("torch")
+    from metarank.text.checkpoint import read_checkpoint, write_checkpoint
+
+    def stepped(*shape):
+        weight = torch.nn.Parameter(torch.ones(*shape))
+        optimizer = torch.optim.Adam([weight])
+        weight.grad = torch.ones(*shape)
+        optimizer.step()
+        return optimizer
+
+    write_checkpoint(tmp_path / "c", "f", {}, {}, [stepped(3, 2)], {})
+    assert read_checkpoint(tmp_path / "c", "f", [stepped(3, 2)]) == ({}, {}, {})
+    with pytest.raises(ValueError, match="moments of parameter 0"):
+        read_checkpoint(tmp_path / "c", "f", [stepped(2, 3)])
+    write_checkpoint(tmp_path / "c", "f", {}, {}, [stepped(3, 2)], 3)
+    with pytest.raises(ValueError, match="mapping"):
+        read_checkpoint(tmp_path / "c", "f", [stepped(3, 2)])
+
+
+def test_embedded_labels_whose_scores_overflow():
+    pytest.importorskip("torch")
+    from metarank.text import LabelEmbedder
+
+    sizes = {"subword_dim": 4, "hidden_dim": 4, "embedding_dim": 4, "vocabulary_size": 80}
+    texts, labels = ["red wine", "green tea", "red tea"] * 4, [[0], [1], [1]] * 4
+    model = LabelEmbedder("id", "bow", n_jobs=1, n_epochs=1, **sizes).fit(texts, labels)
+    model.label_vectors_ = np.full_like(model.label_vectors_, 3e38)
+    with pytest.raises(ValueError, match="scores must be finite"):
+        model.rank_vectors(np.full((1, 4), 10, np.float32))
+    with pytest.raises(ValueError, match="scores must be finite"):
+        model._pair_scores(np.full((1, 4), 10, np.float32), Candidates.all_labels(1, 2), 1)
+
+
+def test_values_that_overflow_are_the_clients_fault(saved):
+    pytest.importorskip("fastapi")
+    from metarank.serve.answers import Answerer, Call
+    from metarank.serve.options import ServeOptions
+
+    answerer = Answerer(load(saved / "dense"), ServeOptions())
+    body = json.dumps({"instance": [3e38] * 6}).encode()
+    for path in ("rank", "explain"):
+        reply = answerer.answer_one(Call(path, body))
+        assert (reply.status, json.loads(reply.body)["field"]) == (422, "instance")
+
+
+def test_a_folder_that_is_whole_loads(saved):
+    for path in saved.iterdir():
+        assert isinstance(load(path), MetaRanker)
