@@ -9,13 +9,21 @@ CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/CMakeL
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint stubs bench clean
+.PHONY: demo test lint crash isolation fuzz sanitize stubs bench clean
 
 demo: $(STAMP)
 	$(BIN)/metarank demo
 
 test: $(STAMP)
 	$(BIN)/python -m pytest
+
+# Killed, failed or interrupted at every system call of a write; says how many were tried.
+crash: $(STAMP)
+	$(BIN)/python -m pytest tests/test_crash_safety.py tests/test_interrupts.py
+
+# Beside other libraries, after a fork, within threads and control groups.
+isolation: $(STAMP)
+	$(BIN)/python -m pytest tests/test_isolation.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -29,6 +37,14 @@ stubs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python experiments/small_mlc/run.py
+
+# Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others.
+fuzz: $(STAMP)
+	$(BIN)/python -m fuzz.run $(FUZZ)
+
+# The core's tests under address, undefined-behaviour and thread sanitizers; SANITIZE=thread for one kind.
+sanitize: $(STAMP)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sanitize.run $(SANITIZE)
 
 # The constraints hold for the build's own environment too, so that every machine builds with the versions tested.
 $(STAMP): pyproject.toml constraints.txt $(CORE)

@@ -1,8 +1,8 @@
-"""Examples that need the extra `text` are run only where torch is installed."""
+"""Examples that need an extra are run only where it is installed."""
 
 from importlib.util import find_spec
 
-_NEED_EXTRA = (
+_NEED_TEXT = (
     "checkpoint",
     "embedder",
     "encoders",
@@ -15,4 +15,8 @@ _NEED_EXTRA = (
     "training",
 )
 
-collect_ignore = [] if find_spec("torch") else [f"metarank/text/{name}.py" for name in _NEED_EXTRA]
+_NEED_SERVE = ("answers", "app", "metrics", "run", "schema", "workers")
+
+collect_ignore = [] if find_spec("torch") else [f"metarank/text/{name}.py" for name in _NEED_TEXT]
+if not find_spec("fastapi"):
+    collect_ignore += [f"metarank/serve/{name}.py" for name in _NEED_SERVE]

@@ -459,3 +459,36 @@ def test_the_module_runs_as_a_program(work, tmp_path):
         check=False,
     )
     assert reader.stderr == ""
+
+
+def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    texts, lists = ["red wine", "green tea", "red tea"] * 10, [["a"], ["b"], ["a", "b"]] * 10
+    command = [
+        "train",
+        str(tmp_path / "x.parquet"),
+        "--model",
+        str(tmp_path / "m"),
+        "--quiet",
+        "--effort",
+        "low",
+        "--jobs",
+        "1",
+    ]
+
+    def run(**columns):
+        pq.write_table(pa.table(columns), tmp_path / "x.parquet")
+        return main(command), capsys.readouterr().err
+
+    assert run(text=texts, labels=lists) == (0, "")
+    code, err = run(note=texts, tags=lists)
+    assert code == 2
+    assert "among ['note', 'tags']: name those of the text with text_column (--text-column)" in err
+    code, err = run(text=texts, tags=lists)
+    assert code == 2
+    assert "x.parquet holds no labels: --labels-column names those of a table" in err
+
+
+def test_a_model_that_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, capsys):
+    assert main(["train", str(tmp_path / "missing.txt"), "--model", "/proc/foo/model"]) == 2
+    assert capsys.readouterr().err == "metarank: error: No such file or directory: '/proc/foo/model'\n"

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from metarank import data
 from metarank.data.dataset import Dataset
 from metarank.data.frames import from_frame, read_parquet, to_parquet
 
@@ -124,6 +125,22 @@ def test_parquet_of_others(tmp_path):
     assert (ds.name, ds.label_names, ds.texts, ds.feature_names) == ("other", ["p", "q"], ["u", "v"], ["a"])
     with pytest.raises(ValueError, match=r"other\.parquet: labels_column must be among"):
         read_parquet(path, labels_column="nope")
+    same(ds, read_parquet(path))
+    assert read_parquet(path, text_column=[]).texts is None
     path.write_bytes(b"PAR1 and then nothing of use PAR1")
     with pytest.raises(ValueError, match=r"other\.parquet: "):
         read_parquet(path)
+
+
+def test_columns_of_text_in_parquet_are_found_by_name_as_in_other_tables(tmp_path):
+    path = tmp_path / "plain.parquet"
+    columns = {"body": ["b", None], "title": ["t", "u"], "text": [1.0, 2.0], "labels": [["p"], ["q"]]}
+    pq.write_table(pa.table(columns), path)
+    ds = data.load(path)
+    assert (ds.texts, ds.label_names, ds.feature_names) == (["t\nb", "u"], ["p", "q"], ["text"])
+    pq.write_table(pa.table({"note": ["u", "v"], "labels": [["p"], ["q"]]}), path)
+    with pytest.raises(
+        ValueError, match=r"plain\.parquet: no column .* among \['note', 'labels'\]: .*text_column"
+    ):
+        data.load(path)
+    assert data.load(path, text_column="note").texts == ["u", "v"]

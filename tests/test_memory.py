@@ -18,6 +18,7 @@ from metarank import MetaRanker, crossfit, load, memory
 from metarank._lazy import lazy
 from metarank._strings import PackedStrings
 from metarank.memory import FitSizes, parse_budget, plan_fit
+from metarank.scorers.name_embedder import NameEmbedder
 from metarank.shortlist import OneVsAll, Parabel
 from metarank.view import CHUNK_PAIRS
 
@@ -261,3 +262,13 @@ def test_two_processes_share_one_copy(tmp_path):
 def test_scorers_that_cannot_be_fitted_are_refused_in_their_own_words(bad):
     with pytest.raises((ValueError, TypeError), match=r"(n_trees|loss) must be"):
         MetaRanker(**makers.QUICK, shortlister=bad).fit(makers.many_labels())
+
+
+def test_networks_of_names_are_part_of_the_plan():
+    ds = makers.many_labels()
+    without, small, large = (
+        plan_fit(sizes(ds, [], scorers), None, resident=0)
+        for scorers in ([Parabel()], [Parabel(), NameEmbedder(dim=8)], [Parabel(), NameEmbedder(dim=4096)])
+    )
+    assert without.peak < small.peak < large.peak
+    assert any(part.name.startswith("NameEmbedder on all rows") for part in small.parts)

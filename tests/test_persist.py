@@ -21,7 +21,6 @@ from metarank.choices import named_shortlisters
 from metarank.persist import MANIFEST, ModelError
 from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 
-GOLDEN = Path(__file__).parent / "golden"
 FULL = {"n_folds": 2, "n_jobs": 1}
 
 
@@ -112,16 +111,6 @@ def test_loaded_shortlisters_answer_as_the_fitted_ones(name, tmp_path):
     assert [v.tobytes() for v in found.scores.values()] == [v.tobytes() for v in expected.scores.values()]
 
 
-def test_golden_model_keeps_loading():
-    """A model saved by the first release of this format, with what it answered then."""
-    model = load(GOLDEN / "format-1")
-    expected = json.loads((GOLDEN / "format-1.json").read_text())
-    np.testing.assert_allclose(model.decision_function(expected["texts"]), expected["scores"], atol=1e-6)
-    np.testing.assert_allclose(model.predict_proba(expected["texts"]), expected["probabilities"], atol=1e-6)
-    assert model.predict(expected["texts"]).toarray().tolist() == expected["labels"]
-    assert model.label_names_ == expected["label_names"]
-
-
 def test_arrays_are_mapped_and_no_pickle_is_used(saved, monkeypatch):
     import pickle
 
@@ -177,7 +166,7 @@ def test_plain_values_come_back_as_they_were(tmp_path):
     }
     writer = persist._Writer(tmp_path)
     root = json.loads(json.dumps(writer.encode(state, "s")))
-    back = persist._Reader(tmp_path, set(writer.files)).decode(root)
+    back = persist._Reader(tmp_path, {n: e["bytes"] for n, e in writer.files.items()}).decode(root)
     for name in ("empty", "scalar", "bools"):
         assert back[name].dtype == state[name].dtype
         assert back[name].shape == state[name].shape
@@ -293,7 +282,7 @@ def _first_array(value):
         (lambda m: m["files"].update(x={}), "damaged"),
         (lambda m: _entry(m).update(sha256="0"), "checksum"),
         (lambda m: _entry(m).update(bytes=1), "checksum"),
-        (lambda m: m["files"].update({"../x": {"bytes": 0, "sha256": ""}}), "missing"),
+        (lambda m: m["files"].update({"../x": {"bytes": 0, "sha256": ""}}), "no name of a file"),
         (
             lambda m: m.update(model={"__array__": "../manifest.json", "dtype": "|u1", "shape": []}),
             "does not list",
@@ -438,7 +427,7 @@ def test_saving_refuses_what_is_no_model(tmp_path):
 )
 @pytest.mark.parametrize(
     ("call", "times"),
-    [("fsync", (1, 2, 9, "last")), ("save", (1, 5)), ("rename", (1, 2))],
+    [("fsync", (1, 2, 9, "last")), ("save", (1, 5)), ("rename", (1,))],
     ids=["fsync", "np.save", "rename"],
 )
 @pytest.mark.parametrize("earlier", [True, False], ids=["replacing", "new"])
@@ -449,8 +438,6 @@ def test_a_failure_leaves_what_was_there(tmp_path, monkeypatch, call, times, err
     module = np if call == "save" else os
     real = getattr(module, call)
     for n in times:
-        if call == "rename" and n == 2 and not earlier:
-            continue
         stop = 1 + len(digests_of_texts()) if n == "last" else n
         calls = 0
 
@@ -496,3 +483,27 @@ def test_parts_of_a_loaded_model_share_the_index_of_the_training_rows(tmp_path):
     assert near.rows_ is votes.rows_
     assert near.rows_ is not other.scorers_[0].rows_
     assert answers(other, ds) == answers(model, ds)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS], ids=errno.errorcode.get)
+def test_errors_of_writing_name_the_model(code, tmp_path, monkeypatch):
+    """Not the hidden folder beside it."""
+
+    def refuse(place, *_):
+        raise OSError(code, os.strerror(code), str(place))
+
+    monkeypatch.setattr("metarank._files.os.mkdir", refuse)
+    path = tmp_path / "model"
+    for act in (persist.check_target, lambda path: persist.save({}, path)):
+        with pytest.raises(OSError, match=os.strerror(code)) as error:
+            act(path)
+        assert (error.value.errno, error.value.filename) == (code, str(path))
+
+
+def test_errors_of_writing_without_a_number_name_the_model(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("8 requested and 0 written")
+
+    monkeypatch.setattr("metarank.persist.os.fsync", refuse)
+    with pytest.raises(OSError, match=r"model' cannot be written: 8 requested and 0 written"):
+        persist.save({"a": np.zeros(2)}, tmp_path / "model")
