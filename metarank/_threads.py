@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 from metarank._cgroup import cpu_limit
@@ -107,46 +107,62 @@ def openmp_threads(n_jobs: int) -> int:
     return n_jobs
 
 
+class _BlasUser:
+    """One use of the limit, by the thread that made it."""
+
+    def __init__(self) -> None:
+        self.thread = get_ident()
+        self.own: list[tuple[Any, int]] = []  # libraries, with the threads that they had in this thread
+
+
 class _BlasLimit:
     """One thread for BLAS in this process, as long as any of its threads asks for it.
 
     A library that works by OpenMP has a limit for each thread of this process, which each sets for itself.
+    What is to be undone is written down before it is done, so that an interrupt at any moment loses nothing.
     """
 
     def __init__(self) -> None:
+        self.users: set[_BlasUser] = set()
+        self.shared: dict[str, tuple[Any, int]] = {}  # by file, with the threads that it had
         self.lock = Lock()
-        self.users = 0
-        self.limits: list[Any] = []
-        self.libraries: set[str] = set()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
 
-    def enter(self) -> Any:
-        """Takes the limit; what it returns is given back to `exit`, by the same thread."""
+    def enter(self, user: _BlasUser) -> None:
         from threadpoolctl import ThreadpoolController
 
         with self.lock:
-            self.users += 1
-            controller = ThreadpoolController().select(user_api="blas")
-            own: set[str] = set()
-            shared: set[str] = set()
-            for library in controller.info():
-                (own if library.get("threading_layer") == "openmp" else shared).add(library["filepath"])
-            if not shared <= self.libraries:  # the first to ask, or some were loaded since
-                self.libraries |= shared
-                _free_control()
-                self.limits.append(controller.select(filepath=sorted(shared)).limit(limits=1))
-                _free_control()
-            return controller.select(filepath=sorted(own)).limit(limits=1)
+            self.users.add(user)
+            for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+                if getattr(library, "threading_layer", None) == "openmp":
+                    user.own.append((library, library.num_threads))
+                    library.set_num_threads(1)
+                else:
+                    self.shared.setdefault(library.filepath, (library, library.num_threads))
+                    _set_shared(library, 1)
 
-    def exit(self, own: Any) -> None:
+    def exit(self, user: _BlasUser) -> None:
+        """By the same thread as `enter`; may be called again if it was interrupted."""
         with self.lock:
-            own.restore_original_limits()
-            self.users -= 1
-            if self.users == 0:
-                _free_control()
-                while self.limits:
-                    self.limits.pop().restore_original_limits()
-                self.libraries.clear()
-                _free_control()
+            for library, n_threads in reversed(user.own):
+                library.set_num_threads(n_threads)
+            self.users.discard(user)
+            if not self.users:
+                for library, n_threads in self.shared.values():
+                    _set_shared(library, n_threads)
+                self.shared.clear()
+
+    def _forked(self) -> None:
+        """The other threads, one of which may have held the lock, are not in this process."""
+        self.lock = Lock()
+        self.users = {user for user in self.users if user.thread == get_ident()}
+
+
+def _set_shared(library: Any, n_threads: int) -> None:
+    _free_control()
+    library.set_num_threads(n_threads)
+    _free_control()
 
 
 def _free_control() -> None:
@@ -167,8 +183,13 @@ def single_threaded_blas() -> Iterator[None]:
 
     The limit is the process's, and is lifted when the last of the threads that asked for it is done.
     """
-    own = _blas_limit.enter()
+    user = _BlasUser()
     try:
+        _blas_limit.enter(user)
         yield
     finally:
-        _blas_limit.exit(own)
+        try:
+            _blas_limit.exit(user)
+        except KeyboardInterrupt:
+            _blas_limit.exit(user)
+            raise

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import linecache
+import os
+import sys
 import threading
 
 import faiss  # noqa: F401  # brings a BLAS whose limit is each thread's own
 import numpy as np
+import pytest
+from syscalls import in_child
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from metarank import _threads
 from metarank._threads import single_threaded_blas
 
 
@@ -36,4 +42,71 @@ def test_limit_of_blas_holds_until_its_last_user_is_done():
             assert left.wait(10)
             assert blas_threads() == {1}
         thread.join()
+        assert blas_threads() == {3}
+
+
+def test_an_interrupt_at_any_line_lifts_the_limit():
+    """Ctrl-C while the limit is taken or lifted: of what was limited, nothing stays so."""
+    functions = (_threads._BlasLimit.enter, _threads._BlasLimit.exit, _threads._set_shared)
+    codes = {function.__code__ for function in functions}
+
+    def interrupted_at(moment: int) -> bool:
+        left = moment
+
+        def trace(frame, event, argument):
+            nonlocal left
+            if frame.f_code in codes and event == "line":
+                # Python itself never interrupts between the body of a `with` and the release of its lock.
+                line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+                if not line.lstrip().startswith("with "):
+                    left -= 1
+                    if left == 0:
+                        raise KeyboardInterrupt
+            return trace if frame.f_code in codes else None
+
+        sys.settrace(trace)
+        try:
+            with single_threaded_blas():
+                pass
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    with threadpool_limits(limits=3, user_api="blas"):
+        moment = 1
+        while interrupted_at(moment):
+            assert blas_threads() == {3}
+            moment += 1
+        assert moment > 20
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {3}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_beside_a_thread_that_takes_the_limit():
+    """A lock that another thread held is free in the child, and its limit does not outlive the fork."""
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with single_threaded_blas(), _threads._blas_limit.lock:
+            held.set()
+            assert release.wait(10)
+
+    with threadpool_limits(limits=3, user_api="blas"):
+        thread = threading.Thread(target=hold)
+        thread.start()
+        assert held.wait(10)
+
+        def use() -> None:
+            with single_threaded_blas():
+                assert blas_threads() == {1}
+            assert blas_threads() == {3}
+
+        child = in_child(use)
+        release.set()
+        thread.join()
+        assert child.error() == ""
         assert blas_threads() == {3}
