@@ -47,7 +47,8 @@ def map_npy(path: Path) -> np.ndarray:
     shape = tuple(int(n) for n in header[2].split(b",") if n)
     if math.prod(shape) * dtype.itemsize != size - begin - length or max(shape, default=0) >= 2**40:
         raise ValueError(f"{dtype} {shape} does not fit the size of the .npy file")
-    array: np.ndarray = np.memmap(path, dtype, mode="r", offset=begin + length, shape=shape)
+    # Plain arrays over the map: a part of a memmap is made several times as slowly as one of an array.
+    array = np.asarray(np.memmap(path, dtype, mode="r", offset=begin + length, shape=shape))
     if dtype.kind == "b" and array.size and int(array.view(np.uint8).max()) > 1:
         raise ValueError("booleans must be 0 or 1")
     return array

@@ -85,7 +85,7 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
     metadata = header.pop(_METADATA, {}) if isinstance(header, dict) else None
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise ValueError(f"{str(path)!r} is not a safetensors file: its header is no mapping of tensors")
-    content: np.ndarray = np.memmap(path, np.uint8, mode="r")
+    content = np.asarray(np.memmap(path, np.uint8, mode="r"))
     tensors = Tensors()
     for name, entry in header.items():
         dtype, shape, begin, end = _place(entry, f"{name!r:.80} of {str(path)!r}")

@@ -83,7 +83,7 @@ class InputEncoder:
                     "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
                     f"got {type(X).__name__}"
                 )
-            return self.vectorizer.transform(texts)
+            return self.vectorizer.rows(texts)
         if isinstance(X, Dataset):
             if X.X is None:
                 raise TypeError(

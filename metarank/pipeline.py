@@ -584,7 +584,7 @@ class MetaRanker(BaseEstimator):
             If a label is unknown, removed, or in two changes at once; if a name is taken; if no scorer of the
             model keeps its training rows (one of neighbours does), or it serves several objectives.
         """
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         change = LabelChange.checked(self, add, remove, rename, merge)
         with single_threaded_blas():
             self.__dict__.update(changed_labels(self, change, resolve_n_jobs(self.n_jobs)))
@@ -666,7 +666,7 @@ class MetaRanker(BaseEstimator):
         Ranking
             Equal scores are ordered by ascending label id.
         """
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         k = check_k(k)
         features = self.encoder_.encode(X)
         own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
@@ -722,9 +722,13 @@ class MetaRanker(BaseEstimator):
             Cuts for all of them are learned in `fit`; the choice costs no refit.
         exclude, allowed : as in `rank`
         """
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         metric = self.thresholds_.check_metric(optimize)
         return self._cut(self._scored(X, exclude, allowed), metric)
+
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "ranker_"):  # scikit-learn's own look at an estimator takes as long as a stage
+            check_is_fitted(self, "ranker_")
 
     def _leaning(self, candidates: Candidates, scores: np.ndarray, weight: float) -> np.ndarray:
         """The scores, leaning towards rare labels by `weight`."""
@@ -734,7 +738,7 @@ class MetaRanker(BaseEstimator):
         return scores + weight * self.thresholds_.scores_per_logit * of_pair
 
     def _scored(self, X: Any, exclude: Any, allowed: Any = None) -> list[tuple[Candidates, np.ndarray]]:
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         features = self.encoder_.encode(X)
         limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
         return self._scored_chunks(features, None, limits)
@@ -788,7 +792,7 @@ class MetaRanker(BaseEstimator):
         Explanation
             Its ``str`` is a page for a person, ``to_dict()`` for a program.
         """
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
             raise TypeError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
         if n_neighbors < 1:
@@ -822,7 +826,7 @@ class MetaRanker(BaseEstimator):
         ValueError
             If k is not positive, or the model was saved by a version that kept no such pairs.
         """
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         k = check_k(k)
         if self.missing_ is None:
             raise ValueError("this model was saved before missing labels were kept with it: refit")
@@ -914,7 +918,7 @@ class MetaRanker(BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a folder, whole or not at all; see `metarank.load`."""
-        check_is_fitted(self, "ranker_")
+        self._check_is_fitted()
         persist.save(self, path)
 
     def get_state(self) -> dict[str, Any]:

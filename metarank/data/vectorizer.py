@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from copy import copy
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -99,6 +102,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         TypeError
             If `texts` is one string, or an entry is not a string.
         """
+        return self.rows(texts)
+
+    def rows(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """`transform`, without the containers that scikit-learn may be told to put its result in."""
         if not hasattr(self, "vocabulary_"):
             raise NotFittedError("this TextVectorizer is not fitted; call fit first")
         counts = count_terms(map(self.terms, _checked(texts)), self._column, len(self._column))
@@ -221,11 +228,32 @@ def _checked(texts: Iterable[str]) -> Iterator[str]:
 
 def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], width: int) -> sp.csr_matrix:
     """float64 CSR (n, width), canonical: how often each term that has a column occurs in each document."""
-    indptr, indices = array("q", [0]), array("i")
+    indptr, indices, counts = array("i", [0]), array("i"), array("d")
     for terms in documents:
-        indices.extend([column[term] for term in terms if term in column])
+        times = Counter([column[term] for term in terms if term in column])
+        own = sorted(times)
+        indices.extend(own)
+        counts.extend([times[j] for j in own])
         indptr.append(len(indices))
-    return _counts(indptr, indices, width)
+    parts = np.array(counts), np.array(indices), np.array(indptr)
+    if len(indptr) == 2:
+        return _one_row(*parts, width)
+    rows = sp.csr_matrix(parts, shape=(len(indptr) - 1, width))
+    rows.has_canonical_format = True
+    return rows
+
+
+def _one_row(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> sp.csr_matrix:
+    """One canonical row: a service asks for these, and SciPy's own checks take longer than the rest."""
+    row = copy(_empty_row(width))
+    row.data, row.indices, row.indptr = data, indices, indptr
+    row.has_canonical_format = True
+    return row
+
+
+@lru_cache(maxsize=16)
+def _empty_row(width: int) -> sp.csr_matrix:
+    return sp.csr_matrix((1, width), dtype=np.float64)
 
 
 def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:

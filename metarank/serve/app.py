@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -138,13 +139,28 @@ def create_app(
         return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
 
     for path, asked, body in (("/rank", rank, RankRequest), ("/explain", explain, ExplainRequest)):
-        app.add_api_route(path, asked, methods=["POST"], responses=_REFUSALS, openapi_extra=_takes(body))
+        app.router.add_api_route(
+            path,
+            asked,
+            methods=["POST"],
+            responses=_REFUSALS,
+            openapi_extra=_takes(body),
+            route_class_override=_Unread,
+        )
     for path, shown in (("/health", health), ("/metrics", numbers), ("/", page)):
         app.add_api_route(path, shown, include_in_schema=path != "/")
         app.add_api_route(path, shown, methods=["HEAD"], include_in_schema=False)
     app.add_exception_handler(Refused, refused)
     app.add_exception_handler(HTTPException, unknown)
     return app
+
+
+class _Unread(APIRoute):
+    """A route whose endpoint takes the request as it is: of what the framework looks for there is nothing."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return endpoint
 
 
 class _Counting:
