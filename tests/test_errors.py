@@ -35,7 +35,7 @@ class TooLong:
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr("metarank.pipeline.TrainingSet", TooLong)
+    monkeypatch.setattr("metarank.training.TrainingSet", TooLong)
 
 
 PARAMETERS = [

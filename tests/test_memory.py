@@ -87,7 +87,7 @@ def test_a_budget_changes_no_byte(shortlister, monkeypatch, tmp_path):
     expected = free.rank(ds, k=5)
     monkeypatch.setattr(memory, "_LEAST_CHUNK_PAIRS", 60)
     tightest = memory.MemoryPlan((), chunk_pairs=60, keeps_products=False)
-    monkeypatch.setattr("metarank.pipeline.plan_fit", lambda *_: tightest)
+    monkeypatch.setattr("metarank.training.plan_fit", lambda *_: tightest)
     tight = MetaRanker(**options, memory_budget=1).fit(ds)
     assert memory.prediction_chunk(1, 10) == 60
     found = tight.rank(ds, k=5)
