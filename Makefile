@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/CMakeLists.txt)
+MODULES := $(shell find metarank -name '*.py' | LC_ALL=C sort | cksum)
 
 # Idle OpenMP threads must sleep, not spin: spinning costs a factor of ten on a busy machine.
 export OMP_WAIT_POLICY := passive
@@ -50,7 +51,15 @@ sanitize: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	PIP_CONSTRAINT=$(abspath constraints.txt) $(BIN)/python -m pip install -q -e ".[dev]"
+	echo "$(MODULES)" > $(VENV)/.modules
 	touch $(STAMP)
+
+# What is installed finds modules by a list of their names: where one came, went or moved, it is made anew.
+ifneq ($(MODULES),$(shell cat $(VENV)/.modules 2>/dev/null))
+$(STAMP): moved
+endif
+.PHONY: moved
+moved:
 
 clean:
 	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from metarank import persist
+from metarank.persist.classes import BUILT_IN
+from metarank.persist.manifest import digest_of
 
 # Numbers at the edges of types, sizes and ranges.
 INTEGERS = [*(0, 1, -1, 2, 3, 7, 127, 128, 255, 256, 32767, 65535, 65536), 2**31 - 1, 2**31, -(2**31)]
@@ -135,7 +137,7 @@ def _replacement(old: Any, rng: random.Random) -> Any:
     if isinstance(old, float):
         return rng.choice([*FLOATS, old * 2, -old, *({"__float__": str(v)} for v in NO_NUMBERS)])
     if isinstance(old, str):
-        return rng.choice([*WORDS, old + "x", old[:-1], *persist._BUILT_IN])
+        return rng.choice([*WORDS, old + "x", old[:-1], *BUILT_IN])
     return rng.choice([None, 0, "", [], {}])
 
 
@@ -209,7 +211,7 @@ def write_manifest(folder: Path, manifest: Any, files: dict[str, bytes]) -> None
             if name in files and isinstance(entry, dict):
                 entry["bytes"], entry["sha256"] = len(files[name]), hashlib.sha256(files[name]).hexdigest()
     if isinstance(manifest, dict):
-        manifest["digest"] = persist._digest(manifest)
+        manifest["digest"] = digest_of(manifest)
     text = json.dumps(manifest)
     (folder / persist.MANIFEST).write_text(text)
 

@@ -19,6 +19,9 @@ import scipy.sparse as sp
 from metarank import MetaRanker, load, persist
 from metarank.choices import named_shortlisters
 from metarank.persist import MANIFEST, ModelError
+from metarank.persist.manifest import digest_of
+from metarank.persist.reading import Reader
+from metarank.persist.writing import Writer
 from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 
 FULL = {"n_folds": 2, "n_jobs": 1}
@@ -67,7 +70,7 @@ def rewrite(folder: Path, change) -> None:
     """Change the manifest and give it a digest that fits again."""
     manifest = json.loads((folder / MANIFEST).read_text())
     change(manifest)
-    manifest["digest"] = persist._digest(manifest)
+    manifest["digest"] = digest_of(manifest)
     (folder / MANIFEST).write_text(json.dumps(manifest))
 
 
@@ -139,7 +142,7 @@ def test_equal_contents_are_stored_once(tmp_path):
         "c": "x" * 3000,
         "d": "x" * 3000,
     }
-    writer = persist._Writer(tmp_path)
+    writer = Writer(tmp_path)
     encoded = writer.encode(state, "s")
     assert encoded["a"]["__array__"] == encoded["b"][0]["__array__"] == "s.a.npy"
     assert encoded["c"] == encoded["d"]
@@ -163,9 +166,9 @@ def test_plain_values_come_back_as_they_were(tmp_path):
         "scalar": np.array(7),
         "bools": np.array([True]),
     }
-    writer = persist._Writer(tmp_path)
+    writer = Writer(tmp_path)
     root = json.loads(json.dumps(writer.encode(state, "s")))
-    back = persist._Reader(tmp_path, {n: e["bytes"] for n, e in writer.files.items()}).decode(root)
+    back = Reader(tmp_path, {n: e["bytes"] for n, e in writer.files.items()}).decode(root)
     for name in ("empty", "scalar", "bools"):
         assert back[name].dtype == state[name].dtype
         assert back[name].shape == state[name].shape
@@ -178,7 +181,7 @@ def test_plain_values_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize("value", [{1, 2}, object(), {1: 2}, {"__array__": 1}, np.array([None]), b"x", 1j])
 def test_what_cannot_be_saved_is_a_type_error(value, tmp_path):
     with pytest.raises(TypeError, match=r"s\.a"):
-        persist._Writer(tmp_path).encode({"a": value}, "s.a" if isinstance(value, dict) else "s")
+        Writer(tmp_path).encode({"a": value}, "s.a" if isinstance(value, dict) else "s")
 
 
 # --- a user's scorer -----------------------------------------------------------
@@ -510,6 +513,6 @@ def test_errors_of_writing_without_a_number_name_the_model(tmp_path, monkeypatch
     def refuse(*_, **__):
         raise OSError("8 requested and 0 written")
 
-    monkeypatch.setattr("metarank.persist.os.fsync", refuse)
+    monkeypatch.setattr("metarank.persist.writing.os.fsync", refuse)
     with pytest.raises(OSError, match=r"model' cannot be written: 8 requested and 0 written"):
         persist.save({"a": np.zeros(2)}, tmp_path / "model")

@@ -25,6 +25,7 @@ from metarank.data.search_filters import read_attribute_values
 from metarank.data.xc import read_bytes
 from metarank.gbdt import BoosterArrays
 from metarank.persist import MANIFEST, Limits, ModelError
+from metarank.persist.manifest import digest_of, sha256_of
 from metarank.scorers.kernel_ridge import KernelRidge
 
 ROWS = ["sea and bread", "a code test"]
@@ -72,8 +73,8 @@ class Attack:
     def seal(self):
         for name, entry in self.manifest["files"].items():
             entry["bytes"] = (self.folder / name).stat().st_size
-            entry["sha256"] = persist._sha256(self.folder / name)
-        self.manifest["digest"] = persist._digest(self.manifest)
+            entry["sha256"] = sha256_of(self.folder / name)
+        self.manifest["digest"] = digest_of(self.manifest)
         (self.folder / MANIFEST).write_text(json.dumps(self.manifest))
         return self
 

@@ -1,0 +1,31 @@
+"""Saved models: a versioned folder, checksums, memory-mapped arrays, no pickle.
+
+A model is a tree of dicts, lists, numbers, strings, arrays, CSR matrices and
+objects of registered classes. Arrays become ``.npy`` files, weights of
+networks ``.safetensors``, long texts ``.txt``
+and long lists of strings ``.json``; everything else stands in ``manifest.json``,
+which lists each file with its size and SHA-256 and carries a digest of itself.
+Equal contents, such as the training rows that several scorers keep, share a file.
+
+A folder is untrusted input: digests tell damage, not malice. So nothing of it is run, classes come from the
+register alone, sizes are compared with those of the files before anything is allocated (`Limits`), and each
+class checks dtype, shape, range and fit of what it is given (`metarank._state`).
+"""
+
+from metarank.persist.classes import ModelError, register
+from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, Limits, read_manifest
+from metarank.persist.reading import load
+from metarank.persist.writing import check_target, save
+
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "MANIFEST",
+    "Limits",
+    "ModelError",
+    "check_target",
+    "load",
+    "read_manifest",
+    "register",
+    "save",
+]

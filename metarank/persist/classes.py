@@ -1,0 +1,66 @@
+"""The register of classes that a saved model may hold objects of."""
+
+from __future__ import annotations
+
+import importlib
+
+# Where the classes of this library are; a model imports those alone that it has objects of.
+BUILT_IN = {
+    "MetaRanker": "metarank.pipeline",
+    "MultiObjectiveRanker": "metarank.multi_objective.ranker",
+    "LabelEmbedder": "metarank.text.embedder",
+    "InputEncoder": "metarank.encoder",
+    "PackedStrings": "metarank._strings",
+    "FeatureTransform": "metarank.features.transform",
+    "TextVectorizer": "metarank.data.vectorizer",
+    "LabelNeighbors": "metarank.scorers.neighbors",
+    "NeighborShortlister": "metarank.scorers.neighbors",
+    "Centroids": "metarank.scorers.centroid",
+    "LabelPrior": "metarank.scorers.prior",
+    "TailClassifiers": "metarank.scorers.tail",
+    "NameScorer": "metarank.scorers.names",
+    "SpellingScorer": "metarank.scorers.names",
+    "NameEmbedder": "metarank.scorers.name_embedder",
+    "ObjectiveScorer": "metarank.scorers.objective",
+    "KernelRidge": "metarank.scorers.kernel_ridge",
+    "KernelSVM": "metarank.scorers.kernel_svm",
+    "ExtraTrees": "metarank.scorers.forest",
+    "OneVsAll": "metarank.scorers.one_vs_all",
+    "LinearClassifier": "metarank.scorers.linear",
+    "BoostedTrees": "metarank.scorers.boosted",
+    "Parabel": "metarank.scorers.parabel",
+    "XReg": "metarank.scorers.xreg",
+    "FastXML": "metarank.scorers.instance_tree",
+    "PfastXML": "metarank.scorers.instance_tree",
+    "PfastreXML": "metarank.scorers.pfastrexml",
+    "KeptScorer": "metarank.scorers.kept",
+}
+_REGISTERED: dict[str, type] = {}
+
+
+class ModelError(ValueError):
+    """A model folder that is damaged, incomplete, or not a model."""
+
+
+def register(cls: type) -> type:
+    """Make a class with `get_state` and `from_state` part of what can be saved and loaded.
+
+    Use it as a decorator on scorers of your own; the module that defines them
+    must be imported before `metarank.load`.
+    """
+    if cls.__name__ in BUILT_IN and cls.__module__ != BUILT_IN[cls.__name__]:
+        raise ValueError(f"a class to be saved must have a name of its own, {cls.__name__!r} is metarank's")
+    _REGISTERED[cls.__name__] = cls
+    return cls
+
+
+def class_of(name: str) -> type:
+    if name in _REGISTERED:
+        return _REGISTERED[name]
+    if name in BUILT_IN:
+        cls: type = getattr(importlib.import_module(BUILT_IN[name]), name)
+        return cls
+    raise ModelError(
+        f"the model holds an object of class {name!r}, which is not known here: import the module "
+        "that defines it and mark the class with metarank.persist.register first"
+    )
