@@ -280,6 +280,7 @@ def train_label_trees(
     visitors: int,
     link: int,
     seed: int,
+    first_slot: int,
     n_threads: int,
 ) -> dict: ...
 def is_canonical(
@@ -1252,6 +1253,7 @@ def train_instance_trees(
     row_weight: Annotated[
         NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
+    first_tree: int,
     n_trees: int,
     max_leaf: int,
     labels_per_leaf: int,
@@ -1266,7 +1268,11 @@ def train_instance_trees(
     max_passes: int,
     seed: int,
     n_threads: int,
-) -> dict: ...
+) -> dict:
+    """
+    Arrays of `InstanceTrees`: trees first_tree .. first_tree + n_trees of a forest, seeded by their number.
+    """
+
 def split_instances(
     x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],

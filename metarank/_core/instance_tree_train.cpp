@@ -213,15 +213,17 @@ void bind_instance_tree_train(nb::module_& m) {
   m.def(
       "train_instance_trees",
       [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
-         Values y_data, std::int64_t n_labels, Values row_weight, int n_trees, std::int64_t max_leaf,
-         std::int64_t labels_per_leaf, std::int64_t max_depth, double log_cost, double rank_cost, bool balanced, int rounds,
-         bool ideal_normaliser, double tolerance, int max_steps, int max_passes, std::uint64_t seed, int n_threads) {
+         Values y_data, std::int64_t n_labels, Values row_weight, std::int64_t first_tree, int n_trees,
+         std::int64_t max_leaf, std::int64_t labels_per_leaf, std::int64_t max_depth, double log_cost, double rank_cost,
+         bool balanced, int rounds, bool ideal_normaliser, double tolerance, int max_steps, int max_passes,
+         std::uint64_t seed, int n_threads) {
         const RankedRows data = require_ranked_rows(x_indptr, x_indices, x_data, n_features, y_indptr, y_indices,
                                                     y_data, n_labels, row_weight);
         const SplitOptions split =
             split_options(log_cost, rank_cost, balanced, rounds, ideal_normaliser, tolerance, max_steps, max_passes);
         require(n_trees >= 1 && max_leaf >= 1 && labels_per_leaf >= 1 && max_depth >= 0,
                 "n_trees, max_leaf and labels_per_leaf must be positive, max_depth must not be negative");
+        require(first_tree >= 0, "first_tree must not be negative");
         require(n_threads >= 1, "n_threads must be positive");
         std::vector<Tree> trees(static_cast<std::size_t>(n_trees));
         {
@@ -231,17 +233,18 @@ void bind_instance_tree_train(nb::module_& m) {
             auto& grower = growers[static_cast<std::size_t>(worker)];
             if (!grower) grower = std::make_unique<Grower>(data, split, GrowOptions{max_leaf, labels_per_leaf, max_depth});
             for (std::int64_t t = begin; t < end; ++t)
-              grower->grow(hash_pair(seed, static_cast<std::uint64_t>(t)), trees[static_cast<std::size_t>(t)]);
+              grower->grow(hash_pair(seed, static_cast<std::uint64_t>(first_tree + t)), trees[static_cast<std::size_t>(t)]);
           });
         }
         return to_arrays(trees);
       },
       nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
       nb::arg("n_features"), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
-      nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("row_weight").noconvert(), nb::arg("n_trees"),
-      nb::arg("max_leaf"), nb::arg("labels_per_leaf"), nb::arg("max_depth"), nb::arg("log_cost"),
+      nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("row_weight").noconvert(), nb::arg("first_tree"),
+      nb::arg("n_trees"), nb::arg("max_leaf"), nb::arg("labels_per_leaf"), nb::arg("max_depth"), nb::arg("log_cost"),
       nb::arg("rank_cost"), nb::arg("balanced"), nb::arg("rounds"), nb::arg("ideal_normaliser"), nb::arg("tolerance"),
-      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"), nb::arg("n_threads"));
+      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"), nb::arg("n_threads"),
+      "Arrays of `InstanceTrees`: trees first_tree .. first_tree + n_trees of a forest, seeded by their number.");
   m.def(
       "split_instances",
       [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,

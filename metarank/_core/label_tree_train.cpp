@@ -46,6 +46,7 @@ struct TrainOptions {
   bool mean_cost;    // C / |I_n| in place of C
   float threshold;   // smaller weights are dropped
   std::uint64_t seed;
+  std::int64_t first_slot;  // number of the first slot in the ensemble that the trees are of: seeds go by it
 };
 
 // The rows below each node, ascending, with the largest relevance of any label there.
@@ -236,7 +237,8 @@ class Trainer {
     for (std::int64_t group = first; group < end; group += kLabelLanes) {
       const int n_labels = static_cast<int>(std::min<std::int64_t>(kLabelLanes, end - group));
       targets(group, n_labels, w);
-      train_lanes(w.rows, options_.lanes, n_labels, hash_pair(options_.seed, static_cast<std::uint64_t>(group)), w.lanes);
+      const std::uint64_t seed = hash_pair(options_.seed, static_cast<std::uint64_t>(options_.first_slot + group));
+      train_lanes(w.rows, options_.lanes, n_labels, seed, w.lanes);
       const float* W = w.lanes.weights.data();
       for (std::uint32_t number = 0; number < w.feature.size(); ++number)
         for (int j = 0; j < n_labels; ++j) {
@@ -387,7 +389,7 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
                            const In1<float>& row_cost, const In1<std::int32_t>& roots,
                            const In1<std::int64_t>& child_start, const In1<std::int32_t>& child, int loss, double C,
                            bool mean_cost, double tolerance, int max_epochs, double bias, double threshold,
-                           int visitors, int link, std::uint64_t seed, int n_threads) {
+                           int visitors, int link, std::uint64_t seed, std::int64_t first_slot, int n_threads) {
   require(n_features >= 0, "n_features must be non-negative");
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
   const auto n_rows = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
@@ -405,6 +407,7 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
   require(C > 0.0 && std::isfinite(C), "C must be positive and finite");
   require(link >= 0 && link < kLinks, "link must be one of those of block_scores.h");
   require(tolerance > 0.0 && max_epochs >= 1 && threshold >= 0.0, "tolerance, max_epochs and threshold must be positive");
+  require(first_slot >= 0, "first_slot must be non-negative");
   const auto n_nodes = static_cast<std::int64_t>(child_start.shape(0)) - 1;
   const Tree tree{child_start.data(), child.data(), n_nodes};
   const std::vector<std::int64_t> tree_start = require_hierarchy(roots, child_start, child, n_labels);
@@ -415,7 +418,7 @@ nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int
     nb::gil_scoped_release release;
     const TrainOptions options{{static_cast<LinearLoss>(loss), static_cast<float>(C), static_cast<float>(tolerance),
                                 max_epochs, static_cast<float>(bias)},
-                               mean_cost, static_cast<float>(threshold), seed};
+                               mean_cost, static_cast<float>(threshold), seed, first_slot};
     const RowsBelow below(tree, {label_indptr.data(), label_rows.data(), relevance.data()}, n_rows, tree_start, n_threads);
     const FeatureOrder order(X, x_indptr(static_cast<std::size_t>(n_rows)), n_features);
     std::vector<char> is_root(static_cast<std::size_t>(n_nodes), 0);
@@ -475,7 +478,7 @@ void bind_label_tree_train(nb::module_& m) {
         nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
         nb::arg("loss"), nb::arg("C"), nb::arg("mean_cost"), nb::arg("tolerance"), nb::arg("max_epochs"),
         nb::arg("bias"), nb::arg("threshold"), nb::arg("visitors"),
-        nb::arg("link"), nb::arg("seed"), nb::arg("n_threads"));
+        nb::arg("link"), nb::arg("seed"), nb::arg("first_slot"), nb::arg("n_threads"));
 }
 
 }  // namespace metarank

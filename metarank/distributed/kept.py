@@ -18,10 +18,13 @@ from metarank import persist
 from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.ranker import Ranker
+from metarank.scorers.tree_ensemble import TreeBlock
 from metarank.stages import RankedPairs
 from metarank.thresholds import ThresholdLearner
 
 T = TypeVar("T")
+# Fields of a `TreeBlock` beside its arrays.
+_BLOCK = ("first", "count", "n_features", "n_labels")
 logger = logging.getLogger("metarank.distributed")
 
 
@@ -93,6 +96,9 @@ def _state(result: Any) -> dict[str, Any]:
             "feature_columns": result.feature_columns,
             "raw_columns": result.raw_columns,
         }
+    if isinstance(result, TreeBlock):
+        numbers = {name: getattr(result, name) for name in _BLOCK}
+        return {"kind": "trees", **numbers, "arrays": _state(result.arrays)}
     if isinstance(result, Noted):
         return {"kind": "noted", "result": _state(result.result), "notes": result.notes}
     if isinstance(result, ThresholdLearner):
@@ -112,6 +118,8 @@ def _restored(state: Any) -> Any:
     if state["kind"] == "ranked":
         names = state["feature_columns"], state["raw_columns"]
         return RankedPairs(Ranker.from_state(state["ranker"]), np.asarray(state["scores"]), *names)
+    if state["kind"] == "trees":
+        return TreeBlock(**{name: state[name] for name in _BLOCK}, arrays=_restored(state["arrays"]))
     if state["kind"] == "noted":
         return Noted(_restored(state["result"]), state["notes"])
     if state["kind"] == "thresholds":

@@ -11,6 +11,7 @@ from dask.sizeof import sizeof
 from metarank.candidates import Candidates
 from metarank.distributed.kept import Noted
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.tree_ensemble import TreeBlock
 from metarank.stages import PairsToRank, RankedPairs
 from metarank.view import TrainingSet
 
@@ -54,5 +55,5 @@ def bytes_of(value: Any) -> int:
 
 def register_sizes() -> None:
     """Tell Dask to ask `bytes_of` for what our tasks return."""
-    for known in (TrainingSet, LabelScorer, Candidates, PairsToRank, RankedPairs, Noted):
+    for known in (TrainingSet, LabelScorer, TreeBlock, Candidates, PairsToRank, RankedPairs, Noted):
         sizeof.register(known)(bytes_of)

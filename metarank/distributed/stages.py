@@ -47,9 +47,10 @@ class DaskStages(LocalStages):
     """Runs the stages of one fit on a cluster: the functions are those of `LocalStages`, so the result is.
 
     The training set goes with the graph to the scheduler and from there to every worker that works on it, so
-    that no loss of workers loses it. Fits without a fold are a task each, what they say of the training rows
-    is one task for some 2,000 rows; columns stay on their workers until the one that fits the ranker takes
-    them. Fits on all rows begin at once and fill the time that the others leave.
+    that no loss of workers loses it. Fits without a fold are a task each, those of an ensemble of trees one a
+    block of trees (`metarank.scorers.tree_ensemble`); what they say of the training rows is one task for some
+    2,000 rows; columns stay on their workers until the one that fits the ranker takes them. Fits on all rows
+    begin at once and fill the time that the others leave.
 
     Parameters
     ----------
@@ -239,18 +240,23 @@ class DaskStages(LocalStages):
             return QuickFit(f"held-out fit of {self._name(scorer)}")
         at = id(scorer), int(self.data.fold[rows[0]])
         if at not in self._held_out:
-            self._held_out[at] = self._submit(
-                tasks.fit_without_fold,
-                self.job,
-                self._data,
-                self._key("fit", self._name(scorer), at[1]),
-                scorer,
-                at[1],
+            blocks = _blocks(scorer)
+            key = self._key("fit", self._name(scorer), at[1])
+            self._held_out[at] = (
+                self._submit(tasks.fit_without_fold, self.job, self._data, key, scorer, at[1])
+                if len(blocks) == 1
+                else self._fit_by_trees(scorer, at[1], blocks)
             )
         return self._held_out[at]
 
     def _fit_on_all(self, scorer: Any, after: Future | None = None) -> None:
-        if id(scorer) not in self._fitting:
+        if id(scorer) in self._fitting:
+            return
+        blocks = _blocks(scorer)
+        # What comes after something is quick where that was, on the same worker.
+        if len(blocks) > 1 and after is None:
+            self._fitting[id(scorer)] = self._fit_by_trees(scorer, None, blocks, priority=-1)
+        else:
             self._fitting[id(scorer)] = self._submit(
                 tasks.fit_on_all,
                 self.job,
@@ -262,10 +268,46 @@ class DaskStages(LocalStages):
                 priority=-1,
             )
 
-    def _submit(
-        self, task: Callable[..., Any], *args: Any, at: int | None = None, priority: int = 0
+    def _fit_by_trees(
+        self, scorer: Any, fold: int | None, blocks: list[tuple[int, int]], *, priority: int = 0
     ) -> Future:
-        """A task; those of the same number `at` would rather run on the same worker."""
+        """The fit without a fold, or on all rows, of blocks of trees: each a task, and one that joins them.
+
+        Only the task that joins asks for the blocks, so that they are let go of when they are joined.
+        """
+        name, common = self._name(scorer), (self.job, self._data)
+        rest = None
+        if scorer.rest:  # first: it may fit trees of its own, and take the longest
+            key = self._key("fit-rest", name, fold)
+            rest = self._submit(tasks.fit_rest, *common, key, scorer, fold, priority=priority, passes=True)
+        parts = [
+            self._submit(
+                tasks.fit_trees,
+                *common,
+                self._key("fit-trees", name, fold, first, count),
+                scorer,
+                fold,
+                first,
+                count,
+                priority=priority,
+                passes=True,
+            )
+            for first, count in blocks
+        ]
+        return self._submit(tasks.join_trees, scorer, parts, rest, priority=priority)
+
+    def _submit(
+        self,
+        task: Callable[..., Any],
+        *args: Any,
+        at: int | None = None,
+        priority: int = 0,
+        passes: bool = False,
+    ) -> Future:
+        """A task; those of the same number `at` would rather run on the same worker.
+
+        The result of one that `passes` is held for those that take it only.
+        """
         where: dict[str, Any] = {}
         if at is not None:
             workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
@@ -273,7 +315,8 @@ class DaskStages(LocalStages):
                 where = {"workers": [workers[at % len(workers)]], "allow_other_workers": True}
         with dask.config.set(QUIET):
             future = self.client.submit(task, *args, pure=False, priority=priority, **where)
-        self._futures.append(future)
+        if not passes:
+            self._futures.append(future)
         return future
 
     def _place(self, scorer: Any) -> int:
@@ -305,6 +348,11 @@ def _wait(futures: list[Future]) -> None:
 
 def _is_quick(scorer: Any) -> bool:
     return bool(getattr(scorer, "is_quick", False))
+
+
+def _blocks(scorer: Any) -> list[Any]:
+    """The blocks of trees that a fit of the scorer divides into; one of what does not divide."""
+    return scorer.blocks() if hasattr(scorer, "fit_trees") else [None]
 
 
 def _distinct(scorers: list[Any]) -> list[Any]:

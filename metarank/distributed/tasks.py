@@ -14,8 +14,9 @@ from metarank.crossfit import fitted_without, held_out_columns, held_out_shortli
 from metarank.distributed.job import Job
 from metarank.distributed.kept import Noted
 from metarank.distributed.sizes import register_sizes
+from metarank.scorers.tree_ensemble import TreeBlock
 from metarank.stages import Columns, PairsToRank, fitted_on_all, ranked, settled
-from metarank.view import TrainingSet
+from metarank.view import TrainingSet, View
 
 register_sizes()  # on every worker, which imports this file
 
@@ -64,6 +65,25 @@ def fit_on_all(job: Job, data: TrainingSet, key: str, scorer: Any, after: Any = 
     """The scorer, fitted on all rows; `after` is what must be done before, and is not looked at."""
     with job.at_work(data, alone=after is not None) as (data, n_jobs):
         return job.remembered(key, lambda: fitted_on_all(scorer, data, n_jobs))
+
+
+def fit_trees(
+    job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None, first: int, count: int
+) -> TreeBlock:
+    """Some trees of the scorer's fit on the rows outside a fold, or on all rows."""
+    with job.at_work(data) as (data, n_jobs):
+        return job.remembered(key, lambda: scorer.fit_trees(_view(data, fold), first, count, n_jobs=n_jobs))
+
+
+def fit_rest(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None) -> dict[str, Any]:
+    """What the same fit learns beside the trees."""
+    with job.at_work(data) as (data, n_jobs):
+        return job.remembered(key, lambda: scorer.fit_rest(_view(data, fold), n_jobs=n_jobs))
+
+
+def join_trees(scorer: Any, blocks: list[TreeBlock], rest: dict[str, Any] | None) -> Any:
+    """The fitted scorer: it takes no time and is in what is kept of its parts."""
+    return scorer.joined(blocks, rest)
 
 
 def propose(
@@ -120,6 +140,10 @@ def in_place(parts: list[Columns], places: list[np.ndarray], candidates: Candida
         for name, values in part.items():
             out[name][at] = values
     return out
+
+
+def _view(data: TrainingSet, fold: int | None) -> View:
+    return data.view() if fold is None else data.without_fold(fold)
 
 
 def _same(a: Any, b: Any) -> bool:

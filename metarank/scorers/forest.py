@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesRegressor
 
 from metarank import _core
+from metarank._parameters import check_integer
 from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts, dense_blocks, require_rows
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import Features
+from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids
 from metarank.view import View
 
+# What scikit-learn draws the seed of a tree below.
+_MOST_SEED = np.iinfo(np.int32).max
 
-class ExtraTrees(LabelScorer):
+
+class ExtraTrees(TreeEnsemble):
     """The share of relevant training rows in the leaf a row falls into, averaged over random trees.
 
     One forest for all labels (Geurts et al. 2006): a split minimises the squared error summed over
@@ -49,6 +54,7 @@ class ExtraTrees(LabelScorer):
     """
 
     is_classifier = True
+    trees_per_block: ClassVar[int] = 50
 
     def __init__(
         self, *, n_trees: int = 300, min_samples_leaf: int = 2, max_features: float | int | str = "sqrt"
@@ -62,19 +68,34 @@ class ExtraTrees(LabelScorer):
 
         Raises
         ------
-        ValueError
-            If `n_trees` or `min_samples_leaf` is not positive. scikit-learn checks `max_features`.
+        ValueError, TypeError
+            If `n_trees` is no positive integer, or `min_samples_leaf` not positive. scikit-learn checks
+            `max_features`.
         """
-        for name in ("n_trees", "min_samples_leaf"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
+        self._check_params()
+        self._learn(view, None, n_jobs)
+        return self
+
+    def _check_params(self) -> None:
+        check_integer("n_trees", self.n_trees, 1)
+        if not self.min_samples_leaf >= 1:
+            raise ValueError(f"min_samples_leaf must be positive, got {self.min_samples_leaf!r}")
+
+    def _grow(
+        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
+    ) -> dict[str, Any]:
         require_rows(view)
+        # scikit-learn draws a seed a tree, one after the other.
+        seeds = np.random.RandomState(
+            int(np.random.default_rng([view.seed, view.n_features]).integers(2**31))
+        )
+        seeds.randint(_MOST_SEED, size=first)
         forest = ExtraTreesRegressor(
-            n_estimators=self.n_trees,
+            n_estimators=count,
             min_samples_leaf=self.min_samples_leaf,
             max_features=self.max_features,
             n_jobs=n_jobs,
-            random_state=int(np.random.default_rng([view.seed, view.n_features]).integers(2**31)),
+            random_state=seeds,
         )
         relevant = (view.Y.toarray() > 0).astype(np.float64)
         X = view.X
@@ -82,9 +103,22 @@ class ExtraTrees(LabelScorer):
             indptr, indices, values = csr_parts(X)
             X = sp.csr_matrix((values, indices, indptr.astype(np.int32)), shape=X.shape)
         forest.fit(X, relevant if view.n_labels > 1 else relevant.ravel())
-        self.n_features_ = view.n_features
-        self._set_arrays(_flat_arrays([tree.tree_ for tree in forest.estimators_], view.n_labels))
-        return self
+        return _flat_arrays([tree.tree_ for tree in forest.estimators_], view.n_labels)
+
+    def _take(self, blocks: list[TreeBlock]) -> None:
+        n_nodes = [len(block.arrays["feature"]) for block in blocks]
+        n_leaves = [block.arrays["leaves"].shape[0] for block in blocks]
+        leaves = [block.arrays["leaves"] for block in blocks]
+        self.n_features_ = blocks[0].n_features
+        self._set_arrays(
+            {
+                "feature": stacked(blocks, "feature"),
+                "threshold": stacked(blocks, "threshold"),
+                "children": stacked_ids(blocks, "children", n_nodes, n_leaves),
+                "root": stacked_ids(blocks, "root", n_nodes, n_leaves),
+                "leaves": leaves[0] if len(leaves) == 1 else sp.vstack(leaves, format="csr"),
+            }
+        )
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         parts = [self._forest.score(*block, n_jobs) for block in dense_blocks(X, candidates)]

@@ -191,6 +191,31 @@ class Hierarchy:
         end = self.n_nodes if tree == self.n_trees - 1 else int(self.roots[tree + 1])
         return range(int(self.roots[tree]), end)
 
+    def trees(self, first: int, count: int) -> Hierarchy:
+        """Some consecutive trees by themselves, nodes numbered from 0.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If they are not within the trees 0 to T - 1, or none.
+
+        Examples
+        --------
+        >>> learn_hierarchy(np.eye(4), np.eye(4), n_trees=3, max_leaf=2).trees(1, 2)
+        Hierarchy of 2 trees over 4 labels, 6 nodes
+        """
+        first = _check_int("first", first, 0, self.n_trees - 1)
+        count = _check_int("count", count, 1, self.n_trees - first)
+        begin, end = self.tree_nodes(first).start, self.tree_nodes(first + count - 1).stop
+        slots = slice(int(self.child_start[begin]), int(self.child_start[end]))
+        child = self.child[slots]
+        return Hierarchy(
+            self.roots[first : first + count] - begin,
+            self.child_start[begin : end + 1] - slots.start,
+            np.where(child >= 0, child - begin, child),
+            self.n_labels,
+        )
+
     def labels_under(self, node: int) -> np.ndarray:
         """int32, ascending: the labels below a node, 0 to N - 1."""
         found, nodes = [np.empty(0, np.int32)], [_check_int("node", node, 0, self.n_nodes - 1)]
@@ -394,6 +419,7 @@ def learn_hierarchy(
     Y: Any,
     *,
     n_trees: int = 3,
+    first_tree: int = 0,
     branching: int = 16,
     max_leaf: int = 100,
     representation: Representation = "principal",
@@ -416,6 +442,9 @@ def learn_hierarchy(
     X : features (n, d)
     Y : relevances (n, L), values >= 0
     n_trees : int
+    first_tree : int
+        Number of the first of them, where they are some trees of more. All trees have the same number of
+        slots.
     branching : int
         Most child nodes of an inner node, 2 to 256.
     max_leaf : int
@@ -447,6 +476,7 @@ def learn_hierarchy(
     [[0, 1], [2, 3]]
     """
     _check_int("n_trees", n_trees, 1, 10_000)
+    _check_int("first_tree", first_tree, 0, 10_000)
     _check_int("branching", branching, 2, 256)
     _check_int("max_leaf", max_leaf, 1, 256)
     _check_int("n_dims", n_dims, TILE, 1 << 12)
@@ -473,7 +503,7 @@ def learn_hierarchy(
         if representation == "exact":
             fixed = exact_label_vectors(X, Y)
     trees = []
-    for t in range(n_trees):
+    for t in range(first_tree, first_tree + n_trees):
         basis_seed, tree_seed = np.random.SeedSequence([seed, t]).generate_state(2, np.uint64).tolist()
         V = fixed
         if V is None:

@@ -18,6 +18,7 @@ from metarank.scorers.base import Features
 from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
+from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
 from metarank.view import View
 
 # The arrays of `forest_`, all of one dimension: what `InstanceTrees` takes.
@@ -45,7 +46,7 @@ _MAX_DEPTH = 10_000
 _STEPS, _PASSES = 20, 10
 
 
-class FastXML(Shortlister):
+class FastXML(TreeEnsemble, Shortlister):
     """Trees over points, whose splits rank the labels well on both sides (Prabhu and Varma 2014).
 
     A node parts its points by a sparse hyperplane. The hyperplane, the side of every point and a ranking of
@@ -109,6 +110,8 @@ class FastXML(Shortlister):
     # Name of the score column.
     column: ClassVar[str] = "fastxml"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10}
+    trees_per_block: ClassVar[int] = 5
+    _common: ClassVar[tuple[str, ...]] = ("scale",)
 
     def __init__(
         self,
@@ -155,20 +158,23 @@ class FastXML(Shortlister):
             raise ValueError(f"normaliser must be 'constant' or 'ideal', got {self.normaliser!r}")
         check_relevance(self.relevance, self.propensity)
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    def _grow(
+        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
+    ) -> dict[str, Any]:
         X = unit_rows(sp.csr_matrix(view.X))
         Y = relevances(view, self.relevance, self.propensity)
         # Float32 sums of gains neither overflow nor vanish, whatever the unit of the relevances.
-        self.scale_ = float(Y.data.max(initial=0.0)) or 1.0
+        scale = float(Y.data.max(initial=0.0)) or 1.0
         seed = np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0]
-        self.forest_ = _core.train_instance_trees(
+        forest = _core.train_instance_trees(
             *csr_parts(X),
             X.shape[1],
             *csr_parts(Y)[:2],
-            np.maximum(Y.data.astype(np.float64) / self.scale_, _LEAST_GAIN).astype(np.float32),
+            np.maximum(Y.data.astype(np.float64) / scale, _LEAST_GAIN).astype(np.float32),
             Y.shape[1],
             _of_mean_1(sample_weight, X.shape[0]),
-            self.n_trees,
+            first,
+            count,
             self.max_leaf,
             self.labels_per_leaf,
             _MAX_DEPTH,
@@ -183,6 +189,20 @@ class FastXML(Shortlister):
             int(seed >> 1),
             n_jobs,
         )
+        return {"scale": np.array([scale]), **forest}
+
+    def _take(self, blocks: list[TreeBlock]) -> None:
+        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
+        self.scale_ = float(blocks[0].arrays["scale"][0])
+        n_nodes = [len(block.arrays["bias"]) for block in blocks]
+        n_leaves = [len(block.arrays["leaf_start"]) - 1 for block in blocks]
+        self.forest_ = {}
+        for name in _FOREST:
+            if name in ("roots", "child"):
+                self.forest_[name] = stacked_ids(blocks, name, n_nodes, n_leaves)
+            else:
+                join = stacked_starts if name.endswith("_start") else stacked
+                self.forest_[name] = join(blocks, name)
 
     @lazy
     def _trees(self) -> _core.InstanceTrees:

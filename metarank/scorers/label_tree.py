@@ -23,6 +23,7 @@ from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
 from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
+from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
 from metarank.view import View
 
 T = TypeVar("T", bound="LabelTree")
@@ -43,6 +44,8 @@ _WEIGHTS: dict[str, type] = {
     "bias": np.float32,
     "scale": np.float32,
 }
+# Those of them that say where something begins.
+_STARTS = ("node_block", "block_slot", "bucket_start", "data_start")
 # Labels that each of several trees proposes at least: the best few of all are then the same for any k below.
 _PROPOSED = 100
 # What parameters left open become.
@@ -53,13 +56,14 @@ _SUITED: dict[str, dict[str, float]] = {
 }
 
 
-class LabelTree(Shortlister):
+class LabelTree(TreeEnsemble, Shortlister):
     """What `Parabel` and `XReg` share; see there."""
 
     is_classifier = True
     # Names of the score columns start with it.
     column: ClassVar[str] = "label_tree"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1}
+    _common: ClassVar[tuple[str, ...]] = ("label_scale",)
 
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
@@ -114,40 +118,46 @@ class LabelTree(Shortlister):
         value = getattr(self, name)
         return _SUITED[self._loss][name] if value is None else value
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
+    @property
+    def tree_count(self) -> int:
+        """Trees that a fit grows: those of the hierarchy where one is given."""
+        return int(self.n_trees) if self.hierarchy is None else int(self.hierarchy.n_trees)
+
+    def _grow(
+        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
+    ) -> dict[str, Any]:
         if self.hierarchy is not None and self.hierarchy.n_labels != view.n_labels:
             raise ValueError(
                 f"hierarchy must hold the {view.n_labels} labels of Y, got {self.hierarchy.n_labels}"
             )
         X = unit_rows(sp.csr_matrix(view.X))
         Y = relevances(view, self.relevance, self.propensity)
-        # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
-        logistic = self._loss == "logistic"
-        self.link_ = 0 if logistic else int(self.link_power)
-        self.path_weight_ = 1.0 if logistic else float(self.path_weight)
         seed = int(
             np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1
         )
-        self.label_scale_ = _greatest(Y)
-        self.scale_ = float(self.label_scale_.max(initial=0.0)) or 1.0
-        Y.data = Y.data / self.label_scale_[Y.indices]
+        label_scale = _greatest(Y)
+        Y.data = Y.data / label_scale[Y.indices]
+        # Classifiers are seeded by their slot's number in the whole ensemble.
         if self.hierarchy is not None:
             seen = np.flatnonzero(np.bincount(Y.indices, minlength=view.n_labels))
-            self.hierarchy_ = self.hierarchy.restricted_to(seen)
+            whole = self.hierarchy.restricted_to(seen)
+            tree = whole.trees(first, count)
+            first_slot = int(whole.child_start[whole.roots[first]])
         else:
-            self.hierarchy_ = learn_hierarchy(
+            tree = learn_hierarchy(
                 X,
                 Y,
-                n_trees=self.n_trees,
+                n_trees=count,
+                first_tree=first,
                 branching=self.branching,
                 max_leaf=self.max_leaf,
                 label_vectors=self.label_vectors,
                 seed=seed,
                 n_jobs=n_jobs,
             )
+            first_slot = first * (tree.n_slots // count)  # trees over the same labels have as many slots
         by_label = Y.tocsc()
         by_label.sort_indices()
-        tree = self.hierarchy_
         arrays = _core.train_label_trees(
             *csr_parts(X),
             X.shape[1],
@@ -166,12 +176,39 @@ class LabelTree(Shortlister):
             1.0,
             float(self.prune),
             int(self._settled("visitors")),
-            self.link_,
+            self._link,
             seed,
+            first_slot,
             n_jobs,
         )
-        self.row_share_ = arrays.pop("frac")
-        self.weights_ = arrays
+        nodes = {"roots": tree.roots, "child_start": tree.child_start, "child": tree.child}
+        return {"label_scale": label_scale, "row_share": arrays.pop("frac"), **nodes, **arrays}
+
+    @property
+    def _link(self) -> int:
+        """The core's number for what makes a probability of a margin."""
+        return 0 if self._loss == "logistic" else int(self.link_power)
+
+    def _take(self, blocks: list[TreeBlock]) -> None:
+        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
+        # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
+        self.link_ = self._link
+        self.path_weight_ = 1.0 if self._loss == "logistic" else float(self.path_weight)
+        self.label_scale_ = blocks[0].arrays["label_scale"]
+        self.scale_ = float(self.label_scale_.max(initial=0.0)) or 1.0
+        n_nodes = [len(block.arrays["child_start"]) - 1 for block in blocks]
+        no_leaves = [0] * len(blocks)  # labels, which are the same in all trees
+        self.hierarchy_ = Hierarchy(
+            stacked_ids(blocks, "roots", n_nodes, no_leaves),
+            stacked_starts(blocks, "child_start"),
+            stacked_ids(blocks, "child", n_nodes, no_leaves),
+            self.n_labels_,
+        )
+        self.row_share_ = stacked(blocks, "row_share")
+        self.weights_ = {}
+        for name in _WEIGHTS:
+            join = stacked_starts if name in _STARTS else stacked
+            self.weights_[name] = _stacked_bytes(blocks) if name == "data" else join(blocks, name)
 
     @lazy
     def _trees(self) -> _core.LabelTrees:
@@ -343,3 +380,12 @@ def _greatest(Y: sp.csr_matrix) -> np.ndarray:
     out = np.zeros(Y.shape[1], np.float32)
     np.maximum.at(out, Y.indices, Y.data.astype(np.float32))
     return out
+
+
+def _stacked_bytes(blocks: list[TreeBlock]) -> np.ndarray:
+    """The bytes of all weights, and once, behind the last of them, what look-ups may read beyond."""
+    if len(blocks) == 1:
+        return np.asarray(blocks[0].arrays["data"])
+    own = [block.arrays["data"][: block.arrays["data_start"][-1]] for block in blocks]
+    beyond = blocks[-1].arrays["data"][len(own[-1]) :]
+    return np.concatenate([*own, beyond])

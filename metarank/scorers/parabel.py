@@ -94,6 +94,7 @@ class Parabel(LabelTree):
 
     column = "parabel"
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "calibrate": False}
+    rest: ClassVar[tuple[str, ...]] = ("curve",)
     cost = "sum"
     relevance = "binary"
     propensity = "default"
@@ -140,9 +141,11 @@ class Parabel(LabelTree):
         if not isinstance(self.calibrate, (bool, np.bool_)):
             raise TypeError(f"calibrate must be True or False, got {self.calibrate!r}")
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
-        super()._learn(view, sample_weight, n_jobs)
-        self.curve_ = self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None
+    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
+        return {"curve": self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None}
+
+    def _take_rest(self, rest: dict[str, Any]) -> None:
+        self.curve_ = rest["curve"]
 
     def _curve_of(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> list[float] | None:
         """(a, b) from held-out rows; None where they teach nothing."""

@@ -126,8 +126,7 @@ class PfastreXML(TailReranking, PfastXML):
         if self.tail_solution not in SOLUTIONS:
             raise ValueError(f"tail_solution must be 'means' or 'likelihood', got {self.tail_solution!r}")
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
-        super()._learn(view, sample_weight, n_jobs)
+    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
         tails = [
             TailClassifiers(
                 gamma=float(self.gamma),
@@ -140,7 +139,7 @@ class PfastreXML(TailReranking, PfastXML):
         ]
         # Of nothing to re-rank, nothing is to be chosen.
         fixed = not isinstance(self.alpha, str) and self.alpha >= 1
-        self._learn_tail(view, sample_weight, self.alpha, tails[:1] if fixed else tails, n_jobs)
+        return self._learn_tail(view, sample_weight, self.alpha, tails[:1] if fixed else tails, n_jobs)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """As `FastXML.shortlist`, the labels that the leaves name re-ranked first."""

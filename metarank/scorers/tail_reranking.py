@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,6 +50,7 @@ class TailReranking(Shortlister):
     alpha_: float
     tail_: TailClassifiers | None
     scale_: float
+    rest: ClassVar[tuple[str, ...]] = ("alpha", "tail")
 
     def _learn_tail(
         self,
@@ -58,14 +59,17 @@ class TailReranking(Shortlister):
         alpha: Any,
         tails: Sequence[TailClassifiers],
         n_jobs: int,
-    ) -> None:
+    ) -> dict[str, Any]:
         """With `alpha`, or where it is "auto" the best, and with the best of the classifiers."""
         tail = tails[0]
         if isinstance(alpha, str) or len(tails) > 1:
             grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
             alpha, tail = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
-        self.alpha_ = 1.0 if alpha is None else float(alpha)
-        self.tail_ = tail.fit(view, n_jobs=n_jobs) if self.alpha_ < 1 else None
+        alpha = 1.0 if alpha is None else float(alpha)
+        return {"alpha": alpha, "tail": tail.fit(view, n_jobs=n_jobs) if alpha < 1 else None}
+
+    def _take_rest(self, rest: dict[str, Any]) -> None:
+        self.alpha_, self.tail_ = rest["alpha"], rest["tail"]
 
     def _choose_tail(
         self,

@@ -117,9 +117,8 @@ class XReg(TailReranking, LabelTree):
         if self.tail is not None:
             check_alpha("tail", self.tail, "a number in (0, 1], 'auto' or None")
 
-    def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
-        super()._learn(view, sample_weight, n_jobs)
-        self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
+    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
+        return self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
 
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
