@@ -72,6 +72,21 @@ def test_forecast_by_hand():
     assert said["fit_s"] == pytest.approx(path + said["network_s"])
 
 
+def test_forecast_of_trees_each_on_a_machine_of_its_own():
+    """Fits that divide into trees take as long as a tree."""
+    runs = [figures(10_000), figures(20_000)]
+    for run in runs:
+        for kind in ("fit_without_fold", "fit_on_all"):
+            del run["task_cpu_s"][kind], run["tasks"][kind]
+        run["task_cpu_s"]["fit_trees"], run["tasks"]["fit_trees"] = run["n_rows"] / 100, 10
+    said = forecast(runs, 10**6, Cluster(nodes=4, cores=10, memory=10**12, bandwidth=1e9, efficiency=0.5))
+    assert said["fit_trees_s"] == pytest.approx(1000 / 5)  # ten tasks of a millisecond a row each
+    path = sum(said[f"{kind}_s"] for kind in ("fit_trees", "propose", "describe", "rank", "client"))
+    assert said["fit_s"] == pytest.approx(path + said["network_s"])
+    page = write([*runs, {**runs[0], "set": "YSO", "n_rows": 50_000}])
+    assert "| fit_trees | 50 | 10 | 5.00 |" in page
+
+
 def test_forecast_without_fits_of_their_own():
     """Quick scorers alone are fitted where they are asked."""
     runs = [figures(10_000), figures(20_000)]

@@ -19,7 +19,9 @@ def write(runs: Sequence[dict[str, Any]], remark: str | None = None) -> str:
     page = ["# On a cluster", *([remark] if remark else []), _measured(runs), _by_task(runs)]
     sized = [run for run in runs if run["set"] == "extreme" and run["n_workers"] == 1]
     # Of small sets or quick scorers alone nothing follows for large ones.
-    sized = [run for run in sized if run["n_rows"] >= LEAST_ROWS and "fit_on_all" in run["tasks"]]
+    sized = [
+        run for run in sized if run["n_rows"] >= LEAST_ROWS and any(kind in run["tasks"] for kind in FITS)
+    ]
     if len({run["n_rows"] for run in sized}) > 1:
         page.append(_forecast(sized))
         others = [run for run in runs if run["set"] != "extreme" and run["n_workers"] == 1]
@@ -66,7 +68,7 @@ def _measured(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def _by_task(runs: Sequence[dict[str, Any]]) -> str:
-    kinds = ["settled_params", "fit_without_fold", "propose", "describe", "rank", "fit_on_all"]
+    kinds = ["settled_params", "fit_without_fold", "fit_trees", "propose", "describe", "rank", "fit_on_all"]
     rows = [
         [run["set"], f"{run['n_rows']:,}", run["n_workers"]]
         + [f"{run['task_cpu_s'].get(kind, 0.0):.1f} ({run['tasks'].get(kind, 0)})" for kind in kinds]
@@ -101,10 +103,10 @@ def _forecast(runs: Sequence[dict[str, Any]]) -> str:
         f"{TARGET_ROWS / max(r['n_rows'] for r in runs):,.0f} times the largest); labels grow with the rows "
         f"(n / 8, as 9 of 70 million nearly do), so do features; {cluster.efficiency:g} of each core's work "
         f"is left where all cores of a machine share a task; the ranker learns from {RANKED_ROWS:,} rows of "
-        "one fold; one scorer (label trees) is worth a task of fitting; every machine that works holds the "
-        "training set, an index of the same size, the model, and what is bounded. Seconds of a kind of task "
-        "are of one fit, or of one row of the ranker; all are CPU seconds of one core. A reach this long "
-        f"tells the order of magnitude and no more. By this model the peak {memory} into a machine.\n\n"
+        "one fold; one scorer (label trees) is worth tasks of fitting, one a tree; every machine that works "
+        "holds the training set, an index of the same size, the model, and what is bounded. Seconds of a "
+        "kind of task are of one fit or tree, or of one row of the ranker; all are CPU seconds of one core. A "
+        f"reach this long tells the order of magnitude and no more. By this model the peak {memory} into a machine.\n\n"
         f"{exponents}\n\n{stages}"
     )
 
@@ -112,7 +114,8 @@ def _forecast(runs: Sequence[dict[str, Any]]) -> str:
 def _checked(runs: Sequence[dict[str, Any]], other: dict[str, Any]) -> str:
     """What the laws say of a set that was run, beside what it took."""
     found, n = laws(runs), other["n_rows"]
-    took = {kind: other["task_cpu_s"][kind] / max(1, other["tasks"][kind]) for kind in FITS}
+    fits = [kind for kind in FITS if kind in other["tasks"]]
+    took = {kind: other["task_cpu_s"][kind] / other["tasks"][kind] for kind in fits}
     took |= {kind: other["task_cpu_s"][kind] / other["ranked_rows"] for kind in ASKED}
     took |= {"data": other["training_set_bytes"], "model": other["model_bytes"]}
     rows = [

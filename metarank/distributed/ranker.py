@@ -31,8 +31,10 @@ class DaskMetaRanker(MetaRanker):
     """`MetaRanker` whose scorers and ranker work on a Dask cluster. The model is the same, to the byte.
 
     Each fit of a scorer without a fold, each part of the training rows that it describes, the ranker, and
-    each fit on all rows are tasks. A worker that is lost costs the tasks whose results it held, which run
-    again. Every worker that works holds the training set.
+    each fit on all rows are tasks. Fits of ensembles of trees divide: a task grows a block of trees (a label
+    tree, five instance trees, fifty extra-trees), one learns what needs none of them, such as the weight of
+    tail classifiers, and one joins them. A worker that is lost costs the tasks whose results it held, which
+    run again. Every worker that works holds the training set.
 
     Parameters
     ----------

@@ -241,12 +241,13 @@ class DaskStages(LocalStages):
         at = id(scorer), int(self.data.fold[rows[0]])
         if at not in self._held_out:
             blocks = _blocks(scorer)
-            key = self._key("fit", self._name(scorer), at[1])
-            self._held_out[at] = (
-                self._submit(tasks.fit_without_fold, self.job, self._data, key, scorer, at[1])
-                if len(blocks) == 1
-                else self._fit_by_trees(scorer, at[1], blocks)
-            )
+            if len(blocks) > 1:
+                self._held_out[at] = self._fit_by_trees(scorer, at[1], blocks)
+            else:
+                key = self._key("fit", self._name(scorer), at[1])
+                self._held_out[at] = self._submit(
+                    tasks.fit_without_fold, self.job, self._data, key, scorer, at[1]
+                )
         return self._held_out[at]
 
     def _fit_on_all(self, scorer: Any, after: Future | None = None) -> None:

@@ -28,7 +28,9 @@ class LabelScorer(BaseEstimator):
     scores at less cost implements `score_held_out` as a shortcut, one with parameters
     to be settled once for all folds `choose(view) -> unfitted scorer`, and one whose
     proposals and columns come from one costly search `search(X, n_jobs) -> dict` of
-    keyword arguments for its `shortlist` and `score`.
+    keyword arguments for its `shortlist` and `score`. One that is an ensemble of trees
+    says by `fit_trees`, `fit_rest` and `joined` how a fit divides, for workers of a
+    cluster to share it (`metarank.scorers.tree_ensemble`).
     """
 
     # Whether the columns are scores of a classifier, which a label may weigh in its own way.
