@@ -105,8 +105,9 @@ def _forecast(runs: Sequence[dict[str, Any]]) -> str:
         f"is left where all cores of a machine share a task; the ranker learns from {RANKED_ROWS:,} rows of "
         "one fold; one scorer (label trees) is worth tasks of fitting, one a tree; every machine that works "
         "holds the training set, an index of the same size, the model, and what is bounded. Seconds of a "
-        "kind of task are of one fit or tree, or of one row of the ranker; all are CPU seconds of one core. A "
-        f"reach this long tells the order of magnitude and no more. By this model the peak {memory} into a machine.\n\n"
+        "kind of task are of one fit or tree, or of one row of the ranker; all are CPU seconds of one core. "
+        "A reach this long tells the order of magnitude and no more. By this model the peak "
+        f"{memory} into a machine.\n\n"
         f"{exponents}\n\n{stages}"
     )
 
