@@ -67,6 +67,38 @@ def test_fewer_trees_than_workers_and_a_single_one(tmp_path):
     assert {name.split("-")[2] for name in names(tmp_path / "kept", "fit-trees")} == {"XReg", "ExtraTrees"}
 
 
+BEGUN: list[tuple[str, int]] = []
+
+
+class TellingTrees(Parabel):
+    """Tells of every tree, and on how many rows it is grown."""
+
+    def _grow(self, view, *args):
+        BEGUN.append(("tree", view.n_rows))
+        return super()._grow(view, *args)
+
+
+class TellingScorer(makers.MeanFeature):
+    """Tells of every fit."""
+
+    def fit(self, view, *, n_jobs=1):
+        BEGUN.append(("scorer", view.n_rows))
+        return super().fit(view, n_jobs=n_jobs)
+
+
+def test_fits_on_all_rows_wait_for_the_trees_that_training_rows_are_described_by():
+    train = makers.many_labels(60)
+    BEGUN.clear()
+    settings = {**LOW, "n_folds": 3, "features": [TellingScorer(), "prior"], "ranker": "binary"}
+    with cluster(1) as client:
+        DaskMetaRanker(client, **settings, shortlister=TellingTrees(max_leaf=40)).fit(train)
+    held_out = [i for i, (what, n_rows) in enumerate(BEGUN) if what == "tree" and n_rows < 60]
+    on_all = [i for i, (_, n_rows) in enumerate(BEGUN) if n_rows == 60]
+    assert len(held_out) >= 6
+    assert len(on_all) == 4
+    assert max(held_out) < min(on_all)
+
+
 @register
 class SlowTrees(Parabel):
     """Tells of every tree that is grown, and at one of them works long enough to be killed, once."""

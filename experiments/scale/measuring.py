@@ -35,6 +35,8 @@ class CpuByTask(WorkerPlugin):
             self.started = time.process_time()
         elif start == "executing":
             kind = key_split(key)
+            if kind == "fit":  # the group of all fits; what kind of them comes next
+                kind = key.split("-")[1]
             self.seconds[kind] = self.seconds.get(kind, 0.0) + time.process_time() - self.started
             self.counts[kind] = self.counts.get(kind, 0) + 1
 

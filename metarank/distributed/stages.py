@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import dask
 import numpy as np
@@ -32,6 +33,8 @@ T = TypeVar("T")
 # Training rows to a task that proposes or describes; a part lies within one fold. It does not depend on the
 # cluster, so that results that are kept serve a cluster of another size.
 PART_ROWS = 2048
+# Tasks that are urgent or not by their priority alone.
+_FITS = (tasks.fit_without_fold, tasks.fit_on_all, tasks.fit_trees, tasks.fit_rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +317,10 @@ class DaskStages(LocalStages):
             workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
             if workers:
                 where = {"workers": [workers[at % len(workers)]], "allow_other_workers": True}
+        if task in _FITS:
+            # One group, by what stands before the dash: the scheduler holds tasks of a large group back, and a
+            # worker that waits for one of them begins with a less urgent one of another group.
+            where["key"] = f"fit-{task.__name__}-{uuid4()}"
         with dask.config.set(QUIET):
             future = self.client.submit(task, *args, pure=False, priority=priority, **where)
         if not passes:
