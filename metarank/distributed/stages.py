@@ -318,8 +318,8 @@ class DaskStages(LocalStages):
             if workers:
                 where = {"workers": [workers[at % len(workers)]], "allow_other_workers": True}
         if task in _FITS:
-            # One group, by what stands before the dash: the scheduler holds tasks of a large group back, and a
-            # worker that waits for one of them begins with a less urgent one of another group.
+            # One group, by what stands before the dash: the scheduler holds tasks of a large group back, and
+            # a worker that waits for one of them begins with a less urgent one of another group.
             where["key"] = f"fit-{task.__name__}-{uuid4()}"
         with dask.config.set(QUIET):
             future = self.client.submit(task, *args, pure=False, priority=priority, **where)
