@@ -4,59 +4,31 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Mapping, Sequence, Set
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from metarank import _core, persist
+from metarank import persist
 from metarank._extra import require_extra
 from metarank._lazy import lazy
-from metarank._parameters import check_choice, check_integer, check_real
+from metarank._parameters import check_choice
 from metarank._progress import report
-from metarank._state import Fields
-from metarank._tensors import Tensors
 from metarank._threads import resolve_n_jobs
-from metarank._validation import ScoresNotFiniteError, check_candidates, check_labels
+from metarank._validation import check_candidates
 from metarank.candidates import Candidates
-from metarank.data.dataset import Dataset
 from metarank.ranking import Ranking, check_k
 from metarank.text.index import LabelIndex
-from metarank.text.inference import TextModel, unit_rows, weight_shapes
-from metarank.text.kinds import (
-    COMBINES,
-    ENCODER_KINDS,
-    LOSSES,
-    NAME_ACTIVATIONS,
-    WITH_IDS,
-    WITH_NAMES,
-    Combine,
-    EncoderKind,
-    Loss,
-    NameActivation,
-)
-from metarank.text.subwords import Subwords, TokenLists
-
-SEARCHES = ("exact", "faiss")
-# Queries scored at once: n x L scores are never stored where k of each are asked for.
-_CHUNK_SCORES = 1 << 24
-# Labels of the training that one never seen is like.
-_NEAREST_NAMES = 5
-# Parameters that a fitted model is made by: setting them afterwards says how the next fit is made.
-_STRUCTURE = (
-    "combine",
-    "encoder",
-    "name_activation",
-    "max_length",
-    "subword_dim",
-    "hidden_dim",
-    "embedding_dim",
-)
-# Labels whose scores are looked at where FAISS proposes them.
-_LEAST_PROPOSED = 64
+from metarank.text.inference import TextModel
+from metarank.text.inputs import check_checkpoint, check_input, check_texts, check_vectors
+from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss, NameActivation
+from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
+from metarank.text.scoring import all_scores, best_of_all, best_of_proposed, probabilities, scores_of_pairs
+from metarank.text.state import restored, state_of
+from metarank.text.subwords import TokenLists
+from metarank.text.unseen import unseen_ids, with_unseen
 
 
 class LabelEmbedder(BaseEstimator):
@@ -221,9 +193,9 @@ class LabelEmbedder(BaseEstimator):
         OSError
             If nothing can be written at `checkpoint`.
         """
-        n_jobs = self._check_parameters()
-        kept = None if checkpoint is None else _check_checkpoint(checkpoint)
-        texts, Y, names = _check_input(texts, Y, label_names)
+        n_jobs = check_parameters(self)
+        kept = None if checkpoint is None else check_checkpoint(checkpoint)
+        texts, Y, names = check_input(texts, Y, label_names)
         if names is None and self.combine in WITH_NAMES:
             raise ValueError(f"label_names must be given for combine={self.combine!r}, got None")
         require_extra("text", "torch", "tokenizers")
@@ -232,7 +204,7 @@ class LabelEmbedder(BaseEstimator):
         named = names if names is not None and self.combine in WITH_NAMES else []
         fitted = fit_network(self, texts, Y, named, n_jobs, kept)
         report("done", 1.0)
-        self.structure_ = {name: getattr(self, name) for name in _STRUCTURE}
+        self.structure_ = {name: getattr(self, name) for name in STRUCTURE}
         self.label_names_ = names
         self.n_labels_ = self.n_trained_labels_ = int(Y.shape[1])
         self.subwords_ = fitted.subwords
@@ -242,28 +214,6 @@ class LabelEmbedder(BaseEstimator):
         self.best_epoch_ = fitted.best_epoch
         self._settle(n_jobs)
         return self
-
-    def _check_parameters(self) -> int:
-        n_jobs = resolve_n_jobs(self.n_jobs)
-        check_choice("combine", self.combine, COMBINES)
-        check_choice("encoder", self.encoder, ENCODER_KINDS)
-        check_choice("loss", self.loss, LOSSES)
-        check_choice("name_activation", self.name_activation, NAME_ACTIVATIONS)
-        check_choice("bias", self.bias, ("auto", "label", "global"))
-        check_choice("search", self.search, SEARCHES)
-        check_choice("device", self.device, ("auto", "cpu", "cuda"))
-        sizes = ("subword_dim", "hidden_dim", "embedding_dim", "max_length")
-        counts = (*sizes, "batch_size", "n_epochs", "patience")
-        for name, least in {"vocabulary_size": 2, **dict.fromkeys(counts, 1), "random_state": 0}.items():
-            check_integer(name, getattr(self, name), least)
-        if self.encoder == "bilstm" and self.hidden_dim % 2:
-            raise ValueError(f"hidden_dim must be even for encoder='bilstm', got {self.hidden_dim!r}")
-        if self.sampled_labels not in ("auto", None):
-            check_integer("sampled_labels", self.sampled_labels, 1)
-        check_real("learning_rate", self.learning_rate, 1e-12, 1e6, "a positive number, at most 1e6")
-        below_one = np.nextafter(1.0, 0.0)
-        check_real("validation_fraction", self.validation_fraction, 0, below_one, "a number in [0, 1)")
-        return n_jobs
 
     def _settle(self, n_jobs: int, f_text: np.ndarray | None = None) -> None:
         """Label vectors and biases of the weights; the encoded names need not be given."""
@@ -319,25 +269,20 @@ class LabelEmbedder(BaseEstimator):
         check_is_fitted(self)
         check_choice("search", self.search, SEARCHES)
         k, n_jobs = check_k(k), self._threads(n_jobs)
-        queries = _check_vectors(queries, self.label_vectors_.shape[1])
+        queries = check_vectors(queries, self.label_vectors_.shape[1])
+        of_labels = queries, self.label_vectors_, self.label_bias_, k, self.label_names_, n_jobs
         if self.search == "faiss":
-            pairs = self._label_index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
-            values = self._pair_scores(queries, pairs, n_jobs)
-            return Ranking.from_scores(pairs, k, values=values, label_names=self.label_names_, n_jobs=n_jobs)
-        step = max(1, _CHUNK_SCORES // self.n_labels_)
-        parts = []
-        for start in range(0, max(1, len(queries)), step):
-            scores = self._scores(queries[start : start + step], n_jobs)
-            parts.append(Ranking.from_scores(scores, k, label_names=self.label_names_, n_jobs=n_jobs))
-        return Ranking.concatenate(parts)
+            return best_of_proposed(*of_labels, index=self._label_index)
+        return best_of_all(*of_labels)
 
     def decision_function(self, texts: Any) -> np.ndarray:
         """Scores of all labels, float32 (n, L)."""
-        return self._scores(*self._queries(texts))
+        queries, n_jobs = self._queries(texts)
+        return all_scores(queries, self.label_vectors_, self.label_bias_, n_jobs)
 
     def predict_proba(self, texts: Any) -> np.ndarray:
         """``1 / (1 + exp(-score))`` of all labels, float32 (n, L)."""
-        return _sigmoid(self.decision_function(texts))
+        return probabilities(self.decision_function(texts))
 
     def score_candidates(self, texts: Any, candidates: Any) -> np.ndarray:
         """Scores of some labels of each text, float32 (m,); the same bytes as in `decision_function`.
@@ -349,7 +294,7 @@ class LabelEmbedder(BaseEstimator):
         """
         queries, n_jobs = self._queries(texts)
         pairs: Candidates = check_candidates(candidates, len(queries), self.n_labels_)
-        return self._pair_scores(queries, pairs, n_jobs)
+        return scores_of_pairs(queries, self.label_vectors_, self.label_bias_, pairs, n_jobs)
 
     def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """q of each text, float32 (n, E); `n_jobs` None is the model's."""
@@ -385,7 +330,7 @@ class LabelEmbedder(BaseEstimator):
             If ``combine="id"``, whose labels have no names.
         """
         check_is_fitted(self)
-        return self.with_names([*(self.label_names_ or ()), *_check_texts(names, "names")])
+        return self.with_names([*(self.label_names_ or ()), *check_texts(names, "names")])
 
     def with_names(self, names: Sequence[str], *, n_jobs: int | None = None) -> LabelEmbedder:
         """This model with other names: of its L labels, in their order, and of any number of further ones.
@@ -412,25 +357,20 @@ class LabelEmbedder(BaseEstimator):
         f_text[changed] = self._encoded([names[label] for label in changed], n_jobs)
         out = copy.copy(self)
         out.weights_ = dict(self.weights_)
-        if self._has_ids and n_new:
-            ids = self._unseen_ids(f_text[self.n_labels_ :], n_jobs)
-            out.weights_["label_ids"] = np.vstack([self.weights_["label_ids"], ids])
-        if len(self.weights_["bias"]) > 1:
-            mean = np.full(n_new, self.weights_["bias"].mean(), np.float32)
-            out.weights_["bias"] = np.concatenate([self.weights_["bias"], mean])
+        if n_new:
+            ids = self._unseen_ids(f_text[self.n_labels_ :], n_jobs) if self._has_ids else None
+            out.weights_ = with_unseen(self.weights_, n_new, ids)
         out.label_names_, out.n_labels_ = names, len(names)
         out._settle(n_jobs, f_text)
         return out
 
     def _unseen_ids(self, f_text: np.ndarray, n_jobs: int) -> np.ndarray:
-        """f_id for labels never seen, by their encoded names: what labels named alike have learned."""
-        known = unit_rows(self._encoded_names[: self.n_trained_labels_])
-        similarity = _core.vector_scores(unit_rows(f_text), known, np.zeros(len(known), np.float32), n_jobs)
-        nearest, _ = _core.top_k_dense(similarity, min(_NEAREST_NAMES, len(known)), n_jobs)
-        return self.weights_["label_ids"][nearest].mean(axis=1, dtype=np.float64).astype(np.float32)
+        """f_id for labels never seen, by their encoded names; see `unseen_ids`."""
+        trained = self._encoded_names[: self.n_trained_labels_]
+        return unseen_ids(f_text, trained, self.weights_["label_ids"], n_jobs)
 
     def _check_names(self, names: Any) -> list[str]:
-        names = _check_texts(names, "names")
+        names = check_texts(names, "names")
         if not self._reads_names:
             raise ValueError(f"names say nothing where combine={self.structure_['combine']!r}")
         return names
@@ -440,18 +380,8 @@ class LabelEmbedder(BaseEstimator):
 
     def _queries(self, texts: Any, n_jobs: int | None = None) -> tuple[np.ndarray, int]:
         check_is_fitted(self)
-        texts, n_jobs = _check_texts(texts, "texts"), self._threads(n_jobs)
+        texts, n_jobs = check_texts(texts, "texts"), self._threads(n_jobs)
         return self.model_.queries(self._tokens(texts), n_jobs), n_jobs
-
-    def _scores(self, queries: np.ndarray, n_jobs: int) -> np.ndarray:
-        return _finite(_core.vector_scores(queries, self.label_vectors_, self.label_bias_, n_jobs))
-
-    def _pair_scores(self, queries: np.ndarray, pairs: Candidates, n_jobs: int) -> np.ndarray:
-        return _finite(
-            _core.vector_scores_of_pairs(
-                queries, self.label_vectors_, self.label_bias_, pairs.indptr, pairs.labels, n_jobs
-            )
-        )
 
     @lazy
     def _label_index(self) -> LabelIndex:
@@ -478,18 +408,7 @@ class LabelEmbedder(BaseEstimator):
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
-        return {
-            "params": {**self.get_params(deep=False), **self.structure_},
-            "label_names": self.label_names_,
-            "n_labels": self.n_labels_,
-            "n_trained_labels": self.n_trained_labels_,
-            "subwords": self.subwords_.state,
-            "weights": Tensors(self.weights_),
-            "labels": Tensors(vectors=self.label_vectors_, bias=self.label_bias_),
-            "n_parameters": self.n_parameters_,
-            "history": self.history_,
-            "best_epoch": self.best_epoch_,
-        }
+        return state_of(self)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LabelEmbedder:
@@ -500,44 +419,7 @@ class LabelEmbedder(BaseEstimator):
         ImportError
             Without `tokenizers`, of the extra ``text``.
         """
-        require_extra("text", "tokenizers")
-        fields = Fields(state, cls.__name__)
-        model = fields.estimator(cls)
-        model._check_parameters()
-        model.structure_ = {name: getattr(model, name) for name in _STRUCTURE}
-        labels = fields.part("labels")
-        model.label_bias_ = labels.array("bias", np.float32, (None,))
-        L, E = len(model.label_bias_), int(model.embedding_dim)
-        model.n_labels_ = L
-        model.label_vectors_ = labels.array("vectors", np.float32, (L, E))
-        if fields.integer("n_labels", 1) != L:
-            raise fields.fail("n_labels", f"be {L}, as there are vectors")
-        model.n_trained_labels_ = fields.integer("n_trained_labels", 1, L)
-        model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
-        if model.label_names_ is None and model.combine in WITH_NAMES:
-            raise fields.fail("label_names", f"be known for combine={model.combine!r}")
-        model.subwords_ = Subwords.restored(fields.text("subwords"))
-        weights = fields.part("weights")
-        model.weights_ = {
-            name: weights.array(name, np.float32, shape)
-            for name, shape in weight_shapes(
-                model.encoder,
-                model.combine,
-                (model.subword_dim, model.hidden_dim, E),
-                n_subwords=len(model.subwords_),
-                n_labels=L,
-            ).items()
-        }
-        if len(model.weights_["bias"]) not in (1, L):
-            raise weights.fail("bias", f"be of one label or {L}")
-        model.n_parameters_ = fields.integer("n_parameters", 0, 2**62)
-        history = fields.part("history")
-        model.history_ = {name: history.raw(name) for name in history.values}
-        if not all(isinstance(v, list) and all(type(x) is float for x in v) for v in model.history_.values()):
-            raise fields.fail("history", "be lists of numbers")
-        model.best_epoch_ = fields.integer("best_epoch")
-        model.model_ = model._text_model()
-        return model
+        return restored(cls, state)
 
     def __getstate__(self) -> dict[str, Any]:
         # The graph of FAISS is built again when it is asked.
@@ -553,71 +435,3 @@ class LabelEmbedder(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _check_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, list[str] | None]:
-    """Texts, labels as canonical CSR, and names."""
-    if isinstance(texts, Dataset) and Y is None:
-        Y = texts.Y
-        label_names = texts.label_names if label_names is None else label_names
-    texts = _check_texts(texts, "texts")
-    if not texts:
-        raise ValueError("texts must hold at least one text, got none")
-    if label_names is not None:
-        label_names = _check_texts(label_names, "label_names")
-    Y, names, _ = check_labels(Y, label_names=label_names, n_labels=None)
-    if Y.shape[0] != len(texts):
-        raise ValueError(f"Y must have a row a text ({len(texts)}), got {Y.shape[0]}")
-    return texts, Y, names
-
-
-def _check_texts(texts: Any, name: str) -> list[str]:
-    if isinstance(texts, Dataset):
-        if texts.texts is None:
-            raise ValueError(f"{name} must be texts or a Dataset with texts, got a Dataset without")
-        return list(texts.texts)
-    if isinstance(texts, (str, bytes)):
-        raise TypeError(f"{name} must be a sequence of strings, got one string; wrap it in a list")
-    if hasattr(texts, "columns") or isinstance(texts, (Mapping, Set)) or not isinstance(texts, Iterable):
-        raise TypeError(
-            f"{name} must be a sequence of strings, such as one column, got {type(texts).__name__}"
-        )
-    texts = list(texts)
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"{name}[{position}] must be a string, got {text!r:.40}")
-    return texts
-
-
-def _finite(scores: np.ndarray) -> np.ndarray:
-    if scores.size and not (np.isfinite(scores.min()) and np.isfinite(scores.max())):
-        raise ScoresNotFiniteError("scores must be finite: the model holds extreme values")
-    return scores
-
-
-def _check_vectors(queries: Any, width: int) -> np.ndarray:
-    vectors = np.ascontiguousarray(queries, np.float32)
-    if vectors.ndim != 2 or vectors.shape[1] != width:
-        raise ValueError(f"queries must be vectors (n, {width}) that encode gave, got shape {vectors.shape}")
-    if not np.isfinite(vectors).all():
-        raise ValueError("queries must be finite")
-    return vectors
-
-
-def _check_checkpoint(path: Any) -> Path:
-    """The file, whose folder is there and can be written."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"checkpoint must be the path of a file, got {path!r}")
-    file = Path(path)
-    if not file.name or file.is_dir():
-        raise ValueError(f"checkpoint must be the path of a file, got {str(path)!r}")
-    if not file.parent.is_dir():
-        raise FileNotFoundError(f"checkpoint must be in a folder that exists, got {str(path)!r}")
-    if not os.access(file.parent, os.W_OK):
-        raise PermissionError(f"checkpoint must be in a folder that can be written, got {str(path)!r}")
-    return file
-
-
-def _sigmoid(scores: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-scores))

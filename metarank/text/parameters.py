@@ -1,0 +1,55 @@
+"""The rules of `LabelEmbedder`'s parameters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metarank._parameters import check_choice, check_integer, check_real
+from metarank._threads import resolve_n_jobs
+from metarank.text.kinds import COMBINES, ENCODER_KINDS, LOSSES, NAME_ACTIVATIONS
+
+if TYPE_CHECKING:
+    from metarank.text.embedder import LabelEmbedder
+
+SEARCHES = ("exact", "faiss")
+# Parameters that a fitted model is made by: setting them afterwards says how the next fit is made.
+STRUCTURE = (
+    "combine",
+    "encoder",
+    "name_activation",
+    "max_length",
+    "subword_dim",
+    "hidden_dim",
+    "embedding_dim",
+)
+
+
+def check_parameters(model: LabelEmbedder) -> int:
+    """Refuses parameters that do not keep their rule; the number of threads.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    n_jobs = resolve_n_jobs(model.n_jobs)
+    check_choice("combine", model.combine, COMBINES)
+    check_choice("encoder", model.encoder, ENCODER_KINDS)
+    check_choice("loss", model.loss, LOSSES)
+    check_choice("name_activation", model.name_activation, NAME_ACTIVATIONS)
+    check_choice("bias", model.bias, ("auto", "label", "global"))
+    check_choice("search", model.search, SEARCHES)
+    check_choice("device", model.device, ("auto", "cpu", "cuda"))
+    sizes = ("subword_dim", "hidden_dim", "embedding_dim", "max_length")
+    counts = (*sizes, "batch_size", "n_epochs", "patience")
+    for name, least in {"vocabulary_size": 2, **dict.fromkeys(counts, 1), "random_state": 0}.items():
+        check_integer(name, getattr(model, name), least)
+    if model.encoder == "bilstm" and model.hidden_dim % 2:
+        raise ValueError(f"hidden_dim must be even for encoder='bilstm', got {model.hidden_dim!r}")
+    if model.sampled_labels not in ("auto", None):
+        check_integer("sampled_labels", model.sampled_labels, 1)
+    check_real("learning_rate", model.learning_rate, 1e-12, 1e6, "a positive number, at most 1e6")
+    below_one = np.nextafter(1.0, 0.0)
+    check_real("validation_fraction", model.validation_fraction, 0, below_one, "a number in [0, 1)")
+    return n_jobs
