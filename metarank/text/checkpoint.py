@@ -129,6 +129,8 @@ def _is_numbers(steps: Any) -> bool:
 def fingerprint_of(options: Any, kind: Sequence[str], arrays: list[np.ndarray]) -> str:
     """A digest of what training starts from, of a `kind` of network; how long it lasts is left out."""
     kept = {name: value for name, value in asdict(options).items() if name not in ("n_epochs", "patience")}
+    if not kept["dropout"]:  # as in the checkpoints of versions that knew of none
+        del kept["dropout"]
     kept["kind"] = list(kind)
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for values in arrays:

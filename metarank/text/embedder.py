@@ -66,6 +66,10 @@ class LabelEmbedder(BaseEstimator):
     validation_fraction : float in [0, 1)
         Share of the distinct texts held out to choose the epoch by. 0, or fewer than ten texts: none, and
         the last epoch stands.
+    dropout : float in [0, 1)
+        Probability with which a step of the training leaves out a subword of a text, or an entry of its q;
+        what stays of q is divided by ``1 - dropout``. A fitted model answers from all of them. Training then
+        takes more epochs.
     sampled_labels : "auto", int or None
         Labels looked at in a step: those relevant in the batch and others drawn at random to make up this
         number, the scores corrected for it. None: all; "auto": all up to 4096, above that so many.
@@ -125,6 +129,7 @@ class LabelEmbedder(BaseEstimator):
         n_epochs: int = 30,
         patience: int = 3,
         validation_fraction: float = 0.1,
+        dropout: float = 0.0,
         sampled_labels: int | Literal["auto"] | None = "auto",
         loss: Loss = "bce",
         bias: Literal["auto", "label", "global"] = "auto",
@@ -146,6 +151,7 @@ class LabelEmbedder(BaseEstimator):
         self.n_epochs = n_epochs
         self.patience = patience
         self.validation_fraction = validation_fraction
+        self.dropout = dropout
         self.sampled_labels = sampled_labels
         self.loss = loss
         self.bias = bias

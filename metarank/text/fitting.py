@@ -135,6 +135,7 @@ def _options(model: LabelEmbedder, n_labels: int) -> Options:
         sampled_labels=sampled,
         loss=model.loss,
         seed=model.random_state,
+        dropout=float(model.dropout),
     )
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from metarank.text.dropout import Dropout
 from metarank.text.encoders import Encoder
 from metarank.text.kinds import WITH_NAMES
 from metarank.text.losses import FUNCTIONS
@@ -73,7 +74,11 @@ class BatchGradients:
         self.loss = FUNCTIONS[loss]
 
     def __call__(
-        self, rows: np.ndarray, labels: np.ndarray, offset: np.ndarray | None = None
+        self,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        offset: np.ndarray | None,
+        dropout: Dropout,
     ) -> tuple[float, dict[str, Tensor | RowGradient]]:
         """Mean loss of the rows over some labels, and its gradients by the parameter's name.
 
@@ -81,11 +86,13 @@ class BatchGradients:
         ----------
         rows, labels : int64 array
             Labels ascending.
-        offset : float array (len(labels),), optional
+        offset : float array (len(labels),) or None
             Added to the scores before the loss.
+        dropout : Dropout
+            What is left out of the texts and of q.
         """
         network, data = self.network, self.data
-        texts = data.texts.take(rows)
+        texts = dropout.thinned(data.texts.take(rows))
         named, name_of = np.unique(data.name_of_label[labels], return_inverse=True)
         names = data.names.take(named if network.combine in WITH_NAMES else named[:0])
         used = np.unique(np.concatenate([[PAD], texts.tokens, names.tokens]))
@@ -112,17 +119,23 @@ class BatchGradients:
         parameters = dict(network.query.named_parameters())
         fixed = vectors.detach()
 
-        def of_queries(job: tuple[_Part, np.ndarray]) -> tuple[float, Tensor, Sequence[Tensor]]:
-            part, targets = job
+        def of_queries(
+            job: tuple[_Part, np.ndarray, np.ndarray | None],
+        ) -> tuple[float, Tensor, Sequence[Tensor]]:
+            part, targets, mask = job
             f, b = _leaf(fixed), _leaf(bias)
             subwords, q = _encode(network.query, table, part)
+            q = q if mask is None else q * self._to_device(mask)
             loss = self.loss(q @ f.T + b + shift, self._to_device(targets)) / len(rows)
             first, *others = torch.autograd.grad(loss, [subwords, f, b, *parameters.values()])
             return float(loss.detach()), first, others
 
         query_parts = self._parts(texts, used)
         targets = np.array_split(_targets(data.Y, rows, labels), len(query_parts))
-        losses, d_subwords, others = zip(*self.run(of_queries, list(zip(query_parts, targets))))
+        mask = dropout.mask(len(rows), vectors.shape[1])
+        masks = [None] * len(query_parts) if mask is None else np.array_split(mask, len(query_parts))
+        jobs = list(zip(query_parts, targets, masks))
+        losses, d_subwords, others = zip(*self.run(of_queries, jobs))
         _add_up(d_table, query_parts, d_subwords)
         d_vectors, d_bias, *d_query = _summed(others)
         gradients |= {f"query.{name}": d for name, d in zip(parameters, d_query)}

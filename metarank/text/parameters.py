@@ -51,5 +51,6 @@ def check_parameters(model: LabelEmbedder) -> int:
         check_integer("sampled_labels", model.sampled_labels, 1)
     check_real("learning_rate", model.learning_rate, 1e-12, 1e6, "a positive number, at most 1e6")
     below_one = np.nextafter(1.0, 0.0)
-    check_real("validation_fraction", model.validation_fraction, 0, below_one, "a number in [0, 1)")
+    for name in ("validation_fraction", "dropout"):
+        check_real(name, getattr(model, name), 0, below_one, "a number in [0, 1)")
     return n_jobs

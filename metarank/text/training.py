@@ -14,6 +14,7 @@ from metarank._progress import report
 from metarank.metrics import evaluate
 from metarank.ranking import Ranking
 from metarank.text.checkpoint import fingerprint_of, read_checkpoint, write_checkpoint
+from metarank.text.dropout import Dropout
 from metarank.text.gradients import BatchGradients, RowGradient, TextData
 from metarank.text.inference import TextModel
 from metarank.text.kinds import WITH_NAMES
@@ -38,6 +39,7 @@ class Options:
     sampled_labels: int | None
     loss: str
     seed: int
+    dropout: float
 
 
 @dataclass
@@ -99,7 +101,8 @@ def train(
 ) -> History:
     """Fit the network in place; with a held-out part, to the parameters of the best epoch.
 
-    The order of the texts and the sampled labels of an epoch follow from (seed, epoch) alone. After each
+    The order of the texts, the sampled labels and what dropout leaves out of an epoch follow from
+    (seed, epoch) alone. After each
     epoch the file `checkpoint` is written, where one is named; where it exists, training goes on from it.
     """
     network.to(device)
@@ -164,10 +167,11 @@ class _Training:
         rng = np.random.default_rng([options.seed, number])
         order = rng.permutation(n_rows)
         total = 0.0
-        for start in range(0, n_rows, options.batch_size):
+        for step, start in enumerate(range(0, n_rows, options.batch_size)):
             rows = order[start : start + options.batch_size]
             labels, offset = _labels_of_batch(data, rows, options, rng)
-            loss, d = gradients(rows, labels, offset)
+            dropout = Dropout(options.dropout, options.seed, number, step)
+            loss, d = gradients(rows, labels, offset, dropout)
             self.optimizer.step(d)
             total += loss * len(rows)
             done = (number + (start + len(rows)) / n_rows) / options.n_epochs
