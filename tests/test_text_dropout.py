@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,75 +57,52 @@ def token_lists(lengths, seed=0, n_subwords=30) -> TokenLists:
     return TokenLists(indptr, tokens)
 
 
-def rows_of(texts: TokenLists) -> list[list[int]]:
-    return [row.tolist() for row in np.split(texts.tokens, texts.indptr[1:-1])]
-
-
-def slow_thinned(texts: TokenLists, rate: float, rng: np.random.Generator) -> list[list[int]]:
-    """One draw a subword, text by text."""
-    out = []
-    for row in rows_of(texts):
-        kept = [token for token in row if rng.random() >= rate]
-        out.append(kept or row)
-    return out
-
-
 # --- what is left out --------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rate", [0.1, 0.5, 0.99])
-def test_subwords_are_left_out_as_by_the_slow_twin(rate):
-    texts = token_lists([3, 0, 1, 12, 2, 0, 40])
-    rng = np.random.default_rng(np.random.SeedSequence([7, 2], spawn_key=(3,)))
-    thinned = Dropout(rate, 7, 2, 3).thinned(texts)
-    assert rows_of(thinned) == slow_thinned(texts, rate, rng)
-    assert thinned.tokens.dtype == texts.tokens.dtype
-    np.testing.assert_array_equal(np.diff(thinned.indptr) == 0, np.diff(texts.indptr) == 0)
-
-
-def test_shares_and_means_are_those_of_the_rate():
-    texts = token_lists([50] * 400)
-    for rate in (0.2, 0.7):
-        dropout = Dropout(rate, 0, 0, 0)
-        assert len(dropout.thinned(texts).tokens) / len(texts.tokens) == pytest.approx(1 - rate, abs=0.02)
-        mask = dropout.mask(400, 50)
-        assert mask.dtype == np.float32
-        assert set(np.unique(mask)) == {np.float32(0), np.float32(1) / np.float32(1 - rate)}
-        assert mask.mean() == pytest.approx(1, abs=0.05)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_what_stays_is_scaled_so_that_means_stay(rate):
+    mask = Dropout(rate, 0, 0, 0).mask(500, 80)
+    assert (mask.shape, mask.dtype) == ((500, 80), np.float32)
+    np.testing.assert_allclose(np.unique(mask), [0, 1 / (1 - rate)], rtol=1e-6)
+    assert (mask == 0).mean() == pytest.approx(rate, abs=0.01)
+    assert mask.mean() == pytest.approx(1, abs=0.05)
 
 
 def test_each_step_leaves_out_something_else_and_zero_nothing():
-    texts = token_lists([30] * 20)
-
     def drawn(*key):
-        dropout = Dropout(0.5, *key)
-        return dropout.thinned(texts).tokens.tobytes(), dropout.mask(20, 8).tobytes()
+        return Dropout(0.5, *key).mask(20, 8).tobytes()
 
     assert drawn(0, 1, 2) == drawn(0, 1, 2)
-    keys = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
-    for side in zip(*(drawn(*key) for key in keys)):
-        assert len(set(side)) == len(keys)
-    nothing = Dropout(0.0, 0, 1, 2)
-    assert nothing.thinned(texts) is texts
-    assert nothing.mask(20, 8) is None
+    keys = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 2)]
+    assert len({drawn(*key) for key in keys}) == len(keys)
+    dropout = Dropout(0.5, 0, 0, 0)
+    assert dropout.mask(20, 8).tobytes() != dropout.mask(20, 8).tobytes()
+    assert Dropout(0.0, 0, 1, 2).mask(20, 8) is None
 
 
 # --- gradients ---------------------------------------------------------------------
 
 
-def slow_loss(network, data, rows, labels, loss, texts, mask):
-    """The mean loss as one formula of the whole batch, over all of which torch differentiates."""
+def slow_loss(network, data, rows, labels, loss, mask):
+    """The mean loss as one formula, text by text, over all of which torch differentiates."""
 
-    def encoded(encoder, lists):
-        padded, lengths = lists.padded()
-        return encoder(network.subwords[torch.from_numpy(padded)], torch.from_numpy(lengths))
+    def encoded(encoder, lists, mask):
+        out = []
+        for begin, end in pairwise(lists.indptr):
+            ids = torch.from_numpy(lists.tokens[begin:end].astype(np.int64))
+            vectors = network.subwords[ids]
+            if mask is not None:
+                vectors = vectors * torch.from_numpy(mask[begin:end])
+            vectors = vectors if len(ids) else network.subwords[:1]
+            out.append(encoder(vectors[None], torch.tensor([len(ids)])))
+        return torch.cat(out)
 
-    q = encoded(network.query, texts)
-    q = q if mask is None else q * torch.from_numpy(mask)
+    q = encoded(network.query, data.texts.take(rows), mask)
     ids = network.label_ids[labels] if hasattr(network, "label_ids") else None
     names = None
     if hasattr(network, "name"):
-        names = encoded(network.name, data.names)[data.name_of_label[labels]]
+        names = encoded(network.name, data.names, None)[data.name_of_label[labels]]
     bias = network.bias[labels] if network.has_label_bias else network.bias
     targets = torch.from_numpy(data.Y[rows][:, labels].toarray().astype(np.float32))
     return FUNCTIONS[loss](q @ network.label_vectors(ids, names).T + bias, targets) / len(rows)
@@ -145,9 +124,8 @@ def test_gradients_are_those_of_the_slow_twin(combine, encoder, loss, rate):
     with workers(1) as run:
         gradients = BatchGradients(network, data, loss, torch.device("cpu"), run)
         value, found = gradients(rows, labels, None, Dropout(rate, 3, 1, 4))
-    dropout = Dropout(rate, 3, 1, 4)
-    thinned = dropout.thinned(texts.take(rows))
-    expected = slow_loss(network, data, rows, labels, loss, thinned, dropout.mask(40, 7))
+    mask = Dropout(rate, 3, 1, 4).mask(len(texts.take(rows).tokens), 5)
+    expected = slow_loss(network, data, rows, labels, loss, mask)
     expected.backward()
     assert value == pytest.approx(expected.item(), rel=1e-5)
     assert set(found) == {name for name, _ in network.named_parameters()}

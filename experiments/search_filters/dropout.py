@@ -1,9 +1,9 @@
 """Does dropout help the embedders? Rates compared on rows held out of the training parts.
 
-python experiments/search_filters/dropout.py [--sets cooking_stackexchange] [--seeds 2] [--rates 0,0.3] [--kept]
+python experiments/search_filters/dropout.py [--sets cooking_stackexchange] [--seeds 2] [--rates 0,0.3]
 
 Only the training parts of the sets are read: they are split once more, 8 : 1 : 1, the cut is chosen on the
-first tenth and all is judged on the second. What is kept is not made again, so that an interrupted study goes on.
+first tenth and all is judged on the second. What is kept is not made again: an interrupted study goes on.
 """
 
 from __future__ import annotations
@@ -189,9 +189,10 @@ def page(sections: list[str], split_seed: int) -> str:
     )
     versions = ", ".join(f"{name} {version}" for name, version in packages().items())
     about = (
-        "Written by `python experiments/search_filters/dropout.py`. Training parts alone are read, split once more, "
-        "8 : 1 : 1: the cut is chosen on the first tenth, and all is judged on the second; no test part of the "
-        f"study was looked at. {sizes}; one thread. Mean ± standard deviation over n seeds, accuracy in per cent."
+        "Written by `python experiments/search_filters/dropout.py`. Training parts alone are read, split once "
+        "more, 8 : 1 : 1: the cut is chosen on the first tenth, all is judged on the second, and no test part "
+        f"of the study is looked at. {sizes}; one thread. Mean ± standard deviation over n seeds, accuracy in "
+        "per cent."
     )
     made = [
         f"Python {platform.python_version()}, {versions}, metarank {version_of('metarank')}",

@@ -1,4 +1,4 @@
-"""`Dropout`: what a step of the training leaves out at random, of its texts and of their vectors.
+"""`Dropout`: what a step of the training leaves out at random.
 
 What is left out follows from the seed and the number of the step alone, not from threads or the device.
 """
@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from metarank.text.subwords import TokenLists
-
 
 class Dropout:
-    """Subwords of texts and entries of q, each left out with probability `rate` (Srivastava et al., 2014).
-
-    A label's vector needs none of its own: an entry of q that is left out leaves out that of f in q . f.
+    """Entries of vectors, each left out with probability `rate` (Srivastava et al., 2014).
 
     Parameters
     ----------
@@ -23,8 +19,8 @@ class Dropout:
     Examples
     --------
     >>> Dropout(0.5, seed=0, epoch=0, step=0).mask(2, 3)
-    array([[2., 0., 2.],
-           [0., 0., 2.]], dtype=float32)
+    array([[2., 2., 0.],
+           [0., 2., 2.]], dtype=float32)
     """
 
     def __init__(self, rate: float, seed: int, epoch: int, step: int) -> None:
@@ -32,23 +28,12 @@ class Dropout:
         # A key of its own: order and sampled labels of the epoch are drawn from (seed, epoch).
         self._rng = np.random.default_rng(np.random.SeedSequence([seed, epoch], spawn_key=(step,)))
 
-    def thinned(self, texts: TokenLists) -> TokenLists:
-        """The texts without the subwords left out; a text that would lose all of them keeps them."""
-        if self.rate == 0:
-            return texts
-        kept = self._rng.random(len(texts.tokens)) >= self.rate
-        lengths = np.diff(texts.indptr)
-        row = np.repeat(np.arange(texts.n_rows), lengths)
-        kept |= (np.bincount(row[kept], minlength=texts.n_rows) == 0)[row]
-        counts = np.bincount(row[kept], minlength=texts.n_rows)
-        return TokenLists(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), texts.tokens[kept])
-
     def mask(self, n: int, width: int) -> np.ndarray | None:
         """Float32 (n, width), what vectors are multiplied by: 0, or 1 / (1 - rate) so that means stay.
 
-        None for rate 0: nothing is multiplied then.
+        None for rate 0: nothing is drawn and nothing multiplied then.
         """
         if self.rate == 0:
             return None
-        kept = self._rng.random((n, width)) >= self.rate
-        return kept.astype(np.float32) / np.float32(1 - self.rate)
+        kept = self._rng.random((n, width), dtype=np.float32) >= self.rate
+        return kept * np.float32(1 / (1 - self.rate))

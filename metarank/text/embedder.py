@@ -67,9 +67,9 @@ class LabelEmbedder(BaseEstimator):
         Share of the distinct texts held out to choose the epoch by. 0, or fewer than ten texts: none, and
         the last epoch stands.
     dropout : float in [0, 1)
-        Probability with which a step of the training leaves out a subword of a text, or an entry of its q;
-        what stays of q is divided by ``1 - dropout``. A fitted model answers from all of them. Training then
-        takes more epochs.
+        Share of the entries of texts' subword vectors that a step of the training leaves out, at random; the
+        others are divided by ``1 - dropout``. Names are read whole, and so is all that a fitted model reads.
+        Training then takes a few more epochs.
     sampled_labels : "auto", int or None
         Labels looked at in a step: those relevant in the batch and others drawn at random to make up this
         number, the scores corrected for it. None: all; "auto": all up to 4096, above that so many.

@@ -50,10 +50,14 @@ class RowGradient(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """Texts of one part as a rectangle of places in the table of the batch."""
+    """Texts of one part as a rectangle of places in the table of the batch.
+
+    `mask`, float (n, T, G), is what their subword vectors are multiplied by, None where they are taken whole.
+    """
 
     places: Tensor
     lengths: Tensor
+    mask: Tensor | None
 
 
 class BatchGradients:
@@ -89,10 +93,10 @@ class BatchGradients:
         offset : float array (len(labels),) or None
             Added to the scores before the loss.
         dropout : Dropout
-            What is left out of the texts and of q.
+            Of the entries of the texts' subword vectors.
         """
         network, data = self.network, self.data
-        texts = dropout.thinned(data.texts.take(rows))
+        texts = data.texts.take(rows)
         named, name_of = np.unique(data.name_of_label[labels], return_inverse=True)
         names = data.names.take(named if network.combine in WITH_NAMES else named[:0])
         used = np.unique(np.concatenate([[PAD], texts.tokens, names.tokens]))
@@ -119,23 +123,18 @@ class BatchGradients:
         parameters = dict(network.query.named_parameters())
         fixed = vectors.detach()
 
-        def of_queries(
-            job: tuple[_Part, np.ndarray, np.ndarray | None],
-        ) -> tuple[float, Tensor, Sequence[Tensor]]:
-            part, targets, mask = job
+        def of_queries(job: tuple[_Part, np.ndarray]) -> tuple[float, Tensor, Sequence[Tensor]]:
+            part, targets = job
             f, b = _leaf(fixed), _leaf(bias)
             subwords, q = _encode(network.query, table, part)
-            q = q if mask is None else q * self._to_device(mask)
             loss = self.loss(q @ f.T + b + shift, self._to_device(targets)) / len(rows)
             first, *others = torch.autograd.grad(loss, [subwords, f, b, *parameters.values()])
             return float(loss.detach()), first, others
 
-        query_parts = self._parts(texts, used)
+        mask = dropout.mask(len(texts.tokens), table.shape[1])
+        query_parts = self._parts(texts, used, mask)
         targets = np.array_split(_targets(data.Y, rows, labels), len(query_parts))
-        mask = dropout.mask(len(rows), vectors.shape[1])
-        masks = [None] * len(query_parts) if mask is None else np.array_split(mask, len(query_parts))
-        jobs = list(zip(query_parts, targets, masks))
-        losses, d_subwords, others = zip(*self.run(of_queries, jobs))
+        losses, d_subwords, others = zip(*self.run(of_queries, list(zip(query_parts, targets))))
         _add_up(d_table, query_parts, d_subwords)
         d_vectors, d_bias, *d_query = _summed(others)
         gradients |= {f"query.{name}": d for name, d in zip(parameters, d_query)}
@@ -164,14 +163,18 @@ class BatchGradients:
         gradients["subwords"] = RowGradient(used, d_table)
         return float(sum(losses)), gradients
 
-    def _parts(self, texts: TokenLists, used: np.ndarray) -> list[_Part]:
-        """The texts as places in `used`, cut into parts."""
+    def _parts(self, texts: TokenLists, used: np.ndarray, mask: np.ndarray | None = None) -> list[_Part]:
+        """The texts as places in `used`, cut into parts; the mask has a row a subword."""
         n_parts = min(_MOST_PARTS, -(-texts.n_rows // _LEAST_TEXTS))
         places = TokenLists(texts.indptr, np.searchsorted(used, texts.tokens))
         out = []
         for rows in np.array_split(np.arange(texts.n_rows), n_parts) if n_parts else []:
             padded, lengths = places.take(rows).padded()
-            out.append(_Part(self._to_device(padded), torch.from_numpy(lengths)))
+            of_part = None
+            if mask is not None:
+                of_rows = mask[texts.indptr[rows[0]] : texts.indptr[rows[-1] + 1]]
+                of_part = self._to_device(_rectangle(of_rows, lengths))
+            out.append(_Part(self._to_device(padded), torch.from_numpy(lengths), of_part))
         return out
 
     def _to_device(self, values: np.ndarray) -> Tensor:
@@ -181,7 +184,15 @@ class BatchGradients:
 def _encode(encoder: Encoder, table: Tensor, part: _Part) -> tuple[Tensor, Tensor]:
     """The subword vectors of a part, to be differentiated, and what becomes of them."""
     subwords = table[part.places].requires_grad_()
-    return subwords, encoder(subwords, part.lengths)
+    seen = subwords if part.mask is None else subwords * part.mask
+    return subwords, encoder(seen, part.lengths)
+
+
+def _rectangle(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Float32 (n, T, G), as `TokenLists.padded`: the values of each text's subwords, zeros after them."""
+    out = np.zeros((len(lengths), max(1, int(lengths.max(initial=0))), values.shape[1]), np.float32)
+    out[np.arange(out.shape[1]) < lengths[:, None]] = values
+    return out
 
 
 def _leaf(values: Tensor) -> Tensor:
