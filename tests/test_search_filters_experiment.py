@@ -23,6 +23,7 @@ import cell  # noqa: E402
 import cells  # noqa: E402
 import claims  # noqa: E402
 import contenders  # noqa: E402
+import dropout  # noqa: E402
 import models  # noqa: E402
 import page  # noqa: E402
 import parts as parts_of  # noqa: E402
@@ -305,6 +306,54 @@ def test_a_cell_that_fails_is_told(tags, tmp_path):
     with pytest.raises(RuntimeError, match="cooking_stackexchange, wrong, seed 0: exit 1"):
         cabinet.make(failing, parts_of.split(tags, 0))
     assert cabinet.kept(failing) is None
+
+
+# --- rates of dropout --------------------------------------------------------
+
+
+def test_rates_are_compared_on_training_rows_alone(tags, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    parts = parts_of.split(tags, 0)
+    inner, checksum = dropout.held_out("cooking_stackexchange", 0)
+    assert checksum == parts.train.checksum
+    used = {text for part in (inner.train, inner.valid, inner.test) for text in part.texts}
+    assert used == set(parts.train.texts)
+    assert not used & {*parts.valid.texts, *parts.test.texts}
+    small = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 1}
+    steps = {"batch_size": 32, "learning_rate": 0.01, "patience": 1}
+    setup = dropout.Setup(None, {**small, **steps})
+    monkeypatch.setattr(dropout, "SETUPS", {"cooking_stackexchange": setup, "fashion_styles": setup})
+    arguments = ["--cache", str(tmp_path), "--out", str(tmp_path / "page.md"), "--seeds", "1"]
+    assert dropout.main([*arguments, "--rates", "0,0.3", "--models", "ID-only"]) == 0
+    log = capsys.readouterr().err
+    assert "fashion_styles is left out: it is not in" in log
+    assert log.count("Trial(") == 2
+    written = (tmp_path / "page.md").read_text()
+    assert "| ID-only | 0.3 | 1 |" in written
+    assert f"sha256 of the training part: {checksum}" in written
+    assert dropout.main([*arguments, "--kept"]) == 0
+    assert "Trial(" not in capsys.readouterr().err
+    assert (tmp_path / "page.md").read_text() == written
+    place = next(tmp_path.glob("dropout/*-0.3-0.json"))
+    record = json.loads(place.read_text())
+    record["key"]["seed"] = 5
+    place.write_text(json.dumps(record))
+    assert dropout.main([*arguments, "--kept"]) == 0
+    assert "| ID-only | 0.3 |" not in (tmp_path / "page.md").read_text()
+    with pytest.raises(SystemExit):
+        dropout.main(["--sets", "pydocs"])
+
+
+def test_the_best_rate_is_told_with_its_gain():
+    def trials(*ndcg):
+        return [{"nDCG@5": value} for value in ndcg]
+
+    found = {("LALE", 0.0): trials(0.50, 0.52), ("LALE", 0.1): trials(0.53, 0.53), ("LALE", 0.5): trials(0.2)}
+    told = dropout.verdict(found, "LALE", [0.0, 0.1, 0.5])
+    assert told == "LALE: rate 0.1 has the most nDCG@5, +2.0 against none (deviation 1.4, 2 seeds)"
+    found["LALE", 0.5] = trials(0.6)
+    assert dropout.verdict(found, "LALE", [0.0, 0.1, 0.5]).endswith("+9.0 against none (a single seed)")
+    assert dropout.verdict(found, "ID-only", [0.0, 0.1]) is None
 
 
 # --- the page ----------------------------------------------------------------

@@ -27,7 +27,7 @@ import numpy as np  # noqa: E402
 from borrowed import clocked, digest_of_sources, log, version_of  # noqa: E402
 from cells import packages  # noqa: E402
 from contenders import EMBEDDERS, FEW  # noqa: E402
-from models import K, Embedder  # noqa: E402
+from models import Embedder, K  # noqa: E402
 from page import with_deviation  # noqa: E402
 from parts import Parts, split, with_fewer_rows  # noqa: E402
 from titles import load  # noqa: E402
@@ -189,10 +189,10 @@ def page(sections: list[str], split_seed: int) -> str:
     )
     versions = ", ".join(f"{name} {version}" for name, version in packages().items())
     about = (
-        "Written by `python experiments/search_filters/dropout.py`. Training parts alone are read, split once "
-        "more, 8 : 1 : 1: the cut is chosen on the first tenth, all is judged on the second, and no test part "
-        f"of the study is looked at. {sizes}; one thread. Mean ± standard deviation over n seeds, accuracy in "
-        "per cent."
+        "Written by `python experiments/search_filters/dropout.py`. Training parts alone are read, split "
+        "once more, 8 : 1 : 1: the cut is chosen on the first tenth, all is judged on the second, and no "
+        f"test part of the study is looked at. {sizes}; one thread. Mean ± standard deviation over n seeds, "
+        "accuracy in per cent."
     )
     made = [
         f"Python {platform.python_version()}, {versions}, metarank {version_of('metarank')}",
