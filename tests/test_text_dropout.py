@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -17,10 +19,12 @@ from metarank.text.subwords import TokenLists
 torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
+from metarank.text.checkpoint import fingerprint_of  # noqa: E402
 from metarank.text.gradients import BatchGradients, RowGradient, TextData  # noqa: E402
 from metarank.text.losses import FUNCTIONS  # noqa: E402
 from metarank.text.network import Network, Sizes  # noqa: E402
 from metarank.text.parallel import workers  # noqa: E402
+from metarank.text.training import Options  # noqa: E402
 
 COLOURS = ["red", "green", "blue", "white", "black"]
 THINGS = ["shirt", "shoe", "hat", "watch", "bag"]
@@ -184,6 +188,17 @@ def test_an_interrupted_training_goes_on_as_if_it_had_not_been(tmp_path):
     for rate in (0.0, 0.4):
         with pytest.raises(ValueError, match="of other texts, labels or parameters"):
             model.set_params(dropout=rate).fit(texts, labels, NAMES, checkpoint=path)
+
+
+def test_checkpoints_of_versions_without_dropout_go_on():
+    steps = {"batch_size": 8, "learning_rate": 0.1, "sampled_labels": None, "loss": "bce", "seed": 3}
+    older = json.dumps({**steps, "kind": ["bow", "lale"]}, sort_keys=True)
+    now = [
+        fingerprint_of(Options(**steps, n_epochs=2, patience=1, dropout=rate), ("bow", "lale"), [])
+        for rate in (0.0, 0.3)
+    ]
+    assert now[0] == hashlib.sha256(older.encode()).hexdigest()
+    assert now[1] != now[0]
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1, 1.0, 2.5, float("nan"), float("inf")])
