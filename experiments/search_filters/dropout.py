@@ -34,13 +34,7 @@ from titles import load  # noqa: E402
 from worth import values  # noqa: E402
 
 RATES = (0.0, 0.1, 0.3, 0.5)
-MODELS: dict[str, dict[str, Any]] = {
-    "ID-only": {"combine": "id"},
-    "LALE": {"combine": "lale"},
-    "ID-only, BiLSTM": {"combine": "id", "encoder": "bilstm", "batch_size": 64},
-    "LALE, BiLSTM": {"combine": "lale", "encoder": "bilstm", "batch_size": 64},
-}
-_BAGS = ("ID-only", "LALE")
+MODELS = {"ID-only": "id", "LALE": "lale"}
 COLUMNS = ("nDCG@1", "nDCG@5", "P@5", "coverage", "F1 head", "F1 tail")
 # What the choice is made by.
 MEASURE = "nDCG@5"
@@ -54,12 +48,11 @@ class Setup:
 
     rows: int | None
     params: dict[str, Any]
-    models: tuple[str, ...] = _BAGS
 
 
 # The sizes and steps of the page's cells; of fashion_styles, titles few enough to be overfitted.
 SETUPS = {
-    "fashion_styles": Setup(3000, {**EMBEDDERS, **FEW}, tuple(MODELS)),
+    "fashion_styles": Setup(3000, {**EMBEDDERS, **FEW}),
     "cooking_stackexchange": Setup(None, {**EMBEDDERS, **LONGER}),
     "product_attribute_values": Setup(None, {**EMBEDDERS, **LONGER}),
 }
@@ -85,7 +78,7 @@ class Trial:
 
     @property
     def params(self) -> dict[str, Any]:
-        return {**SETUPS[self.set_name].params, **MODELS[self.model], "dropout": self.rate}
+        return {**SETUPS[self.set_name].params, "combine": MODELS[self.model], "dropout": self.rate}
 
     def key(self, checksum: str, split_seed: int) -> dict[str, Any]:
         """What kept figures must agree in to stand for this trial."""
@@ -183,8 +176,6 @@ def section(
     )
     told = [line for model in models if (line := verdict(found, model, rates))]
     sizes = f"{len(parts.train.texts):,} rows to learn from, {len(parts.test.texts):,} to judge by; {steps}."
-    if "LALE, BiLSTM" in SETUPS[name].models:
-        sizes += f" Of a BiLSTM: batch_size {MODELS['LALE, BiLSTM']['batch_size']}."
     sources = sorted({f["sources"][:16] for of_seeds in found.values() for f in of_seeds})
     lines = [*told, f"sha256 of the training part: {checksum}", f"metarank's sources: {', '.join(sources)}"]
     return "\n\n".join(
@@ -217,7 +208,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", default=",".join(SETUPS), help="fit on these sets alone")
-    parser.add_argument("--models", default=";".join(MODELS), help="fit these alone")
+    parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rates", default=",".join(f"{rate:g}" for rate in RATES))
     parser.add_argument("--seeds", type=int, default=2, help="seeds 0, 1, ...")
     parser.add_argument("--split-seed", type=int, default=0)
@@ -225,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
     parser.add_argument("--out", type=Path, default=_HERE / "dropout.md")
     options = parser.parse_args(arguments)
-    sets, models = options.sets.split(","), options.models.split(";")
+    sets, models = options.sets.split(","), options.models.split(",")
     rates = [float(rate) for rate in options.rates.split(",")]
     for option, chosen, known in (("--sets", sets, SETUPS), ("--models", models, MODELS)):
         if unknown := set(chosen) - set(known):
@@ -240,7 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     # A seed of all before the next, so that an interrupted study has whole tables.
     for seed in range(options.seeds):
         for name, (parts, checksum) in ready.items():
-            for model in SETUPS[name].models:
+            for model in MODELS:
                 for rate in sorted({*RATES, *rates}):
                     making = not options.kept and name in sets and model in models and rate in rates
                     trial = Trial(name, model, rate, seed)
