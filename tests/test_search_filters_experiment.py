@@ -354,6 +354,8 @@ def test_the_best_rate_is_told_with_its_gain():
     found["LALE", 0.5] = trials(0.6)
     assert dropout.verdict(found, "LALE", [0.0, 0.1, 0.5]).endswith("+9.0 against none (a single seed)")
     assert dropout.verdict(found, "ID-only", [0.0, 0.1]) is None
+    found["LALE", 0.0] = trials(0.7)
+    assert dropout.verdict(found, "LALE", [0.0, 0.1, 0.5]) == "LALE: no rate has more nDCG@5 than none"
 
 
 # --- the page ----------------------------------------------------------------

@@ -140,6 +140,8 @@ def verdict(found: Found, model: str, rates: list[float]) -> str | None:
     if 0.0 not in means or len(means) < 2:
         return None
     best = max(means, key=lambda rate: means[rate])
+    if best == 0:
+        return f"{model}: no rate has more {MEASURE} than none"
     n = min(len(found[model, rate]) for rate in (0.0, best))
     told = (
         f"{model}: rate {best:g} has the most {MEASURE}, {100 * (means[best] - means[0.0]):+.1f} against none"
