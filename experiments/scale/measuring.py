@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import tempfile
 import time
 from pathlib import Path
@@ -43,14 +42,19 @@ class CpuByTask(WorkerPlugin):
 
 def _of_worker(dask_worker: Any) -> dict[str, Any]:
     plugin = dask_worker.plugins[CpuByTask.name]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "cpu_s": time.process_time(),
-        "peak_bytes": peak,
+        "peak_bytes": _peak_bytes(),
         "received_bytes": sum(entry["total"] for entry in dask_worker.transfer_incoming_log),
         "task_cpu_s": dict(plugin.seconds),
         "tasks": dict(plugin.counts),
     }
+
+
+def _peak_bytes() -> int:
+    """The most memory this process held; `getrusage` would count what its parent held at its start."""
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
 
 
 def measure(train: Dataset, test: Dataset, n_workers: int, **params: Any) -> dict[str, Any]:
