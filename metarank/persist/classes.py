@@ -55,6 +55,7 @@ def register(cls: type) -> type:
 
 
 def class_of(name: str) -> type:
+    """The class that a model calls so, from the register alone; ModelError for a name that is not there."""
     if name in _REGISTERED:
         return _REGISTERED[name]
     if name in BUILT_IN:

@@ -162,11 +162,13 @@ def one_line(error: BaseException) -> str:
 
 
 def sha256_of(path: Path) -> str:
+    """Of the content of a file, in hexadecimal."""
     with open(path, "rb") as f:
         return hashlib.file_digest(f, "sha256").hexdigest()
 
 
 def digest_of(manifest: dict[str, Any]) -> str:
+    """SHA-256 of all entries but `digest`, in an order that does not depend on that of the file."""
     content = {k: v for k, v in manifest.items() if k != "digest"}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

@@ -26,6 +26,11 @@ _INLINE_STRINGS = 50
 
 
 class Writer:
+    """Turns a model into JSON values and writes into `folder` what is too large for them.
+
+    `files` are the files written, by name, as the manifest lists them; equal contents share one.
+    """
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files: dict[str, dict[str, Any]] = {}

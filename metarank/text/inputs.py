@@ -30,6 +30,7 @@ def check_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, l
 
 
 def check_texts(texts: Any, name: str) -> list[str]:
+    """A list of strings, from one or from a Dataset; TypeError or ValueError that calls it `name`."""
     if isinstance(texts, Dataset):
         if texts.texts is None:
             raise ValueError(f"{name} must be texts or a Dataset with texts, got a Dataset without")
@@ -48,6 +49,7 @@ def check_texts(texts: Any, name: str) -> list[str]:
 
 
 def check_vectors(queries: Any, width: int) -> np.ndarray:
+    """Finite float32 vectors (n, width), contiguous."""
     vectors = np.ascontiguousarray(queries, np.float32)
     if vectors.ndim != 2 or vectors.shape[1] != width:
         raise ValueError(f"queries must be vectors (n, {width}) that encode gave, got shape {vectors.shape}")
