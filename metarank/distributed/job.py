@@ -55,6 +55,13 @@ class Job:
         with single_threaded_blas():
             yield data, task_threads(self.n_jobs, alone=alone)
 
+    def result(
+        self, data: TrainingSet | None, key: str, make: Callable[[Any, int], T], *, alone: bool = False
+    ) -> T:
+        """What a task gives: ``make(training set, threads)``, or what is kept of it under `key`."""
+        with self.at_work(data, alone=alone) as (data, n_jobs):
+            return self.remembered(key, lambda: make(data, n_jobs))
+
     def remembered(self, key: str | None, make: Callable[[], T]) -> T:
         """The result kept under `key`, or else made now, and kept where there is a folder for it."""
         if self.folder is None or key is None:

@@ -35,50 +35,58 @@ def hold(value: Any) -> Any:
 
 def chosen_k(job: Job, data: TrainingSet, key: str) -> Noted:
     """k of `choose_k`."""
-    with job.at_work(data, alone=True) as (data, n_jobs):
 
-        def make() -> Noted:
-            with taking_notes() as notes:
-                return Noted(choose_k(data, n_jobs=n_jobs), notes)
+    def make(data: TrainingSet, n_jobs: int) -> Noted:
+        with taking_notes() as notes:
+            return Noted(choose_k(data, n_jobs=n_jobs), notes)
 
-        return job.remembered(key, make)
+    return job.result(data, key, make, alone=True)
 
 
 def settled_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> dict[str, Any]:
     """The parameters that `settled` chose: unfitted, a scorer is its parameters."""
-    with job.at_work(data, alone=True) as (data, n_jobs):
 
-        def make() -> dict[str, Any]:
-            before, after = (s.get_params(deep=False) for s in (scorer, settled(scorer, data, n_jobs)))
-            return {name: value for name, value in after.items() if not _same(value, before[name])}
+    def make(data: TrainingSet, n_jobs: int) -> dict[str, Any]:
+        before, after = (s.get_params(deep=False) for s in (scorer, settled(scorer, data, n_jobs)))
+        return {name: value for name, value in after.items() if not _same(value, before[name])}
 
-        return job.remembered(key, make)
+    return job.result(data, key, make, alone=True)
 
 
 def fit_without_fold(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int) -> Any:
     """The scorer, fitted on the rows outside a fold."""
-    with job.at_work(data) as (data, n_jobs):
-        return job.remembered(key, lambda: fitted_without(fold, scorer, data, n_jobs))
+    return job.result(data, key, lambda data, n_jobs: fitted_without(fold, scorer, data, n_jobs))
 
 
 def fit_on_all(job: Job, data: TrainingSet, key: str, scorer: Any, after: Any = None) -> Any:
     """The scorer, fitted on all rows; `after` is what must be done before, and is not looked at."""
-    with job.at_work(data, alone=after is not None) as (data, n_jobs):
-        return job.remembered(key, lambda: fitted_on_all(scorer, data, n_jobs))
+
+    def make(data: TrainingSet, n_jobs: int) -> Any:
+        return fitted_on_all(scorer, data, n_jobs)
+
+    return job.result(data, key, make, alone=after is not None)
 
 
 def fit_trees(
     job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None, first: int, count: int
 ) -> TreeBlock:
     """Some trees of the scorer's fit on the rows outside a fold, or on all rows."""
-    with job.at_work(data) as (data, n_jobs):
-        return job.remembered(key, lambda: scorer.fit_trees(_view(data, fold), first, count, n_jobs=n_jobs))
+
+    def make(data: TrainingSet, n_jobs: int) -> TreeBlock:
+        block: TreeBlock = scorer.fit_trees(_view(data, fold), first, count, n_jobs=n_jobs)
+        return block
+
+    return job.result(data, key, make)
 
 
 def fit_rest(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None) -> dict[str, Any]:
     """What the same fit learns beside the trees."""
-    with job.at_work(data) as (data, n_jobs):
-        return job.remembered(key, lambda: scorer.fit_rest(_view(data, fold), n_jobs=n_jobs))
+
+    def make(data: TrainingSet, n_jobs: int) -> dict[str, Any]:
+        rest: dict[str, Any] = scorer.fit_rest(_view(data, fold), n_jobs=n_jobs)
+        return rest
+
+    return job.result(data, key, make)
 
 
 def join_trees(scorer: Any, blocks: list[TreeBlock], rest: dict[str, Any] | None) -> Any:
@@ -90,41 +98,38 @@ def propose(
     job: Job, data: TrainingSet, key: str, scorer: Any, k: int, rows: np.ndarray, fit: Any
 ) -> Candidates:
     """Proposals for some training rows. `fit`: without the rows' fold; None where the scorer needs none."""
-    with job.at_work(data, alone=fit is None) as (data, n_jobs):
 
-        def make() -> Candidates:
-            fits = _fits(fit, scorer, data, rows, n_jobs)
-            return held_out_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
+    def make(data: TrainingSet, n_jobs: int) -> Candidates:
+        fits = _fits(fit, scorer, data, rows, n_jobs)
+        return held_out_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
 
-        return job.remembered(key, make)
+    return job.result(data, key, make, alone=fit is None)
 
 
 def describe(
     job: Job, data: TrainingSet, key: str, scorer: Any, candidates: Candidates, rows: np.ndarray, fit: Any
 ) -> Columns:
     """Columns for the candidates of some training rows; `fit` as for `propose`."""
-    with job.at_work(data, alone=fit is None) as (data, n_jobs):
 
-        def make() -> Columns:
-            fits = _fits(fit, scorer, data, rows, n_jobs)
-            return held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
+    def make(data: TrainingSet, n_jobs: int) -> Columns:
+        fits = _fits(fit, scorer, data, rows, n_jobs)
+        return held_out_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
 
-        return job.remembered(key, make)
+    return job.result(data, key, make, alone=fit is None)
 
 
 def rank(
     job: Job, key: str, parts: list[list[Columns]], places: list[list[np.ndarray]], pairs: PairsToRank
 ) -> Noted:
     """`ranked` on the columns of all scorers, each in parts; `places` are the rows of each part."""
-    with job.at_work(None, alone=True) as (_, n_jobs):
 
-        def make() -> Noted:
-            columns = [in_place(own, at, pairs.candidates) for own, at in zip(parts, places)]
-            parts.clear()
-            with taking_notes() as notes:
-                return Noted(ranked(columns, pairs, n_jobs), notes)
+    def make(_: None, n_jobs: int) -> Noted:
+        columns = [in_place(own, at, pairs.candidates) for own, at in zip(parts, places)]
+        parts.clear()
+        with taking_notes() as notes:
+            return Noted(ranked(columns, pairs, n_jobs), notes)
 
-        return job.remembered(key, make)
+    return job.result(None, key, make, alone=True)
 
 
 def in_place(parts: list[Columns], places: list[np.ndarray], candidates: Candidates) -> Columns:

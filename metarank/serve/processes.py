@@ -16,6 +16,7 @@ from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import NamedTuple
 
 from metarank._parameters import check_integer
 from metarank.serve.hosts import local_names
@@ -71,7 +72,7 @@ def run_processes(
         tempfile.TemporaryDirectory(prefix="metarank-serve-") as metrics,
     ):
         hosts = local_names((host, *allowed_hosts), listener)
-        service = _Service(load, listener, options, hosts, name, metrics)
+        service = _Service(_Served(load, listener, options, hosts, name, metrics))
         with _stopping_by_signals(service):
             try:
                 service.start(processes)
@@ -87,23 +88,25 @@ def check_processes(processes: object) -> None:
     check_integer("processes", processes, 1, _MOST)
 
 
+class _Served(NamedTuple):
+    """What each process serves, and where; `metrics` is the folder in which they count together."""
+
+    load: Callable[[], object]
+    listener: socket.socket
+    options: ServeOptions
+    hosts: frozenset[str] | None
+    name: str
+    metrics: str
+
+
 class _Service:
     """The processes; `alive` is a pipe whose other end each of them watches."""
 
-    def __init__(
-        self,
-        load: Callable[[], object],
-        listener: socket.socket,
-        options: ServeOptions,
-        hosts: frozenset[str] | None,
-        name: str,
-        metrics: str,
-    ) -> None:
+    def __init__(self, served: _Served) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._watched, self._alive = self._context.Pipe(duplex=False)
-        self._arguments = (load, listener, options, hosts, name, metrics, self._watched)
-        self._metrics = metrics
-        self._patience = options.timeout + 5
+        self._served = served
+        self._patience = served.options.timeout + 5
         self._processes: list[BaseProcess] = []
         self.stopping = False
 
@@ -155,7 +158,7 @@ class _Service:
 
     def _begin(self) -> tuple[BaseProcess, Connection]:
         ready, told = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_serve, args=(*self._arguments, told))
+        process = self._context.Process(target=_serve, args=(self._served, self._watched, told))
         with _holding_back_ctrl_c():
             process.start()
         told.close()
@@ -163,7 +166,7 @@ class _Service:
 
     def _forget(self, process: BaseProcess) -> None:
         """Its gauges no longer count."""
-        for path in Path(self._metrics).glob(f"gauge_live*_{process.pid}.db"):
+        for path in Path(self._served.metrics).glob(f"gauge_live*_{process.pid}.db"):
             path.unlink(missing_ok=True)
 
 
@@ -205,27 +208,18 @@ def _holding_back_ctrl_c() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(
-    load: Callable[[], object],
-    listener: socket.socket,
-    options: ServeOptions,
-    hosts: frozenset[str] | None,
-    name: str,
-    metrics: str,
-    alive: Connection,
-    told: Connection,
-) -> None:
+def _serve(served: _Served, alive: Connection, told: Connection) -> None:
     """One process. A terminal's Ctrl-C reaches it too, but it is the first process that says when to end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which also drops one held back during the imports
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-    os.environ[_SHARED_METRICS] = metrics
+    os.environ[_SHARED_METRICS] = served.metrics
     logging.basicConfig(format="%(asctime)s %(levelname)s %(process)d %(message)s", level=logging.WARNING)
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
     from metarank.pipeline import MetaRanker
     from metarank.serve.run import answer_on
 
-    model = load()
+    model = served.load()
     assert isinstance(model, MetaRanker)
 
     def announce(_: str) -> None:
@@ -234,7 +228,7 @@ def _serve(
             told.send(True)
         told.close()
 
-    answer_on(listener, model, options, hosts, name=name, announce=announce)
+    answer_on(served.listener, model, served.options, served.hosts, name=served.name, announce=announce)
 
 
 def _end_with(alive: Connection) -> None:
