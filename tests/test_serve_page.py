@@ -94,9 +94,29 @@ def test_it_needs_no_mouse(tab, words):
     assert tab.problems == []
 
 
+def test_a_text_that_is_too_long_is_refused_whole(tab, words):
+    opened(tab, words)
+    problem = "document.getElementById('problem')"
+    tab.click("#instance")
+    tab.type("sea " * 199 + "𝕤ea ")  # pasted whole, and counted as the service counts
+    said = "The text has 800 characters, 300 more than this service takes: shorten it."
+    assert tab.wait(f"!{problem}.hidden && {problem}.textContent") == said
+    assert tab.value("document.getElementById('instance').value.length") == 801
+    tab.click("#ask")
+    assert tab.wait("!document.getElementById('ask').hasAttribute('aria-disabled')")
+    assert tab.value(f"{problem}.textContent") == said
+    assert not any(url.endswith("/rank") for url in tab.fetched)
+    tab.value("document.getElementById('instance').value = ''")
+    tab.click("#instance")
+    tab.type("bread")
+    assert tab.value(f"{problem}.hidden")
+    tab.click("#ask")
+    assert shown(tab)[0] == "bread"
+
+
 def test_what_is_refused_is_said(tab, words):
     opened(tab, words)
-    tab.value("document.getElementById('instance').removeAttribute('maxlength')")
+    tab.value("facts.limits.max_text = 10_000")  # as of a service started anew with another limit
     tab.click("#instance")
     tab.type("sea " * 200)
     tab.click("#ask")
