@@ -425,7 +425,7 @@ def check_candidates(candidates: Any, n_rows: int, n_labels: int, *, name: str =
 
     Parameters
     ----------
-    candidates : Candidates, scipy sparse matrix (n, L) of scores, or list of n lists of label ids
+    candidates : Candidates, scipy sparse matrix (n, L), or list of n lists of label ids
         The stored entries of a matrix are the candidates, explicit zeros included. Ids may come in any
         order; repeated ones count once.
     n_rows, n_labels : int
@@ -456,13 +456,47 @@ def check_candidates(candidates: Any, n_rows: int, n_labels: int, *, name: str =
         out = Candidates(matrix.indptr, matrix.indices, n_labels)
     else:
         raise TypeError(
-            f"{name} must be Candidates, a sparse matrix of scores or a list of label-id lists, "
+            f"{name} must be Candidates, a sparse matrix or a list of label-id lists, "
             f"got {type(candidates).__name__}"
         )
     if (out.n_rows, out.n_labels) != (n_rows, n_labels):
         raise ValueError(
             f"{name} must have {n_rows} rows and {n_labels} labels, got {out.n_rows} and {out.n_labels}"
         )
+    return out
+
+
+def check_shortlist(candidates: Any, n_rows: int, n_labels: int) -> Candidates:
+    """A user's shortlist to be ranked, as `check_candidates`: which labels, and nothing of what they score.
+
+    The scores of a `Candidates` are for those who read them by name; ranking does not. A matrix has nothing
+    but its numbers, so that one of unequal numbers is refused rather than read as if they were not there.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_candidates`; or if a sparse matrix stores unequal numbers.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> scores = sp.csr_matrix([[0.7, 0, 0.2]])
+    >>> check_shortlist(scores.astype(bool), 1, 3).labels
+    array([0, 2], dtype=int32)
+    >>> check_shortlist(scores, 1, 3)
+    Traceback (most recent call last):
+    ValueError: candidates must be a shortlist, whose scores are not used, got a matrix of unequal numbers, \
+0.7 and 0.2: pass lists of labels, or matrix.astype(bool)
+    """
+    out = check_candidates(candidates, n_rows, n_labels)
+    if sp.issparse(candidates) and candidates.dtype.kind != "b" and out.n_pairs:
+        values = next(iter(out.scores.values()))
+        other = int(np.argmax(values != values[0]))
+        if values[other] != values[0]:
+            raise ValueError(
+                "candidates must be a shortlist, whose scores are not used, got a matrix of unequal numbers, "
+                f"{values[0]:g} and {values[other]:g}: pass lists of labels, or matrix.astype(bool)"
+            )
     return out
 
 

@@ -24,9 +24,9 @@ from metarank._state import Fields
 from metarank._strings import PackedStrings
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import (
-    check_candidates,
     check_labels,
     check_sample_weight,
+    check_shortlist,
 )
 from metarank.candidates import Candidates
 from metarank.choices import EFFORTS, check_names
@@ -377,8 +377,11 @@ class MetaRanker(Training, BaseEstimator):
         X : as in `fit`
         k : int
             Labels a row; at most L are given, and rows with fewer candidates are padded with -1.
-        candidates : Candidates, CSR of scores, or list of lists of label ids, optional
-            A shortlist of the user's own to be ranked instead.
+        candidates : Candidates, CSR (n, L), or list of n lists of label ids, optional
+            A shortlist of the user's own to be ranked instead: of a CSR the stored entries, zeros included. It
+            says which labels to rank and nothing else. The scores of a `Candidates`, as a shortlister of
+            `metarank.shortlist` gives it, are not used, and a CSR of numbers that are not all equal is
+            refused: pass ``S.astype(bool)`` for its labels.
         exclude : as in `fit`
             Labels that are not to be ranked.
         allowed : CSR (n, L), list of n lists of label ids, or one list of ids for all rows, optional
@@ -399,7 +402,7 @@ class MetaRanker(Training, BaseEstimator):
         self._check_is_fitted()
         k = check_k(k)
         features = self.encoder_.encode(X)
-        own = None if candidates is None else check_candidates(candidates, features.shape[0], self.n_labels_)
+        own = None if candidates is None else check_shortlist(candidates, features.shape[0], self.n_labels_)
         limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
         k = min(k, self.n_labels_)
         weight = self.propensity_weight_

@@ -63,6 +63,9 @@ def test_own_candidates_are_cut_by_rows(client):
     assert rank(model, rows, 1, client=client, candidates=own).labels[:, 0].tolist() == [
         i % 4 for i in range(60)
     ]
+    scores = sp.csr_matrix(np.arange(1, 1 + rows.n_rows * model.n_labels_).reshape(rows.n_rows, -1))
+    with pytest.raises(ValueError, match="candidates must be a shortlist"):
+        rank(model, rows, 1, client=client, candidates=scores)
 
 
 def test_pairs_in_files_are_those_of_a_local_ranking(client, tmp_path):

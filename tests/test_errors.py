@@ -250,6 +250,8 @@ CANDIDATES = [
     sp.csr_matrix((N, L + 1)),
     sp.csr_matrix((N - 1, L)),
     sp.csr_matrix(with_value(np.ones((N, L)), np.nan)),
+    sp.csr_matrix(with_value(np.ones((N, L)), 2.0)),
+    sp.csr_array(with_value(np.ones((N, L), np.int64), 2)),
     Candidates.all_labels(N, L + 1),
     Candidates.all_labels(N + 1, L),
     np.ones((N, L)),

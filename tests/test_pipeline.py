@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, memory, pipeline
+from metarank.candidates import Candidates
 from metarank.choices import named_scorers
 from metarank.scorers.neighbors import LabelNeighbors
 from metarank.shortlist import Parabel
@@ -320,12 +321,16 @@ def test_candidates_of_the_users_own(maker):
     ranking = model.rank(ds.X[:4], k=3, candidates=own)
     assert [sorted(v for v in row if v >= 0) for row in ranking.labels.tolist()] == [[0, 2], [], [1], [1, 3]]
     assert (ranking.labels[1] == -1).all()
-    as_scores = sp.csr_matrix(
-        ([0.0, 5.0, 1.0, 1.0, 1.0], ([0, 0, 2, 3, 3], [0, 2, 1, 1, 3])), (4, model.n_labels_)
-    )
-    other = model.rank(ds.X[:4], k=3, candidates=as_scores)
-    assert ranking.labels.tobytes() == other.labels.tobytes()
-    assert ranking.scores.tobytes() == other.scores.tobytes()
+    pairs = [0, 0, 2, 3, 3], [0, 2, 1, 1, 3]
+    scores = sp.csr_matrix(([0.0, 5.0, 1.0, 1.0, 1.0], pairs), (4, model.n_labels_))
+    # A stored zero is a candidate too; what a Candidates says of its pairs beyond naming them is not read.
+    sevens = sp.csr_matrix((np.full(5, 7), pairs), (4, model.n_labels_))
+    for same in (scores.astype(bool), sevens, sp.csr_array(sevens), Candidates.from_csr(scores)):
+        other = model.rank(ds.X[:4], k=3, candidates=same)
+        assert ranking.labels.tobytes() == other.labels.tobytes()
+        assert ranking.scores.tobytes() == other.scores.tobytes()
+    with pytest.raises(ValueError, match=r"candidates must be a shortlist, .* 0 and 5: .*astype\(bool\)"):
+        model.rank(ds.X[:4], k=3, candidates=scores)
     alone = model.rank(ds.X[[0]], k=3, candidates=[[0, 2]])
     assert alone.scores.tobytes() == ranking.scores[:1].tobytes()
     none = model.rank(ds.X[:2], k=3, candidates=[[], []])

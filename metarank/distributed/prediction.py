@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from metarank._files import whole_file
-from metarank._validation import check_candidates
+from metarank._validation import check_candidates, check_shortlist
 from metarank.candidates import Candidates
 from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
@@ -196,9 +196,10 @@ def parts_of(model: MetaRanker, X: Any, options: dict[str, Any]) -> Iterator[tup
     """Rows of each task, the number of the first, and its options; rows of this process go with the graph."""
     n = _n_rows(X)
     options = dict(options)
-    for name in ("candidates", "exclude"):
-        if options.get(name) is not None:
-            options[name] = check_candidates(options[name], n, model.n_labels_, name=name)
+    if options.get("candidates") is not None:
+        options["candidates"] = check_shortlist(options["candidates"], n, model.n_labels_)
+    if options.get("exclude") is not None:
+        options["exclude"] = check_candidates(options["exclude"], n, model.n_labels_, name="exclude")
     if options.get("allowed") is not None:
         options["allowed"] = check_allowed(options["allowed"], n, model.n_labels_)
 
