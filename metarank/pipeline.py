@@ -378,8 +378,8 @@ class MetaRanker(Training, BaseEstimator):
         k : int
             Labels a row; at most L are given, and rows with fewer candidates are padded with -1.
         candidates : Candidates, CSR (n, L), or list of n lists of label ids, optional
-            A shortlist of the user's own to be ranked instead: of a CSR the stored entries, zeros included. It
-            says which labels to rank and nothing else. The scores of a `Candidates`, as a shortlister of
+            A shortlist of the user's own to be ranked instead: of a CSR the stored entries, zeros included.
+            It says which labels to rank and nothing else. The scores of a `Candidates`, as a shortlister of
             `metarank.shortlist` gives it, are not used, and a CSR of numbers that are not all equal is
             refused: pass ``S.astype(bool)`` for its labels.
         exclude : as in `fit`

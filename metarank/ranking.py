@@ -95,7 +95,8 @@ class Ranking:
         Parameters
         ----------
         scores : (n, L) array, (n, L) sparse matrix, `Candidates` or `Ranking`
-            A label that a sparse matrix does not store, or whose score is -inf, is never listed.
+            No ids: integers of which each row holds distinct ids are refused. A label that a sparse matrix
+            does not store, or whose score is -inf, is never listed.
         k : int
             Length of the lists, at least 1; above L the lists are padded.
         values : float array (m,), optional
@@ -107,7 +108,7 @@ class Ranking:
         Raises
         ------
         ValueError
-            If a score is NaN, k < 1, or a shape is wrong.
+            If a score is NaN, k < 1, a shape is wrong, or the scores are label ids.
         """
         k = check_k(k)
         rows = score_rows(scores, values)
@@ -203,7 +204,8 @@ class Listed(NamedTuple):
 def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Listed:
     """Scores in any container as a C-contiguous (n, L) array or as `Listed`, float32 or float64.
 
-    The entries of a row are in ascending order of label, or, for a `Ranking`, in its own order.
+    The entries of a row are in ascending order of label, or, for a `Ranking`, in its own order. An array of
+    integers that are label ids by all appearance, see `_look_like_ids`, is refused.
     """
     if values is not None and not isinstance(scores, Candidates):
         raise ValueError(f"values go with Candidates only, got scores of type {type(scores).__name__}")
@@ -230,7 +232,24 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Li
     dense = _as_float(scores, "scores")
     if dense.ndim != 2:
         raise ValueError(f"scores must be (n, L), got shape {dense.shape}")
+    if np.asarray(scores).dtype.kind in "iu" and _look_like_ids(dense):
+        raise ValueError(
+            f"scores must not be label ids, and each row of these integers holds distinct ids below "
+            f"{dense.shape[1]}: pass the Ranking itself, or if they are scores, as floats"
+        )
     return dense
+
+
+def _look_like_ids(values: np.ndarray) -> bool:
+    """Whether integers (n, L) are what `Ranking.labels` would hold: in every row distinct ids below L, any
+    padding of -1 at its end, and in some row an id. Two labels are too few to tell them from decisions."""
+    n_labels = values.shape[1]
+    if n_labels < 3 or values.size == 0 or not np.any(values >= 0):
+        return False
+    if values.min() < -1 or values.max() >= n_labels or np.any((values[:, :-1] < 0) & (values[:, 1:] >= 0)):
+        return False
+    ordered = np.sort(values, axis=1)
+    return not np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0))
 
 
 def _check_names(label_names: Sequence[str] | None, n_labels: int) -> None:

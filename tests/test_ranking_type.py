@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.candidates import Candidates
+from metarank.metrics import evaluate, per_row
 from metarank.ranking import Ranking
 
 
@@ -35,6 +36,45 @@ def test_from_scores_agrees_with_a_slow_twin(k, dtype, unlisted):
             listed = expected >= 0
             taken = np.take_along_axis(scores, np.maximum(expected, 0).astype(np.int64), axis=1)
             np.testing.assert_array_equal(got.scores, np.where(listed, taken, -np.inf))
+
+
+@pytest.mark.parametrize(
+    ("scores", "refused"),
+    [
+        ([[2, 0, 1], [0, 1, 2]], True),
+        ([[2, 0, -1], [-1, -1, -1], [1, -1, -1]], True),  # padded, as a Ranking is
+        ([[2.0, 0.0, 1.0], [0.0, 1.0, 2.0]], False),  # floats are scores, whatever their values
+        ([[2, 0, 1], [1, 1, 2]], False),
+        ([[3, 0, 1], [0, 1, 2]], False),
+        ([[2, -1, 1], [0, 1, 2]], False),
+        ([[-2, 0, 1], [0, 1, 2]], False),
+        ([[1, 0], [0, 1]], False),  # decisions on two labels
+        ([[-1, -1, -1]], False),
+        (np.zeros((0, 3), np.int32), False),
+        ([[4, 0, 1]], False),
+    ],
+)
+def test_ids_are_no_scores(scores, refused):
+    Y = np.ones(np.shape(scores))
+    if not refused:
+        evaluate(Y, scores, ["nDCG"])
+        return
+    for take in (
+        lambda: evaluate(Y, scores, ["nDCG"]),
+        lambda: per_row(Y, np.array(scores, np.int32), "P@1"),
+        lambda: Ranking.from_scores(scores, 2),
+    ):
+        with pytest.raises(ValueError, match=r"^scores must not be label ids, .* below 3: pass the Ranking"):
+            take()
+
+
+def test_ids_of_a_ranking_are_refused_as_scores():
+    scores = np.random.default_rng(0).random((5, 7))
+    Y = scores > 0.6
+    ranking = Ranking.from_scores(scores, 7)
+    assert evaluate(Y, ranking, ["MAP"]) == evaluate(Y, scores, ["MAP"])
+    with pytest.raises(ValueError, match="label ids"):
+        evaluate(Y, ranking.labels, ["MAP"])
 
 
 def test_from_candidates_with_values():

@@ -30,7 +30,8 @@ def evaluate(
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
         What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the
         sparse matrix, or with score -inf) stand tied below all that are: the same information gives
-        the same values in every container. None if all metrics are of sets.
+        the same values in every container. Ids are no scores: an array of integers in which each row
+        holds distinct ids below L, as `Ranking.labels` does, is refused. None if all metrics are of sets.
     names : iterable of str or Metric
         As in `known_names`: "P@5", "nDCG", "PSP@5", "micro-F1", ...
     inv_propensity : float array (L,), optional
@@ -52,7 +53,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        If a name is unknown, an argument a metric needs is missing, a shape is wrong or a score is NaN.
+        If a name is unknown, an argument a metric needs is missing, a shape is wrong, a score is NaN, or the
+        scores are label ids.
 
     Examples
     --------
