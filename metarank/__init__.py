@@ -7,12 +7,26 @@ from __future__ import annotations
 
 import importlib
 import logging
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from metarank._version import __version__
 
 if TYPE_CHECKING:
-    from metarank import data, features, metrics, objectives, ranker, shortlist, thresholds
+    from metarank import (
+        data,
+        distributed,
+        features,
+        metrics,
+        objectives,
+        propensity,
+        ranker,
+        scorers,
+        serve,
+        shortlist,
+        text,
+        thresholds,
+    )
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
     from metarank.multi_objective import MultiObjectiveRanker, ParetoFront, pareto_front
@@ -29,15 +43,23 @@ __all__ = [
     "Ranking",
     "__version__",
     "data",
+    "distributed",
     "features",
     "load",
     "metrics",
     "objectives",
     "pareto_front",
+    "propensity",
     "ranker",
+    "scorers",
+    "serve",
     "shortlist",
+    "text",
     "thresholds",
 ]
+# What needs an extra as a whole is no name of a package that has it not: `import *` and `help` go over all.
+if find_spec("dask") is None:
+    __all__.remove("distributed")
 
 logging.getLogger("metarank").addHandler(logging.NullHandler())
 
@@ -57,7 +79,7 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
-    if name in __all__:
+    if name in __all__ or name == "distributed":
         return importlib.import_module(f"metarank.{name}")
     raise AttributeError(f"module 'metarank' has no attribute {name!r}")
 

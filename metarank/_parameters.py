@@ -11,6 +11,19 @@ import numpy as np
 _LARGEST = 2**31 - 1
 
 
+def one_target(Y: Any, y: Any) -> Any:
+    """What is learned, given as `Y` or by the name that scikit-learn has for it.
+
+    Examples
+    --------
+    >>> one_target([[1]], None), one_target(None, [[1]])
+    ([[1]], [[1]])
+    """
+    if Y is not None and y is not None:
+        raise ValueError("Y and y are two names of one argument: give one of them")
+    return Y if y is None else y
+
+
 def check_integer(name: str, value: Any, low: int, high: int = _LARGEST) -> None:
     """Refuses what is no integer in [low, high]."""
     if type(value) is int and low <= value <= high:

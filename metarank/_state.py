@@ -297,7 +297,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _few_threads(value: Any) -> bool:
-    return type(value) is int and -1 <= value <= _MOST_THREADS
+    return type(value) is int and -_MOST_THREADS <= value <= _MOST_THREADS
 
 
 def _shown(value: Any) -> str:

@@ -34,18 +34,21 @@ def available_cores() -> int:
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`: None and -1 mean all cores it may use (`available_cores`).
+    """Number of threads for `n_jobs`: None and -1 mean all cores it may use (`available_cores`), -2 all but
+    one, -3 all but two and so on, as in joblib, and at least one.
 
     Raises
     ------
     TypeError, ValueError
-        If `n_jobs` is not None, -1 or a positive integer.
+        If `n_jobs` is neither None nor an integer, or 0.
 
     Examples
     --------
     >>> resolve_n_jobs(3)
     3
-    >>> resolve_n_jobs(None) == available_cores()
+    >>> resolve_n_jobs(None) == resolve_n_jobs(-1) == available_cores()
+    True
+    >>> resolve_n_jobs(-2) == max(1, available_cores() - 1)
     True
     """
     # The many calls of ranking one row: no walk through abstract classes.
@@ -53,13 +56,12 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         return n_jobs
     if n_jobs is None:
         return available_cores()
+    rule = f"n_jobs must be None, a positive integer, or negative to leave cores free, got {n_jobs!r}"
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
-        raise TypeError(f"n_jobs must be None, -1 or a positive integer, got {n_jobs!r}")
-    if n_jobs == -1:
-        return available_cores()
-    if n_jobs < 1:
-        raise ValueError(f"n_jobs must be None, -1 or a positive integer, got {n_jobs!r}")
-    return int(n_jobs)
+        raise TypeError(rule)
+    if n_jobs == 0:
+        raise ValueError(rule)
+    return int(n_jobs) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))
 
 
 class _Fork:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import check_real
+from metarank._parameters import check_real, one_target
 from metarank._progress import report, taking_notes
 from metarank._state import Fields
 from metarank._strings import PackedStrings
@@ -82,7 +82,7 @@ class MetaRanker(Training, BaseEstimator):
         Folds K >= 2 of the one fold map. Scorers without a closed form are fitted K times on (K - 1) / K of
         the rows, about K - 1 times the cost of a fit; more folds are closer to what new rows will meet.
     n_jobs : int or None
-        Threads for all stages; None and -1 mean all cores the process may use.
+        Threads for all stages; None and -1 mean all cores the process may use, -2 all but one, and so on.
         No result depends on it.
     random_state : int
         Seed. Same seed and data give the same bytes.
@@ -166,6 +166,7 @@ class MetaRanker(Training, BaseEstimator):
         X: Any,
         Y: Any = None,
         *,
+        y: Any = None,
         sample_weight: Any = None,
         exclude: Any = None,
         objectives: str | MultiObjectiveRanker | None = None,
@@ -179,6 +180,8 @@ class MetaRanker(Training, BaseEstimator):
             Relevance >= 0; relevant means > 0. Left out where X is a Dataset. Or a dict of such, by objective
             ("relevance", "engagement", ...), all of the same labels: candidates and cuts then ask whether a
             label is relevant for any of them, pairs are described for each, and the order serves all.
+        y : optional
+            Y by the name that scikit-learn has for it; not both.
         sample_weight : array (n,), optional
             Non-negative weight of each row in the ranker.
         exclude : CSR (n, L) or list of n lists of label ids, optional
@@ -198,6 +201,7 @@ class MetaRanker(Training, BaseEstimator):
         ValueError, TypeError
             If an input or a parameter does not keep its rule; the message names it.
         """
+        Y = one_target(Y, y)
         n_jobs = self._check_parameters()
         aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=self.random_state)
         if isinstance(X, Dataset):
@@ -320,7 +324,7 @@ class MetaRanker(Training, BaseEstimator):
             self.__dict__.update(changed_labels(self, change, resolve_n_jobs(self.n_jobs)))
         return self
 
-    def partial_fit(self, X: Any, Y: Any = None) -> MetaRanker:
+    def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
         """Add training rows without a new fit; all of them or, on an error, none. Unfitted, a `fit`.
 
         Neighbours, centroids, priors and propensities become what a fit on all rows would make them; trees,
@@ -329,7 +333,7 @@ class MetaRanker(Training, BaseEstimator):
 
         Parameters
         ----------
-        X, Y : as in `fit`
+        X, Y, y : as in `fit`
             A Dataset's label names are looked up in those of the model.
 
         Returns
@@ -342,6 +346,7 @@ class MetaRanker(Training, BaseEstimator):
             As in `fit`; if a row has a label that is unknown or removed; if no scorer of the model keeps its
             training rows (one of neighbours does), or it serves several objectives.
         """
+        Y = one_target(Y, y)
         if not hasattr(self, "ranker_"):
             return self.fit(X, Y)
         if self.objective_names_ is not None:
@@ -486,12 +491,16 @@ class MetaRanker(Training, BaseEstimator):
             parts.append(sp.csr_matrix((ones, c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)))
         return sp.vstack(parts, format="csr")
 
-    def score(self, X: Any, Y: Any = None, sample_weight: Any = None, *, exclude: Any = None) -> float:
+    def score(
+        self, X: Any, Y: Any = None, sample_weight: Any = None, *, y: Any = None, exclude: Any = None
+    ) -> float:
         """Mean average precision of the ranking (rows without a relevant label left out).
 
-        Y is one matrix of relevances, or lists of labels, after a fit on several objectives too.
+        Y (or y) is one matrix of relevances, or lists of labels, after a fit on several objectives too.
         """
         from metarank import metrics
+
+        Y = one_target(Y, y)
 
         if isinstance(Y, Mapping):
             raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")

@@ -14,12 +14,23 @@ from syscalls import in_child
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from metarank import _threads
-from metarank._threads import single_threaded_blas
+from metarank._threads import resolve_n_jobs, single_threaded_blas
 
 
 def blas_threads() -> set[int]:
     np.ones((2, 2)) @ np.ones((2, 2))
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("left_free", [0, 1, 2, 10_000])
+def test_negative_n_jobs_leave_cores_free_as_in_joblib(left_free):
+    assert resolve_n_jobs(-1 - left_free) == max(1, _threads.available_cores() - left_free)
+
+
+@pytest.mark.parametrize("n_jobs", [0, True, 1.5, "2"])
+def test_other_n_jobs_are_refused(n_jobs):
+    with pytest.raises((TypeError, ValueError), match=r"n_jobs must be .*, got "):
+        resolve_n_jobs(n_jobs)
 
 
 def test_limit_of_blas_holds_until_its_last_user_is_done():

@@ -34,7 +34,9 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 def add_jobs_option(parser: argparse.ArgumentParser) -> None:
     """The one budget of threads."""
-    parser.add_argument("--jobs", type=_jobs, default=None, metavar="N", help="threads (default: all cores)")
+    parser.add_argument(
+        "--jobs", type=_jobs, default=None, metavar="N", help="threads (default: all cores; -2: all but one)"
+    )
 
 
 def _jobs(text: str) -> int:
@@ -43,7 +45,9 @@ def _jobs(text: str) -> int:
     try:
         return resolve_n_jobs(int(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be -1 or a positive integer, got {text!r}") from None
+        raise argparse.ArgumentTypeError(
+            f"must be a positive integer, or negative to leave cores free, got {text!r}"
+        ) from None
 
 
 def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:

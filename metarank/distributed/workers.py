@@ -250,14 +250,15 @@ def reason(error: BaseException) -> str:
 
 
 def task_threads(n_jobs: int | None, *, alone: bool = False) -> int:
-    """Threads of a task. None and -1: one, and all of the worker's for a task that has nobody beside it."""
-    if n_jobs not in (None, -1):
+    """Threads of a task. None and negative: one, and for a task that stands alone all of the worker's, less
+    those that a number below -1 leaves free."""
+    if n_jobs is not None and n_jobs >= 0:
         return resolve_n_jobs(n_jobs)
     if not alone:
         return 1
     from distributed import get_worker
 
     try:
-        return max(1, int(get_worker().state.nthreads))
+        return max(1, int(get_worker().state.nthreads) + 1 + (-1 if n_jobs is None else n_jobs))
     except ValueError:  # called outside a worker
         return 1

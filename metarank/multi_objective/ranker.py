@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import check_choice
+from metarank._parameters import check_choice, one_target
 from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
@@ -167,6 +167,7 @@ class MultiObjectiveRanker(BaseEstimator):
         Y: Any = None,
         group: Any = None,
         *,
+        y: Any = None,
         qid: Any = None,
         eval_set: tuple[Any, Any] | None = None,
         eval_group: Any = None,
@@ -179,6 +180,8 @@ class MultiObjectiveRanker(BaseEstimator):
         X : array-like or sparse (n, d), or data frame
         Y : array-like (n, K) or (n,), data frame, or mapping of names to columns
             Grades >= 0, each label with two different ones at least.
+        y : optional
+            Y by the name that scikit-learn has for it; not both.
         group : array-like (G,), optional
             Sizes of consecutive queries.
         qid : array-like (n,), optional
@@ -202,6 +205,7 @@ class MultiObjectiveRanker(BaseEstimator):
         UserWarning
             If no model keeps all `constraints`: the one that misses them by the least is kept.
         """
+        Y = one_target(Y, y)
         n_jobs = self._check_parameters()
         is_linear = self.model == "linear"
         features = check_features(X, layout="dense" if is_linear else None, min_rows=2, estimator=_NAME)

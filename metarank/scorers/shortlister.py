@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import persist
+from metarank._parameters import one_target
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels, check_sample_weight, is_ready
 from metarank.data.dataset import Dataset
@@ -37,13 +38,22 @@ class Shortlister(LabelScorer):
     # Parameters of the model that choices within `fit` are made with.
     _cheaper: ClassVar[dict[str, Any]] = {}
 
-    def fit(self: S, X: Any, Y: Any = None, *, sample_weight: Any = None, n_jobs: int | None = None) -> S:
+    def fit(
+        self: S,
+        X: Any,
+        Y: Any = None,
+        *,
+        y: Any = None,
+        sample_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> S:
         """Learn from features X (n, d) and relevances Y (n, L). Returns self.
 
         Parameters
         ----------
         X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a View
         Y : relevances >= 0 (n, L), or a list of label lists
+        y : Y by the name that scikit-learn has for it; not both
         sample_weight : array (n,) or None
             Non-negative weight of each row in the losses that are minimised; a row of weight 0 is left out.
             Counts, means and clusters of labels, where an estimator has them, do not depend on it.
@@ -55,9 +65,12 @@ class Shortlister(LabelScorer):
         ValueError, TypeError
             If X or Y is malformed (the entry is named), they disagree, or a parameter is out of range.
         """
+        Y = one_target(Y, y)
         self._check_params()
         given = getattr(self, "hierarchy", None)
         if isinstance(X, View):
+            if Y is not None:
+                raise ValueError("Y must be None where X is a View, which holds the labels")
             view = X
         else:
             if isinstance(X, Dataset):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from metarank import persist
 from metarank._extra import require_extra
 from metarank._lazy import lazy
-from metarank._parameters import check_choice
+from metarank._parameters import check_choice, one_target
 from metarank._progress import report
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates
@@ -169,6 +169,7 @@ class LabelEmbedder(BaseEstimator):
         Y: Any = None,
         label_names: Sequence[str] | None = None,
         *,
+        y: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> LabelEmbedder:
         """Learn from texts and their labels.
@@ -179,6 +180,8 @@ class LabelEmbedder(BaseEstimator):
             An empty text is the zero vector: its scores are the labels' biases.
         Y : as in `MetaRanker.fit`: (n, L) matrix or label lists
             Relevant means > 0. Left out with a Dataset.
+        y : optional
+            Y by the name that scikit-learn has for it; not both.
         label_names : sequence of str (L), optional
             Needed unless ``combine="id"`` or `Y` is lists of names. Names may be equal, or empty.
         checkpoint : path, optional
@@ -199,6 +202,7 @@ class LabelEmbedder(BaseEstimator):
         OSError
             If nothing can be written at `checkpoint`.
         """
+        Y = one_target(Y, y)
         n_jobs = check_parameters(self)
         kept = None if checkpoint is None else check_checkpoint(checkpoint)
         texts, Y, names = check_input(texts, Y, label_names)
