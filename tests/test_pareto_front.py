@@ -321,6 +321,27 @@ def test_plot_writes_a_whole_file(both, tmp_path):
         both.plot(tmp_path / "nowhere" / "front.svg")
 
 
+@pytest.mark.parametrize(("name", "start"), [("front.png", b"\x89PNG\r\n"), ("FRONT.PDF", b"%PDF-")])
+def test_plot_writes_what_the_name_says(both, tmp_path, name, start):
+    pytest.importorskip("matplotlib")
+    X, Y, _ = make_rows(n_objectives=3)
+    Y = dict(zip(["$x_", "a name of some length", "ü$"], Y.values()))  # no formula
+    for i, front in enumerate((both, quick(X, Y))):
+        twice = [tmp_path / f"{i}{j}{name}" for j in range(2)]
+        for path in twice:
+            front.plot(path)
+        assert twice[0].read_bytes() == twice[1].read_bytes()
+        assert twice[0].read_bytes().startswith(start)
+        assert twice[0].stat().st_size > 8000
+
+
+@pytest.mark.parametrize("name", ["front", "front.jpg", "front.svg.gz", "png", ".svg"])
+def test_plot_refuses_other_endings(both, tmp_path, name):
+    with pytest.raises(ValueError, match=rf"^path must end in .svg, .png or .pdf, got '.*{name}'"):
+        both.plot(tmp_path / name)
+    assert not any(tmp_path.iterdir())
+
+
 def test_one_point_alone_is_a_front():
     X, Y, _ = make_rows()
     front = quick(X, Y, weights=[[1, 1]], aggregations="loss")

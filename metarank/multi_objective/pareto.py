@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -153,12 +154,30 @@ class ParetoFront:
         return draw_front(self)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_svg` to a file, which appears whole or not at all.
+        """Write the picture to a file, which appears whole or not at all; the ending of its name says how.
+
+        Parameters
+        ----------
+        path : path
+            ``.svg``: what `to_svg` gives. ``.png``, ``.pdf``: by matplotlib, of the extra ``plot``.
 
         Raises
         ------
+        ValueError
+            If the name has another ending.
+        ImportError
+            If matplotlib is asked for and missing.
         OSError
             If the file cannot be written.
         """
-        with whole_file(path) as f:
-            f.write(self.to_svg() + "\n")
+        from metarank.multi_objective.bitmap import write_bitmap
+
+        kind = Path(path).suffix.lower()
+        if kind not in (".svg", ".png", ".pdf"):
+            raise ValueError(f"path must end in .svg, .png or .pdf, got {os.fspath(path)!r}")
+        if kind == ".svg":
+            with whole_file(path) as f:
+                f.write(self.to_svg() + "\n")
+            return
+        with whole_file(path, "wb") as f:
+            write_bitmap(self, f, kind[1:])

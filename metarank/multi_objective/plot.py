@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from metarank.multi_objective.pareto import ParetoFront
 
 # Colours by name: those of the page the picture stands on, if that defines them.
-_COLOURS = {
+COLOURS = {
     "bg": "#fff", "fg": "#1c2430", "soft": "#5a6675", "rule": "#dfe4ea",
     "s0": "#0067a5", "s1": "#c8501e", "s2": "#12805c", "s3": "#8e5ba6", "s4": "#a07400", "s5": "#4d5968",
 }  # fmt: skip
@@ -23,7 +23,7 @@ _COLOURS = {
 
 def _paint(kind: str, name: str) -> str:
     """A declaration of colour; viewers that know no variables keep the first."""
-    return f"{kind}:{_COLOURS[name]};{kind}:var(--{name},{_COLOURS[name]})"
+    return f"{kind}:{COLOURS[name]};{kind}:var(--{name},{COLOURS[name]})"
 
 
 _STYLE = "\n".join(
@@ -49,7 +49,7 @@ _STYLE = "\n".join(
         "</style>",
     ]
 )
-_METRIC = {"auc": "AUC", "ndcg@10": "nDCG@10"}
+METRIC = {"auc": "AUC", "ndcg@10": "nDCG@10"}
 _CHARACTER = 6.9  # pixels, about
 _LEGEND_ROWS, _LEGEND_ROW = 2, 18
 _WIDTH, _HEIGHT = 720, 500
@@ -78,7 +78,7 @@ def _plane(front: ParetoFront) -> Plot:
     """Two objectives: points, the front as a line through those that none dominates."""
     everything = np.vstack([front.points, front.alone_points])
     x, y = (_range(column) for column in everything.T)
-    metric = _METRIC[front.metric]
+    metric = METRIC[front.metric]
     first, second = front.objective_names
     title = f"{metric} of {first} and {second}"
     marks = ticks(*y, 8)
@@ -90,7 +90,7 @@ def _plane(front: ParetoFront) -> Plot:
     line = at[front.front_order()]
     plot.add(f'<polyline class="front" points="{_path(line)}"/>')
     methods = list(front.hypervolumes)
-    for i in _dominated_first(front):
+    for i in dominated_first(front):
         mark = marker(methods.index(front.aggregation[i]), at[i, 0], at[i, 1], _note(front, i))
         plot.add(mark if front.on_front[i] else f'<g class="dominated">{mark}</g>')
 
@@ -113,7 +113,7 @@ def _plane(front: ParetoFront) -> Plot:
 
 def _parallel(front: ParetoFront) -> Plot:
     """More objectives: an axis each, a line a model; dominated ones are faint."""
-    metric = _METRIC[front.metric]
+    metric = METRIC[front.metric]
     n_objectives = len(front.objective_names)
     everything = np.vstack([front.points, front.alone_points])
     ranges = [_range(column) for column in everything.T]
@@ -135,7 +135,7 @@ def _parallel(front: ParetoFront) -> Plot:
         return np.array([[plot.px(k), plot.py(share)] for k, share in enumerate(shares)])
 
     methods = list(front.hypervolumes)
-    for i in _dominated_first(front):
+    for i in dominated_first(front):
         css = f"path s{methods.index(front.aggregation[i]) % 6}"
         css += " knee" if i == front.knee else "" if front.on_front[i] else " dominated"
         plot.add(_line(path(front.points[i]), css, _note(front, i)))
@@ -218,7 +218,7 @@ def _range(values: np.ndarray) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _dominated_first(front: ParetoFront) -> list[int]:
+def dominated_first(front: ParetoFront) -> list[int]:
     """Numbers of the points in the order of drawing: what matters comes on top."""
     return sorted(range(len(front.points)), key=lambda i: (front.on_front[i], i == front.knee, -i))
 
@@ -253,7 +253,7 @@ def _weights(front: ParetoFront, i: int) -> str:
 
 
 def _values(front: ParetoFront, values: np.ndarray) -> str:
-    metric = _METRIC[front.metric]
+    metric = METRIC[front.metric]
     return ", ".join(f"{metric} {name} {value:.4f}" for name, value in zip(front.objective_names, values))
 
 
