@@ -60,17 +60,18 @@ def whole_file(path: PathLike, mode: str = "w") -> Iterator[IO]:
     '42'
     """
     target = Path(path)
-    encoding = None if "b" in mode else "utf-8"
+    # Lines end as they are written, on every system.
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a file, not a folder, is to be written", str(target))
     if target.exists() and not target.is_file():
-        with open(target, mode, encoding=encoding) as device:
+        with open(target, mode, **text) as device:
             yield device
         return
     target = target.resolve()
     remove_leftovers(target)
     with staging(target, _new_file) as place:
-        with open(place, mode, encoding=encoding) as f:
+        with open(place, mode, **text) as f:
             yield f
             f.flush()
             os.fsync(f.fileno())

@@ -167,8 +167,8 @@ def showing_progress(quiet: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def writing(path: str) -> Iterator[IO[str]]:
-    """A text file that appears whole or not at all; "-" is standard output."""
+def writing(path: str, mode: str = "w") -> Iterator[IO]:
+    """A file that appears whole or not at all; "-" is standard output, for text."""
     if path == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed: name a file with --out")
@@ -176,7 +176,7 @@ def writing(path: str) -> Iterator[IO[str]]:
         return
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "--out must name a file, not a folder", path)
-    with whole_file(path) as f:
+    with whole_file(path, mode) as f:
         yield f
 
 

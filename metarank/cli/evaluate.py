@@ -51,6 +51,8 @@ def run(args: argparse.Namespace) -> None:
     names = [n.strip() for n in args.metrics.split(",") if n.strip()] if args.metrics else None
     for name in names or []:
         Metric.parse(name)
+    if args.report is not None and Path(args.report).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--report must end in .html or .htm, got {args.report!r}")
     if args.report is not None and not Path(args.report).parent.is_dir():
         raise FileNotFoundError(2, "no such folder to write the report to", str(Path(args.report).parent))
     model = load_model(args.model, args)

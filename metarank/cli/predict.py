@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-from typing import IO, Any
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
 
-from metarank.cli._common import (
-    add_jobs_option,
-    add_reading_options,
-    label_name,
-    load_model,
-    read_dataset,
-    writing,
-)
+from metarank.cli._common import add_jobs_option, add_reading_options, label_name, load_model, read_dataset
+from metarank.cli._output import ENDINGS, FORMATS, form_of, opened, write_records
 from metarank.cli.label_lists import FORMAT, read_label_lists
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+    from metarank.pipeline import MetaRanker
+    from metarank.ranking import Ranking
 
 HELP = "rank labels for new rows"
 
@@ -31,12 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--optimize", metavar="METRIC", help="keep only the labels above the cut learned for METRIC"
     )
-    parser.add_argument("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+    parser.add_argument(
+        "--out", default="-", metavar="FILE", help=f"file to write (default: standard output): {ENDINGS}"
+    )
     parser.add_argument(
         "--format",
-        choices=("txt", "csv", "jsonl"),
-        help="txt (label:score a row), csv or jsonl; default by --out",
+        choices=FORMATS,
+        help="what to write where --out has no ending (default txt: label:score a row)",
     )
+    parser.add_argument("--crlf", action="store_true", help="lines of csv and tsv end with \\r\\n")
     group = parser.add_argument_group("label lists", description=f"Each FILE: {FORMAT}.")
     group.add_argument("--exclude", metavar="FILE", help="labels not to be ranked (one line: for all rows)")
     group.add_argument("--allowed", metavar="FILE", help="all that may be ranked (one line: for all rows)")
@@ -53,8 +55,10 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError("give either INPUT or --text")
     if args.candidates is not None and args.optimize is not None:
         raise ValueError("--candidates goes without --optimize: cuts are for the model's own candidates")
-    kind = args.format or {"csv": "csv", "jsonl": "jsonl"}.get(args.out.rsplit(".", 1)[-1], "txt")
-    with writing(args.out) as out:
+    form = form_of(args.out, args.format)
+    if args.crlf and form.kind not in ("csv", "tsv"):
+        raise ValueError(f"--crlf goes with csv and tsv, got {form.kind}")
+    with opened(args.out, form) as out:
         model = load_model(args.model, args)
         rows: Any = args.text if args.text is not None else read_dataset(args.input, args, model)
         top = args.top or (10 if args.optimize is None else model.n_labels_)
@@ -69,37 +73,31 @@ def run(args: argparse.Namespace) -> None:
             own = read_label_lists(args.candidates, model, n_rows, option="--candidates")
         ranking = model.rank(rows, k=top, candidates=own, **limits)
         kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize, **limits)
-        writer = csv.writer(out) if kind == "csv" else None
-        if writer is not None:
-            writer.writerow(["row", "rank", "label", "name", "score"])
-        for i in range(len(ranking.labels)):
-            above = None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
-            pairs = [
-                (int(label), float(score))
-                for label, score in zip(ranking.labels[i], ranking.scores[i])
-                if label >= 0 and (above is None or int(label) in above)
-            ]
-            _write_row(out, writer, kind, i, pairs, model, args.text)
+        records = _records(model, ranking, kept)
+        if form.kind == "txt":
+            _write_text(out, records, args.text)
+        else:
+            write_records(out, form, records, crlf=args.crlf)
 
 
-def _write_row(
-    out: IO[str],
-    writer: Any,
-    kind: str,
-    i: int,
-    pairs: list[tuple[int, float]],
-    model: Any,
-    texts: list[str] | None,
-) -> None:
-    if writer is not None:
-        for rank, (label, score) in enumerate(pairs, 1):
-            writer.writerow([i, rank, label, label_name(model, label), f"{score:.6g}"])
-    elif kind == "jsonl":
-        labels = [{"label": lab, "name": label_name(model, lab), "score": score} for lab, score in pairs]
-        out.write(json.dumps({"row": i, "labels": labels}, ensure_ascii=False) + "\n")
-    elif texts is not None:
+def _records(model: MetaRanker, ranking: Ranking, kept: sp.csr_matrix | None) -> Iterator[dict[str, Any]]:
+    """A record for each row: the labels listed, of those above the cut where there is one."""
+    for i, pairs in enumerate(ranking):
+        above = None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
+        labels = [
+            {"label": label, "name": label_name(model, label), "score": score}
+            for label, score in pairs
+            if above is None or label in above
+        ]
+        yield {"row": i, "labels": labels}
+
+
+def _write_text(out: IO[str], records: Iterator[dict[str, Any]], texts: list[str] | None) -> None:
+    """label:score a row; for texts of the command line a block each, with names."""
+    for record in records:
+        if texts is None:
+            out.write(" ".join(f"{e['label']}:{e['score']:.6g}" for e in record["labels"]) + "\n")
+            continue
         if len(texts) > 1:
-            out.write(f"{texts[i]}\n")
-        out.writelines(f"{score:8.3f}  {label_name(model, label)}\n" for label, score in pairs)
-    else:
-        out.write(" ".join(f"{label}:{score:.6g}" for label, score in pairs) + "\n")
+            out.write(f"{texts[record['row']]}\n")
+        out.writelines(f"{e['score']:8.3f}  {e['name']}\n" for e in record["labels"])
