@@ -24,9 +24,15 @@ CUT_OF_METRIC = {
 
 
 def evaluate_model(
-    model: MetaRanker, X: Any, Y: sp.csr_matrix, names: Sequence[str], *, intervals: bool = False
+    model: MetaRanker,
+    X: Any,
+    Y: sp.csr_matrix,
+    names: Sequence[str],
+    *,
+    intervals: bool = False,
+    propensity_weight: float | None = None,
 ) -> dict[str, Any]:
-    """Values of the named metrics, in the order given.
+    """Values of the named metrics, in the order given: of what `MetaRanker.rank` and `predict` give.
 
     Parameters
     ----------
@@ -36,6 +42,8 @@ def evaluate_model(
     names : metric names such as "nDCG@5"
     intervals : bool
         Give (value, low, high) of a 95 % bootstrap interval instead of the value.
+    propensity_weight : float, optional
+        As in `MetaRanker.rank`. Cuts and predicted relevances stand on probabilities, which it leaves alone.
 
     Returns
     -------
@@ -44,22 +52,27 @@ def evaluate_model(
     parsed = [metrics.Metric.parse(name) for name in names]
     lists = [m for m in parsed if m.needs in ("ranking", "scores")]
     relevances = [str(m) for m in parsed if m.needs == "relevance"]
-    scored = model._scored(X, None)  # once, for all metrics
+    scored = model._scored(X, None, propensity_weight=propensity_weight)  # once, for all metrics
     out: dict[str, Any] = {}
     if lists:
         depths = [m.k for m in lists if m.k is not None]
         whole = any(m.needs == "scores" for m in lists)
         result: Any = (
-            sp.vstack([c.to_csr(s) for c, s in scored], format="csr")
+            sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
             if whole
             else Ranking.concatenate(
-                [Ranking.from_scores(c, min(max(depths), model.n_labels_), values=s) for c, s in scored]
+                [
+                    Ranking.from_scores(s.candidates, min(max(depths), model.n_labels_), values=s.scores)
+                    for s in scored
+                ]
             )
         )
         out |= _measure(Y, result, [str(m) for m in lists], intervals, inv_propensity=model.inv_propensity_)
     if relevances:
         # A probability predicts relevance as a share of the greatest.
-        parts = [c.to_csr(model.thresholds_.probabilities(c, s)) for c, s in scored]
+        parts = [
+            s.candidates.to_csr(model.thresholds_.probabilities(s.candidates, s.evidence)) for s in scored
+        ]
         predicted = sp.vstack(parts, format="csr")
         out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from metarank._threads import resolve_n_jobs
-
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
+    from metarank.ranker import Ranker
+    from metarank.restrict import Limits
     from metarank.scorers.base import Features
+
+# What the lean towards rare labels is called among the columns.
+LEAN = "lean towards rare labels"
+# Digits after the point of scores and their parts, wherever they are printed.
+DIGITS = 3
+# Columns that a page names.
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -27,18 +36,42 @@ class Neighbor:
 class Explanation:
     """The evidence for one pair (instance, label).
 
+    ``base + sum of contributions`` is the score.
+
     Attributes
     ----------
     label : int
     label_name : str or None
     rank : int
-        Place among the instance's candidates, 1 is best.
+        Place among the instance's candidates, 1 is best: that in `MetaRanker.rank`.
     n_candidates : int
-    score, probability : float
+    score : float
+        The ranking score, as in `MetaRanker.rank`.
+    probability : float
+        Calibrated probability of relevance, on which cuts stand: of the evidence alone, without the lean.
     neighbors : list of Neighbor
         Nearest training points that carry the label, nearest first.
     contributions : list of (column, value, contribution)
-        What each meta-feature adds to the score, largest effect first.
+        What each meta-feature adds to the score, largest effect first; among them `LEAN`, whose value is
+        log(1/p) of the label.
+    base : float
+        Where the score starts.
+    propensity_weight : float
+        How far the score leans towards rare labels.
+    is_candidate : bool
+        Whether `MetaRanker.rank` has the label among the candidates; else it is described as if it had.
+
+    Examples
+    --------
+    >>> columns = [("vote10", 0.3, 0.8), (LEAN, 1.5, 0.75), ("prior", -4.0, -0.2004)]
+    >>> print(Explanation(0, "tea", 1, 9, 3.3496, 0.9, [], columns, base=2.0, propensity_weight=0.5))
+    tea: rank 1 of 9, score 3.350, probability 0.90
+      what makes up the score:
+          +2.000  where it starts
+          +0.800  vote10 = 0.3
+          +0.750  lean towards rare labels = 1.5 x 0.5
+          -0.200  prior = -4
+          =3.350
     """
 
     label: int
@@ -49,6 +82,9 @@ class Explanation:
     probability: float
     neighbors: list[Neighbor]
     contributions: list[tuple[str, float, float]]
+    base: float = 0.0
+    propensity_weight: float = 0.0
+    is_candidate: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers."""
@@ -58,55 +94,104 @@ class Explanation:
         name = self.label_name if self.label_name is not None else f"label {self.label}"
         lines = [
             f"{name}: rank {self.rank} of {self.n_candidates}, "
-            f"score {self.score:.3f}, probability {self.probability:.2f}"
+            f"score {self.score:.{DIGITS}f}, probability {self.probability:.2f}"
         ]
+        if not self.is_candidate:
+            lines.append("  no candidate of this row: described as if it had been proposed")
         if self.neighbors:
             lines.append("  nearest training points with this label:")
             lines += [
                 f"    {p.distance:8.4f}  row {p.row}" + (f"  {p.name}" if p.name else "")
                 for p in self.neighbors
             ]
-        if self.contributions:
-            lines.append("  what moved the score:")
-            width = max(len(c[0]) for c in self.contributions[:8])
-            lines += [f"    {c:+8.3f}  {n:<{width}} = {v:.4g}" for n, v, c in self.contributions[:8]]
+        lines.append("  what makes up the score:")
+        head = self.contributions[:_SHOWN]
+        head += [part for part in self.contributions[_SHOWN:] if part[0] == LEAN]
+        rest = [part for part in self.contributions if part not in head]
+        width = max((len(column) for column, _, _ in head), default=0)
+        parts = [("where it starts", self.base)]
+        parts += [(f"{column:<{width}} = {self._shown(column, value)}", c) for column, value, c in head]
+        if rest:
+            parts.append((f"{len(rest)} more columns", math.fsum(c for _, _, c in rest)))
+        effects = rounded_to_sum([effect for _, effect in parts], self.score)
+        lines += [f"    {effect:+8.{DIGITS}f}  {text}" for (text, _), effect in zip(parts, effects)]
+        lines.append(f"    {f'={self.score:.{DIGITS}f}':>8}")
         return "\n".join(lines)
 
+    def _shown(self, column: str, value: float) -> str:
+        return f"{value:.4g}" + (f" x {self.propensity_weight:g}" if column == LEAN else "")
 
-def explain_pair(model: MetaRanker, features: Features, label: int, n_neighbors: int) -> Explanation:
+
+def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
+    """Parts of a total, rounded so that what is printed adds up to the rounded total.
+
+    Each part is within one unit of its last digit; those cut most are rounded up (largest remainder).
+
+    Examples
+    --------
+    >>> rounded_to_sum([0.4444, 0.4444, 0.4444], 1.3332), rounded_to_sum([], 0.0)
+    ([0.445, 0.444, 0.444], [])
+    """
+    unit = 10.0**digits
+    scaled = np.array(parts, np.float64) * unit
+    units = np.floor(scaled)
+    missing = int(round(round(total, digits) * unit) - units.sum())
+    order = np.argsort(units - scaled, kind="stable")
+    if len(parts):
+        whole, some = divmod(missing, len(parts))
+        units += whole
+        units[order[:some]] += 1
+    return [float(u) / unit for u in units]
+
+
+def explain_pair(
+    model: MetaRanker,
+    features: Features,
+    label: int,
+    n_neighbors: int,
+    limits: Limits,
+    weight: float,
+    ranker: Ranker,
+) -> Explanation:
     """The `Explanation` of one encoded row and a label id, which becomes a candidate if it was none."""
-    candidates = model.candidates_of(features)
-    if label not in candidates.labels:
-        labels = np.sort(np.append(candidates.labels, np.int32(label)))
-        candidates = type(candidates)(np.array([0, len(labels)]), labels, candidates.n_labels)
-    n_jobs = resolve_n_jobs(model.n_jobs)
-    table = model.table_of(features, candidates)
-    scores = model.ranker_.score(table, n_jobs=n_jobs)
+    (candidates, table), *_ = model.described(features, None, limits)
+    is_candidate = bool(np.any(candidates.labels == label))
+    if not is_candidate:
+        (candidates, table), *_ = model.described(features, None, limits, also=label)
+    scored = model.scored(candidates, model.evidence_of(table, ranker), weight)
     at = int(np.searchsorted(candidates.labels, label))
-    order = np.lexsort((candidates.labels, -scores.astype(np.float64)))
-    contributions = model.ranker_.contributions(table.pairs(np.array([at])))[0]
-    by_effect = np.argsort(-np.abs(contributions[:-1]), kind="stable")
-    neighbors: list[Neighbor] = []
-    for scorer in model.scorers_:
-        if hasattr(scorer, "neighbors_of"):
-            rows, distances = scorer.neighbors_of(features, label, n_neighbors)
-            names = model.row_names_
-            neighbors = [
-                Neighbor(int(r), names[int(r)] if names is not None else None, float(d))
-                for r, d in zip(rows, distances)
-            ]
-            break
+    # As `Ranking.from_scores` orders them.
+    rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
+    score = float(scored.scores[at])
+    shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
+    parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
+    lean = float(model.lean_of(candidates.labels[at : at + 1], weight)[0])
+    if lean != 0:
+        parts.append((LEAN, float(np.log(model.inv_propensity_[label])), lean))
+    parts.sort(key=lambda part: -abs(part[2]))
     return Explanation(
         label=label,
         label_name=model.label_names_[label] if model.label_names_ is not None else None,
-        rank=int(np.flatnonzero(order == at)[0]) + 1,
+        rank=rank,
         n_candidates=candidates.n_pairs,
-        score=float(scores[at]),
-        probability=float(model.thresholds_.probabilities(candidates, scores)[at]),
-        neighbors=neighbors,
-        contributions=[
-            (table.names[j], float(table.values[at, j]), float(contributions[j]))
-            for j in by_effect
-            if contributions[j] != 0
-        ],
+        score=score,
+        probability=float(model.thresholds_.probabilities(candidates, scored.evidence)[at]),
+        neighbors=_neighbors(model, features, label, n_neighbors),
+        contributions=parts,
+        # The ranker's expected score, and what float32 rounds off the sum.
+        base=score - math.fsum(effect for _, _, effect in parts),
+        propensity_weight=weight,
+        is_candidate=is_candidate,
     )
+
+
+def _neighbors(model: MetaRanker, features: Features, label: int, n_neighbors: int) -> list[Neighbor]:
+    names = model.row_names_
+    for scorer in model.scorers_:
+        if hasattr(scorer, "neighbors_of"):
+            found = scorer.neighbors_of(features, label, n_neighbors)
+            return [
+                Neighbor(int(r), names[int(r)] if names is not None else None, float(d))
+                for r, d in zip(*found)
+            ]
+    return []

@@ -37,10 +37,10 @@ from metarank.memory import parse_budget
 from metarank.missing import MissingLabel, MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, make_ranker
-from metarank.ranker.objectives import ObjectivesRanker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import LabelScorer
+from metarank.scoring import Scored
 from metarank.targets import check_objectives, check_targets
 from metarank.thresholds import ThresholdLearner
 from metarank.training import Training
@@ -410,26 +410,22 @@ class MetaRanker(Training, BaseEstimator):
         own = None if candidates is None else check_shortlist(candidates, features.shape[0], self.n_labels_)
         limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
         k = min(k, self.n_labels_)
-        weight = self.propensity_weight_
-        if propensity_weight is not None:
-            check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
-            weight = float(propensity_weight)
-        ranker = self.ranker_
-        if objective_weights is not None:
-            if not isinstance(ranker, ObjectivesRanker):
-                raise ValueError("objective_weights needs a model that was fitted on several objectives")
-            ranker = ranker.reweighted(objective_weights)
+        weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
         parts = [
-            Ranking.from_scores(c, k, values=self._leaning(c, s, weight), label_names=self.label_names_)
-            for c, s in self._scored_chunks(features, own, limits, k, ranker)
+            Ranking.from_scores(s.candidates, k, values=s.scores, label_names=self.label_names_)
+            for s in self._scored_chunks(features, own, limits, k, ranker, weight)
         ]
         return Ranking.concatenate(parts)
 
-    def decision_function(self, X: Any, *, exclude: Any = None, allowed: Any = None) -> np.ndarray:
-        """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest."""
-        scored = self._scored(X, exclude, allowed)
-        weight = self.propensity_weight_
-        return np.concatenate([c.to_dense(self._leaning(c, s, weight)) for c, s in scored])
+    def decision_function(
+        self, X: Any, *, exclude: Any = None, allowed: Any = None, propensity_weight: float | None = None
+    ) -> np.ndarray:
+        """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest.
+
+        The scores of `rank`, with the same `propensity_weight`.
+        """
+        scored = self._scored(X, exclude, allowed, propensity_weight)
+        return np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
 
     def predict_proba(
         self, X: Any, *, exclude: Any = None, allowed: Any = None
@@ -444,7 +440,7 @@ class MetaRanker(Training, BaseEstimator):
         float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
         """
         scored = self._scored(X, exclude, allowed)
-        parts = [c.to_csr(self.thresholds_.probabilities(c, s)) for c, s in scored]
+        parts = [s.candidates.to_csr(self.thresholds_.probabilities(s.candidates, s.evidence)) for s in scored]
         out = sp.vstack(parts, format="csr")
         return out if self.shortlisters_ else out.toarray()
 
@@ -468,23 +464,19 @@ class MetaRanker(Training, BaseEstimator):
         if not hasattr(self, "ranker_"):  # scikit-learn's own look at an estimator takes as long as a stage
             check_is_fitted(self, "ranker_")
 
-    def _leaning(self, candidates: Candidates, scores: np.ndarray, weight: float) -> np.ndarray:
-        """The scores, leaning towards rare labels by `weight`."""
-        if weight == 0:
-            return scores
-        of_pair = np.log(self.inv_propensity_[candidates.labels])
-        return scores + weight * self.thresholds_.scores_per_logit * of_pair
-
-    def _scored(self, X: Any, exclude: Any, allowed: Any = None) -> list[tuple[Candidates, np.ndarray]]:
+    def _scored(
+        self, X: Any, exclude: Any, allowed: Any = None, propensity_weight: float | None = None
+    ) -> list[Scored]:
         self._check_is_fitted()
         features = self.encoder_.encode(X)
         limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
-        return self._scored_chunks(features, None, limits)
+        weight = self.checked_weight(propensity_weight)
+        return self._scored_chunks(features, None, limits, weight=weight)
 
-    def _cut(self, scored: list[tuple[Candidates, np.ndarray]], metric: str) -> sp.csr_matrix:
+    def _cut(self, scored: list[Scored], metric: str) -> sp.csr_matrix:
         parts = []
-        for c, s in scored:
-            keep = self.thresholds_.cut(c, s, metric)
+        for c, evidence, _ in scored:
+            keep = self.thresholds_.cut(c, evidence, metric)
             row = c.row_of_pair[keep]
             indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
             ones = np.ones(len(row), np.int8)
@@ -492,7 +484,14 @@ class MetaRanker(Training, BaseEstimator):
         return sp.vstack(parts, format="csr")
 
     def score(
-        self, X: Any, Y: Any = None, sample_weight: Any = None, *, y: Any = None, exclude: Any = None
+        self,
+        X: Any,
+        Y: Any = None,
+        sample_weight: Any = None,
+        *,
+        y: Any = None,
+        exclude: Any = None,
+        propensity_weight: float | None = None,
     ) -> float:
         """Mean average precision of the ranking (rows without a relevant label left out).
 
@@ -507,7 +506,7 @@ class MetaRanker(Training, BaseEstimator):
 
         if isinstance(X, Dataset) and Y is None:
             Y = X.Y
-        scores = self.decision_function(X, exclude=exclude)
+        scores = self.decision_function(X, exclude=exclude, propensity_weight=propensity_weight)
         labels, _, _ = check_labels(
             Y, n_rows=len(scores), n_labels=self.n_labels_, label_names=self.label_names_
         )
@@ -519,15 +518,30 @@ class MetaRanker(Training, BaseEstimator):
         assert weight is not None
         return float(np.average(values[counted], weights=weight[counted])) if counted.any() else 0.0
 
-    def explain(self, x: Any, label: int | str, *, n_neighbors: int = 3) -> Explanation:
+    def explain(
+        self,
+        x: Any,
+        label: int | str,
+        *,
+        n_neighbors: int = 3,
+        exclude: Any = None,
+        allowed: Any = None,
+        propensity_weight: float | None = None,
+        objective_weights: Any = None,
+    ) -> Explanation:
         """Why `label` stands where it does for one instance.
+
+        Place and score are those of `rank` with the same arguments, and the score is the sum of the
+        explanation's base value and contributions.
 
         Parameters
         ----------
         x : one row: (d,) or (1, d) features, a text, or a Dataset of one row
         label : id or name of the label
+            One that is no candidate of the row is described as if it had been proposed.
         n_neighbors : int
             Nearest training points of the label to name.
+        exclude, allowed, propensity_weight, objective_weights : as in `rank`
 
         Returns
         -------
@@ -546,7 +560,10 @@ class MetaRanker(Training, BaseEstimator):
         features = self.encoder_.encode(x)
         if features.shape[0] != 1:
             raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
-        return explain_pair(self, features, self._label_id(label), n_neighbors)
+        label = self._label_id(label)
+        limits = Limits.checked(exclude, allowed, 1, self.n_labels_, self.removed_)
+        weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
+        return explain_pair(self, features, label, n_neighbors, limits, weight, ranker)
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """Labels that training rows lack, where the model is surest that they are missing.

@@ -5,10 +5,12 @@ rows -> candidates -> meta-features -> scores
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from metarank._parameters import check_real
 from metarank._threads import resolve_n_jobs
 from metarank._validation import ScoresNotFiniteError
 from metarank.candidates import Candidates
@@ -17,15 +19,35 @@ from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
 from metarank.memory import parse_budget, prediction_chunk
 from metarank.ranker import Ranker
+from metarank.ranker.objectives import ObjectivesRanker
 from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
 from metarank.stages import Columns, joined_columns
+from metarank.thresholds import ThresholdLearner
 
 # Arguments by scorer (its id), of what was searched once for all that it is asked.
 Found: TypeAlias = dict[int, dict[str, Any]]
 
 # Scores beyond are not finite as float32, once they lean towards rare labels.
 _MOST_SCORE = 1e38
+
+
+class Scored(NamedTuple):
+    """The candidate pairs of some rows and what is said of them.
+
+    Attributes
+    ----------
+    candidates : Candidates
+    evidence : float64 array (m,)
+        The ranker's scores; probabilities and cuts are learned from them, and read nothing else.
+    scores : float32 array (m,)
+        The ranking scores, by which everything is ordered: evidence, and the lean towards rare labels. As
+        they are shown, so that no order hangs on digits that nobody sees.
+    """
+
+    candidates: Candidates
+    evidence: np.ndarray
+    scores: np.ndarray
 
 
 class Scoring:
@@ -40,11 +62,13 @@ class Scoring:
     n_labels_: int
     removed_: np.ndarray
     inv_propensity_: np.ndarray
+    propensity_weight_: float
     feature_columns_: list[str]
     raw_columns_: list[str] | None
     shortlisters_: list[LabelScorer]
     scorers_: list[LabelScorer]
     ranker_: Ranker
+    thresholds_: ThresholdLearner
 
     def candidates_of(self, X: Features, found: Found | None = None) -> Candidates:
         """Candidates of encoded rows: all labels, or the union of what the shortlisters propose.
@@ -88,17 +112,44 @@ class Scoring:
     def _standardizes(self) -> bool:
         return self.features != "yang2012" if isinstance(self.features, str) else True
 
-    def _scored_chunks(
-        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, ranker: Ranker | None = None
-    ) -> list[tuple[Candidates, np.ndarray]]:
-        n, ranker = X.shape[0], ranker or self.ranker_
-        least = max(k, self.shortlist_size)
-        per_row = self.n_labels_
+    def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
+        """What `weight` adds to the ranking score of each label, float64: weight x log(1/p), in score units."""
+        lean: np.ndarray = weight * self.thresholds_.scores_per_logit * np.log(self.inv_propensity_[labels])
+        return lean
+
+    def scored(self, candidates: Candidates, evidence: np.ndarray, weight: float | None = None) -> Scored:
+        """Pairs with their one ranking score; None leans as far as was learned in fit."""
+        weight = self.propensity_weight_ if weight is None else weight
+        scores = evidence if weight == 0 else evidence + self.lean_of(candidates.labels, weight)
+        return Scored(candidates, evidence, scores.astype(np.float32))
+
+    def checked_weight(self, propensity_weight: float | None) -> float:
+        """The weight of rare labels that is asked for, or that of the fit."""
+        if propensity_weight is None:
+            return self.propensity_weight_
+        check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
+        return float(propensity_weight)
+
+    def weighted_ranker(self, objective_weights: Any) -> Ranker:
+        """The ranker, with other weights of the objectives where they are given."""
+        if objective_weights is None:
+            return self.ranker_
+        if not isinstance(self.ranker_, ObjectivesRanker):
+            raise ValueError("objective_weights needs a model that was fitted on several objectives")
+        return self.ranker_.reweighted(objective_weights)
+
+    def described(
+        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, also: int | None = None
+    ) -> Iterator[tuple[Candidates, FeatureTable]]:
+        """The candidates of encoded rows and their meta-features, chunk by chunk.
+
+        `own` are candidates to be taken instead of the model's; the label `also` becomes one of every row.
+        """
+        n, least, per_row = X.shape[0], max(k, self.shortlist_size), self.n_labels_
         if self.shortlisters_:
             per_row = max(least, self.shortlist_size * len(self.shortlisters_))
         chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.feature_columns_))
         step = max(1, chunk // max(1, per_row))
-        out = []
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]
@@ -106,12 +157,33 @@ class Scoring:
             c = limits.cut(self.candidates_of(part, found) if own is None else own.rows(rows), rows)
             if own is None and self.shortlisters_:
                 c = limits.complete(c, rows, least, self.inv_propensity_)
-            table = self.table_of(part, c, found)
-            scores = ranker.score(table, n_jobs=resolve_n_jobs(self.n_jobs))
-            if not np.all(np.abs(scores) <= _MOST_SCORE):
-                raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
-            out.append((c, scores))
-        return out
+            if also is not None:
+                one = np.full(c.n_rows, also, np.int32)
+                c = Candidates(c.indptr, c.labels, c.n_labels).union(
+                    Candidates(np.arange(c.n_rows + 1), one, c.n_labels)
+                )
+            yield c, self.table_of(part, c, found)
+
+    def evidence_of(self, table: FeatureTable, ranker: Ranker | None = None) -> np.ndarray:
+        """The ranker's scores of described pairs, float64 (m,)."""
+        evidence = (ranker or self.ranker_).score(table, n_jobs=resolve_n_jobs(self.n_jobs))
+        if not np.all(np.abs(evidence) <= _MOST_SCORE):
+            raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
+        return evidence
+
+    def _scored_chunks(
+        self,
+        X: Features,
+        own: Candidates | None,
+        limits: Limits,
+        k: int = 1,
+        ranker: Ranker | None = None,
+        weight: float | None = None,
+    ) -> list[Scored]:
+        return [
+            self.scored(c, self.evidence_of(table, ranker), weight)
+            for c, table in self.described(X, own, limits, k)
+        ]
 
 
 def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:

@@ -108,13 +108,22 @@ class ShardedRanker:
             self._head_future = self.client.submit(hold, head, pure=False)
             self._shards = [self._at(i, hold, shard) for i, shard in enumerate(shards)]
 
-    def rank(self, X: Any, k: int = 10, *, exclude: Any = None, allowed: Any = None) -> Ranking:
+    def rank(
+        self,
+        X: Any,
+        k: int = 10,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        propensity_weight: float | None = None,
+    ) -> Ranking:
         """As `MetaRanker.rank`; X may also be `Partitions`."""
         k = check_k(k)
+        weight = self.model.checked_weight(propensity_weight)
         with dask.config.set(QUIET):
-            return Ranking.concatenate(self.client.gather(self._answers(X, k, exclude, allowed)))
+            return Ranking.concatenate(self.client.gather(self._answers(X, k, exclude, allowed, weight)))
 
-    def _answers(self, X: Any, k: int, exclude: Any, allowed: Any) -> list[Any]:
+    def _answers(self, X: Any, k: int, exclude: Any, allowed: Any, weight: float) -> list[Any]:
         """The tasks of the rankings of each part of the rows."""
         head, submit = self._head_future, self.client.submit
         answers = []
@@ -129,7 +138,8 @@ class ShardedRanker:
                 self._at(s, _described, shard, head, features, candidates)
                 for s, shard in enumerate(self._shards)
             ]
-            answers.append(submit(_ranked, head, features, neighbors, candidates, columns, k, pure=False))
+            ranked = (head, features, neighbors, candidates, columns, k, weight)
+            answers.append(submit(_ranked, *ranked, pure=False))
         return answers
 
     def _search(self, i: int, features: Any) -> Any:
@@ -220,6 +230,7 @@ def _ranked(
     candidates: Candidates,
     columns: list[tuple[np.ndarray, dict[int, dict[str, np.ndarray]]]],
     k: int,
+    weight: float,
 ) -> Ranking:
     model, n_jobs = head.model, task_threads(head.model.n_jobs)
     by_scorer = []
@@ -237,8 +248,8 @@ def _ranked(
                     joined.setdefault(name, np.zeros(candidates.n_pairs, values.dtype))[at] = values
         by_scorer.append(joined)
     table = model.assembled(by_scorer, candidates)
-    scores = model.ranker_.score(table, n_jobs=n_jobs)
-    leaning = model._leaning(candidates, scores, model.propensity_weight_)
+    evidence = model.ranker_.score(table, n_jobs=n_jobs)
+    scored = model.scored(candidates, evidence, weight)
     return Ranking.from_scores(
-        candidates, min(k, model.n_labels_), values=leaning, label_names=model.label_names_
+        candidates, min(k, model.n_labels_), values=scored.scores, label_names=model.label_names_
     )

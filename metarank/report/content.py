@@ -26,6 +26,7 @@ from metarank.report.measures import (
     recall_by_frequency,
     reliability_bins,
 )
+from metarank.restrict import Limits
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -114,6 +115,7 @@ def measure_report(
     k = min(KS[-1], model.n_labels_)
     ks = KS[:k]
     report_progress("measuring: lists", 0.0)
+    excluded = Limits.checked(exclude, None, *Y.shape).excluded
     own = model.rank(dataset, k=max(KS[-1], 100), exclude=exclude)
     lists: dict[str, Ranking] = {MODEL: own.top(k)}
     lists |= {
@@ -143,9 +145,9 @@ def measure_report(
     facts = [("test rows", f"{dataset.n_rows:,}"), ("labels", f"{dataset.n_labels:,}"),
              ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")]  # fmt: skip
     shown = typical_rows(Y, own, n_examples) if rows is None else np.asarray(rows, np.int64)
-    contributions = importance(model, dataset, lists[MODEL])
+    contributions = importance(model, dataset, lists[MODEL], exclude=excluded)
     report_progress("measuring: examples", 0.8)
-    examples = [example(model, dataset, int(i), own) for i in shown]
+    examples = [example(model, dataset, int(i), own, exclude=excluded) for i in shown]
     report_progress("done", 1.0)
     return Report(
         title=f"{dataset.name or 'Evaluation'}: a metarank report",

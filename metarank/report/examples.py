@@ -13,16 +13,21 @@ from metarank.ranking import Ranking
 from metarank.report.words import Reason, reasons
 
 if TYPE_CHECKING:
+    from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
     from metarank.pipeline import MetaRanker
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A label of one row: its place in the list (0 if it is not among the candidates' best), and why."""
+    """A label of one row: its place in the list, the score that gave it, and what that is made of.
+
+    The probability, without the lean towards rare labels, is what cuts stand on.
+    """
 
     name: str
     rank: int
+    score: float
     probability: float
     reasons: list[Reason]
     note: str = ""
@@ -74,9 +79,19 @@ def typical_rows(
 
 
 def example(
-    model: MetaRanker, dataset: Dataset, row: int, ranking: Ranking, *, k: int = 5, n_reasons: int = 3
+    model: MetaRanker,
+    dataset: Dataset,
+    row: int,
+    ranking: Ranking,
+    *,
+    exclude: Candidates | None = None,
+    k: int = 5,
+    n_reasons: int = 3,
 ) -> Example:
-    """The labels of one row, those among the k best with reasons."""
+    """The labels of one row, those among the k best with reasons.
+
+    `ranking` is the model's own of all rows, without the pairs in `exclude`.
+    """
     x = dataset.take([row])
     names = model.label_names_
     relevant = [int(label) for label in dataset.Y[row].indices]
@@ -86,9 +101,8 @@ def example(
         return names[label] if names is not None else f"label {label}"
 
     def suggestion(label: int) -> Suggestion:
-        explanation = model.explain(x, label)
-        why = reasons(explanation, n_reasons)
-        return Suggestion(name(label), listed.index(label) + 1, explanation.probability, why)
+        e = model.explain(x, label, exclude=None if exclude is None else exclude.rows(np.array([row])))
+        return Suggestion(name(label), e.rank, e.score, e.probability, reasons(e, n_reasons))
 
     text = " ".join(dataset.texts[row].split()) if dataset.texts is not None else ""
     title = dataset.texts[row].partition("\n")[0][:90] if dataset.texts is not None else f"row {row}"

@@ -9,8 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
+from metarank.candidates import Candidates
+from metarank.explain import LEAN
 from metarank.ranking import Ranking
 from metarank.report.words import block_of
+from metarank.restrict import Limits
 from metarank.scorers.base import Features
 
 if TYPE_CHECKING:
@@ -119,34 +122,40 @@ class Importance(NamedTuple):
     n_pairs: int
 
 
-def importance(model: MetaRanker, X: Any, ranking: Ranking, *, max_rows: int = 200) -> Importance:
+def importance(
+    model: MetaRanker, X: Any, ranking: Ranking, *, exclude: Candidates | None = None, max_rows: int = 200
+) -> Importance:
     """What moves the scores of the listed labels, over evenly spaced rows of `ranking`.
 
-    A block's share is the mean absolute value of the *sum* of its columns, as their effects may cancel.
+    A block's share is the mean absolute value of the *sum* of its columns, as their effects may cancel. The
+    lean towards rare labels is a block, and a column, of its own. `exclude` holds what the ranking leaves out.
     """
-    from metarank.candidates import Candidates
-
     rows = np.unique(np.linspace(0, ranking.n_rows - 1, min(max_rows, ranking.n_rows)).astype(np.int64))
     encoded: Features = model.encoder_.encode(X)
-    features = encoded[rows]
-    candidates = model.candidates_of(features)
-    table = model.table_of(features, candidates)
+    limits = Limits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
-    width = np.int64(ranking.n_labels)
-    key = candidates.row_of_pair * width + candidates.labels
-    shown = np.flatnonzero(np.isin(key, listed.row_of_pair * width + listed.labels))
-    # Contributions cost far more than scores: of the pairs that are shown alone.
-    contributions = model.ranker_.contributions(table.pairs(shown))[:, :-1]
-    if not len(contributions):
+    weight, done, parts = model.propensity_weight_, 0, []
+    for candidates, table in model.described(encoded[rows], None, limits):
+        own = listed.rows(slice(done, done + candidates.n_rows))
+        done += candidates.n_rows
+        # Contributions cost far more than scores: of the pairs that are shown alone.
+        shown = table.pairs(np.flatnonzero(candidates.among(own)))
+        contributions = model.ranker_.contributions(shown)[:, :-1]
+        if weight:
+            contributions = np.column_stack([contributions, model.lean_of(shown.labels, weight)])
+        parts.append(contributions)
+    if not sum(map(len, parts)):
         return Importance([], [], 0)
+    contributions = np.concatenate(parts)
     by_column = np.abs(contributions).mean(axis=0)
-    names = [block_of(name).title for name in table.names]
+    columns = [*model.feature_columns_, *([LEAN] if weight else [])]
+    names = [block_of(name).title for name in columns]
     blocks = {
         title: float(np.abs(contributions[:, [n == title for n in names]].sum(axis=1)).mean())
         for title in dict.fromkeys(names)
     }
-    columns = [(name, float(v)) for name, v in zip(table.names, by_column)]
-    return Importance(_greatest_first(blocks.items()), _greatest_first(columns), len(contributions))
+    pairs = [(name, float(v)) for name, v in zip(columns, by_column)]
+    return Importance(_greatest_first(blocks.items()), _greatest_first(pairs), len(contributions))
 
 
 def _ascending(ranking: Ranking) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ from html import escape
 
 from metarank._files import whole_file
 from metarank._version import __version__
+from metarank.explain import DIGITS
 from metarank.metrics import Interval, Metric
 from metarank.report import svg
 from metarank.report.content import Report
@@ -253,12 +254,13 @@ def _suggestions(title: str, css: str, suggestions: Sequence[Suggestion]) -> str
     items = []
     for s in suggestions:
         why = "; ".join(
-            f"{escape(r.text)} <span class='effect'>{r.contribution:+.2f}</span>" for r in s.reasons
+            f"{escape(r.text)} <span class='effect'>{r.contribution:+.{DIGITS}f}</span>" for r in s.reasons
         )
         note = f" <em>{escape(s.note)}</em>" if s.note else ""
         items.append(
             f"<li><b>{escape(s.name)}</b> "
-            f"<small>place {s.rank}, probability {svg.percent(s.probability)}</small>{note}"
+            f"<small>place {s.rank}, score {s.score:.{DIGITS}f}, "
+            f"probability {svg.percent(s.probability)}</small>{note}"
             f"<div class='why'>{why}</div></li>"
         )
     return f'<h4 class="{css}">{title}</h4><ul>{"".join(items)}</ul>'

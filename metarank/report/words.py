@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from metarank.explain import Explanation
+from metarank.explain import LEAN, Explanation, rounded_to_sum
 
 Values = Mapping[str, float]
 
@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """What a source of evidence says about a pair, and what that adds to the score."""
+    """What a source of evidence says about a pair, and what that adds to the score, as it is printed."""
 
     text: str
     contribution: float
@@ -81,6 +81,10 @@ def _prior(values: Values) -> str:
     return "how frequent the label is"
 
 
+def _lean(values: Values) -> str:
+    return "lean towards rare labels"
+
+
 def _trees(values: Values) -> str:
     return "way through the label trees"
 
@@ -99,6 +103,7 @@ BLOCKS = (
     Block("label description", re.compile(r"name_\w+"), _names),
     Block("spelling of label names", re.compile(r"spelling_\w+"), _spelling),
     Block("learned label names", re.compile(r"embedder_\w+"), _learned_names),
+    Block(LEAN, re.compile(LEAN), _lean),
     Block("label frequency", re.compile(r"prior"), _prior),
     Block("label trees", re.compile(r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*"), _trees),
     Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+"), _classifier),
@@ -147,15 +152,21 @@ def _of_objective(block: Block, objective: str) -> Block:
 
 
 def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
-    """The n sources that moved the score most, in words; standardised columns count with their source.
+    """What the score is made of, in words, rounded so that it adds up to the score as it is printed.
+
+    The n sources that moved it most, standardised columns counted with their source, and the lean towards
+    rare labels, strongest first; then all others together, and where every score starts.
 
     Examples
     --------
-    >>> from metarank.explain import Explanation
-    >>> columns = [("vote10", 0.3, 0.8), ("z(vote10)", 2.1, 0.5), ("prior", -4.0, -0.2)]
-    >>> e = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns)
-    >>> [f"{r.contribution:+.1f} {r.text}" for r in reasons(e)]
-    ['+1.3 3 of the 10 most similar rows carry it', '-0.2 how frequent the label is']
+    >>> columns = [("vote10", 0.3, 0.8), ("z(vote10)", 2.1, 0.5), ("prior", -4.0, -0.2), ("svm", 1.0, 0.1)]
+    >>> e = Explanation(0, "tea", 1, 9, 2.0, 0.9, [], columns, base=0.8)
+    >>> for reason in reasons(e, 2):
+    ...     print(f"{reason.contribution:+.3f} {reason.text}")
+    +1.300 3 of the 10 most similar rows carry it
+    -0.200 how frequent the label is
+    +0.100 1 other source
+    +0.800 where every score starts
     """
     totals: dict[str, float] = {}
     blocks: dict[str, Block] = {}
@@ -164,11 +175,18 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
         blocks[block.title] = block
         totals[block.title] = totals.get(block.title, 0.0) + contribution
     values = {column: value for column, value, _ in explanation.contributions}
-    strongest = sorted(totals, key=lambda title: (-abs(totals[title]), title))[:n]
-    out = []
-    for title in strongest:
-        text = blocks[title].sentence(values)
-        if title == _NEAREST and explanation.neighbors and explanation.neighbors[0].name:
-            text += f" ({explanation.neighbors[0].name.split()[0]} …)"
-        out.append(Reason(text, totals[title]))
-    return out
+    order = sorted(totals, key=lambda title: (-abs(totals[title]), title))
+    shown = [title for title in order if title != LEAN][:n]
+    parts = []
+    for title in order:
+        if title in shown or title == LEAN:
+            text = blocks[title].sentence(values)
+            if title == _NEAREST and explanation.neighbors and explanation.neighbors[0].name:
+                text += f" ({explanation.neighbors[0].name.split()[0]} …)"
+            parts.append((text, totals[title]))
+    others = [totals[title] for title in order if title not in shown and title != LEAN]
+    if others:
+        parts.append((f"{len(others)} other source{'s' * (len(others) > 1)}", math.fsum(others)))
+    parts.append(("where every score starts", explanation.base))
+    rounded = rounded_to_sum([effect for _, effect in parts], explanation.score)
+    return [Reason(text, effect) for (text, _), effect in zip(parts, rounded)]
