@@ -28,7 +28,6 @@ from metarank._validation import (
     check_sample_weight,
     check_shortlist,
 )
-from metarank.candidates import Candidates
 from metarank.choices import EFFORTS, check_names
 from metarank.data.dataset import Dataset
 from metarank.encoder import InputEncoder, texts_of
@@ -440,7 +439,9 @@ class MetaRanker(Training, BaseEstimator):
         float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
         """
         scored = self._scored(X, exclude, allowed)
-        parts = [s.candidates.to_csr(self.thresholds_.probabilities(s.candidates, s.evidence)) for s in scored]
+        parts = [
+            s.candidates.to_csr(self.thresholds_.probabilities(s.candidates, s.evidence)) for s in scored
+        ]
         out = sp.vstack(parts, format="csr")
         return out if self.shortlisters_ else out.toarray()
 

@@ -113,7 +113,7 @@ class Scoring:
         return self.features != "yang2012" if isinstance(self.features, str) else True
 
     def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
-        """What `weight` adds to the ranking score of each label, float64: weight x log(1/p), in score units."""
+        """What a weight adds to the score of each label, float64: weight x log(1/p), in its units."""
         lean: np.ndarray = weight * self.thresholds_.scores_per_logit * np.log(self.inv_propensity_[labels])
         return lean
 

@@ -12,6 +12,7 @@ from metarank import Dataset, MetaRanker
 from metarank.candidates import Candidates
 from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
+from metarank.restrict import Limits
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import TrainingSet, View, fold_of_rows
 
@@ -129,3 +130,13 @@ class MeanFeature(LabelScorer):
 def column(X: Features, j: int) -> np.ndarray:
     """One feature of dense or sparse rows, float64 (n,)."""
     return np.asarray(X[:, [j]].toarray() if sp.issparse(X) else X[:, [j]], np.float64)[:, 0]
+
+
+def pairs_of(n_rows: int, n_labels: int) -> Candidates:
+    """All pairs of so many rows and labels."""
+    return Candidates.all_labels(n_rows, n_labels)
+
+
+def no_limits() -> Limits:
+    """All labels are allowed, none is excluded."""
+    return Limits()

@@ -73,12 +73,12 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     arguments = ["evaluate", work / "numbers", work / "train.svm", "--metrics", ",".join(names)]
     assert run([*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert list(values) == names
+    assert list(values) == [*names, "propensity_weight"]
     train = data.load(work / "train.svm")
     expected = metrics.evaluate(train.Y, model.predict_proba(train), ["XMAD@2", "MAD", "AUPRC"])
     assert {name: values[name] for name in expected} == pytest.approx(expected)
     assert run(arguments) == 0
-    table = dict(line.split() for line in capsys.readouterr().out.splitlines()[1:])
+    table = dict(line.split() for line in capsys.readouterr().out.splitlines()[1:-1])
     assert table["WP@2"] == f"{100 * values['WP@2']:.2f}"
     assert table["XMAD@2"] == f"{values['XMAD@2']:.4f}"
     out = tmp_path / "top.txt"

@@ -181,7 +181,10 @@ def test_a_text_without_known_words_is_ranked(words):
         ({"instance": TEXT, "exclude": [10**30]}, "ids in [0, 3)"),
         ({"instance": TEXT, "exclude": [1.5]}, "exclude[0] must be the id or the name"),
         ({"instance": TEXT, "exclude": [[0], [1]]}, "exclude must be one list of labels, or 1"),
-        ({"instance": TEXT, "propensity_weight": 11}, "propensity_weight must be in [0, 10], got 11"),
+        (
+            {"instance": TEXT, "propensity_weight": 11},
+            "propensity_weight must be a number in [0, 10], got 11",
+        ),
         ({"instance": TEXT, "propensity_weight": float("nan")}, "propensity_weight must be"),
         ([], "body must be"),
         ("text", "body must be"),

@@ -50,6 +50,27 @@ def _jobs(text: str) -> int:
         ) from None
 
 
+def add_weight_option(parser: argparse.ArgumentParser) -> None:
+    """The lean of every command that ranks; see `load_model`."""
+    parser.add_argument(
+        "--propensity-weight",
+        type=_weight,
+        default=None,
+        metavar="A",
+        help="lean of the ranking towards rare labels, in [0, 10] (default: as learned in training)",
+    )
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 10:
+        raise argparse.ArgumentTypeError(f"must be a number in [0, 10], got {text!r}")
+    return weight
+
+
 def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
     """The data file of a command; rows for a model get the width of its training rows."""
     from metarank import data
@@ -77,7 +98,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
 
 
 def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
-    """The model folder of a command, verified."""
+    """The model folder of a command, verified; it ranks with the lean that the command asks for."""
     from metarank.persist import load
     from metarank.pipeline import MetaRanker
 
@@ -89,6 +110,8 @@ def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
         )
     if args.jobs is not None:
         model.n_jobs = args.jobs
+    if getattr(args, "propensity_weight", None) is not None:
+        model.propensity_weight_ = args.propensity_weight
     return model
 
 

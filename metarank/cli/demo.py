@@ -202,10 +202,10 @@ def _about(train: Dataset, test: Dataset) -> str:
 
 
 def _metrics(report: Report) -> str:
-    from metarank.report.page import shown
+    from metarank.metrics import Metric
 
     rows = [
-        [method, *(shown(name, values[name].value) for name in TABLE_METRICS)]
+        [method, *(Metric.parse(name).shown(values[name].value) for name in TABLE_METRICS)]
         for method, values in report.metrics.items()
     ]
     return table(["", *TABLE_METRICS], rows) + "\n" + "\n".join(textwrap.wrap(report.notes[-1], 100))
@@ -265,7 +265,7 @@ def _example(e: Example) -> str:
         for s in suggestions:
             note = f"  ({s.note})" if s.note else ""
             lines.append(f"  {word:<7}{s.name}  {100 * s.probability:.0f} %{note}")
-            why = "; ".join(f"{r.text} {r.contribution:+.1f}" for r in s.reasons[:REASONS_ON_TERMINAL])
+            why = "; ".join(f"{r.text} {r.contribution:+.2f}" for r in s.reasons[:REASONS_ON_TERMINAL])
             lines += _indented(why, 11)
     for name, rank in e.missed:
         where = f"stands at {rank}" if rank else "no candidate, or far down"

@@ -7,17 +7,21 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from metarank.cli._common import (
     add_jobs_option,
     add_reading_options,
+    add_weight_option,
     aligned_labels,
     load_model,
     read_dataset,
     showing_progress,
     table,
 )
+
+if TYPE_CHECKING:
+    from metarank.pipeline import MetaRanker
 
 HELP = "measure a model on a labelled file"
 
@@ -37,8 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--intervals", action="store_true", help="95 %% bootstrap confidence intervals")
     parser.add_argument("--report", metavar="FILE", help="write a report to look at, as one HTML file")
     parser.add_argument(
-        "--json", action="store_true", help="one JSON object: fractions in [0, 1], Coverage in labels"
+        "--json",
+        action="store_true",
+        help="one JSON object: fractions in [0, 1], Coverage in labels; and the weight of rare labels",
     )
+    add_weight_option(parser)
     add_jobs_option(parser)
     add_reading_options(parser)
 
@@ -77,24 +84,23 @@ def run(args: argparse.Namespace) -> None:
             )
     if args.json:
         # JSON has no NaN: a metric without a row to count is null.
-        print(json.dumps({name: _without_nan(value) for name, value in values.items()}, indent=1))
+        facts = {"propensity_weight": model.propensity_weight_}
+        print(json.dumps({name: _without_nan(value) for name, value in values.items()} | facts, indent=1))
         return
     rows = []
     for name, value in values.items():
-        interval = []
+        shown, interval = Metric.parse(name).shown, []
         if args.intervals:
             value, low, high = value
-            interval = [f"{_shown(name, low)} to {_shown(name, high)}"]
-        rows.append([name, _shown(name, value), *interval])
+            interval = [f"{shown(low)} to {shown(high)}"]
+        rows.append([name, shown(value), *interval])
     print(table(["metric", "value"] + (["95 % interval"] if args.intervals else []), rows))
+    print(_lean(model))
 
 
-def _shown(name: str, value: float) -> str:
-    """Fractions times 100; Coverage counts labels, errors are shares of the greatest relevance."""
-    from metarank.metrics import Metric
-
-    digits = {"positions": 3, "relevance": 4}.get(Metric.parse(name).unit)
-    return f"{100 * value:.2f}" if digits is None else f"{value:.{digits}f}"
+def _lean(model: MetaRanker) -> str:
+    """How far the lists that were measured lean towards rare labels."""
+    return f"propensity weight of the lists: {model.propensity_weight_:g} (cuts and probabilities have none)"
 
 
 def _without_nan(value: Any) -> Any:

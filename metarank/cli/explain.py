@@ -6,7 +6,13 @@ import argparse
 import json
 from typing import Any
 
-from metarank.cli._common import add_jobs_option, add_reading_options, load_model, read_dataset
+from metarank.cli._common import (
+    add_jobs_option,
+    add_reading_options,
+    add_weight_option,
+    load_model,
+    read_dataset,
+)
 
 HELP = "show why labels stand where they do"
 
@@ -22,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--top", type=int, default=3, metavar="K", help="labels to explain (default 3)")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of a page")
+    add_weight_option(parser)
     add_jobs_option(parser)
     add_reading_options(parser)
 

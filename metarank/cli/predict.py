@@ -6,7 +6,14 @@ import argparse
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from metarank.cli._common import add_jobs_option, add_reading_options, label_name, load_model, read_dataset
+from metarank.cli._common import (
+    add_jobs_option,
+    add_reading_options,
+    add_weight_option,
+    label_name,
+    load_model,
+    read_dataset,
+)
 from metarank.cli._output import ENDINGS, FORMATS, form_of, opened, write_records
 from metarank.cli.label_lists import FORMAT, read_label_lists
 
@@ -43,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--exclude", metavar="FILE", help="labels not to be ranked (one line: for all rows)")
     group.add_argument("--allowed", metavar="FILE", help="all that may be ranked (one line: for all rows)")
     group.add_argument("--candidates", metavar="FILE", help="shortlists of your own, ranked instead")
+    add_weight_option(parser)
     add_jobs_option(parser)
     add_reading_options(parser)
 

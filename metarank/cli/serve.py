@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from metarank.cli._common import load_model
+from metarank.cli._common import add_weight_option, load_model
 
 HELP = "serve a model over HTTP, with a page to try it"
 
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes that answer, each within the limits below (default 1); they share the model's memory",
     )
+    add_weight_option(parser)
     group = parser.add_argument_group("limits")
     for name, meaning in (
         ("threads", "threads that ask the model"),
@@ -88,5 +89,6 @@ def run(args: argparse.Namespace) -> None:
         run(model, options, **at)
     else:
         del model  # each process has its own; that it can be read is known
-        load = partial(load_model, str(Path(args.model).resolve()), argparse.Namespace(jobs=1))
+        own = argparse.Namespace(jobs=1, propensity_weight=args.propensity_weight)
+        load = partial(load_model, str(Path(args.model).resolve()), own)
         run_processes(load, args.processes, options, **at)

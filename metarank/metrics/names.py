@@ -155,6 +155,19 @@ class Metric:
     def unit(self) -> str:
         return self.definition.unit
 
+    def shown(self, value: float) -> str:
+        """A value as tables and pages print it: fractions times 100, label positions and errors as they are.
+
+        Examples
+        --------
+        >>> Metric("P", 5).shown(0.4733333), Metric("Coverage").shown(1.75), Metric("MAP").shown(np.nan)
+        ('47.33', '1.750', '–')
+        """
+        if value != value:
+            return "–"
+        digits = {"positions": 3, "relevance": 4}.get(self.unit)
+        return f"{100 * value:.2f}" if digits is None else f"{value:.{digits}f}"
+
     def statistics(self, inputs: Inputs) -> Statistics | None:
         """The metric as a function of sums over rows, None if it is none."""
         return None if self.definition.labelwise else self._statistics(inputs)

@@ -128,7 +128,7 @@ def importance(
     """What moves the scores of the listed labels, over evenly spaced rows of `ranking`.
 
     A block's share is the mean absolute value of the *sum* of its columns, as their effects may cancel. The
-    lean towards rare labels is a block, and a column, of its own. `exclude` holds what the ranking leaves out.
+    lean towards rare labels is a block, and a column, of its own. `exclude` is what the ranking leaves out.
     """
     rows = np.unique(np.linspace(0, ranking.n_rows - 1, min(max_rows, ranking.n_rows)).astype(np.int64))
     encoded: Features = model.encoder_.encode(X)

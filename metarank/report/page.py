@@ -88,13 +88,6 @@ def _facts(report: Report) -> str:
 # --- the table of metrics ---
 
 
-def shown(name: str, value: float) -> str:
-    """A metric as tables print it: fractions times 100, label positions as they are."""
-    if value != value:
-        return "–"
-    return f"{value:.2f}" if Metric.parse(name).unit == "positions" else f"{100 * value:.1f}"
-
-
 def _metrics_table(report: Report) -> str:
     methods = list(report.metrics)
     names = list(dict.fromkeys(name for values in report.metrics.values() for name in values))
@@ -121,10 +114,11 @@ def _metrics_table(report: Report) -> str:
 def _metric_cell(name: str, interval: Interval | None, best: float | None) -> str:
     if interval is None:
         return "<td>–</td>"
-    value = shown(name, interval.value)
-    if best is not None and value == shown(name, best):
+    shown = Metric.parse(name).shown
+    value = shown(interval.value)
+    if best is not None and value == shown(best):
         value = f"<strong>{value}</strong>"
-    span = "" if interval.low != interval.low else f"{shown(name, interval.low)}–{shown(name, interval.high)}"
+    span = "" if interval.low != interval.low else f"{shown(interval.low)}–{shown(interval.high)}"
     return f"<td>{value}<small>{span}</small></td>"
 
 

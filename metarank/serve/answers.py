@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._parameters import check_real
 from metarank._validation import ScoresNotFiniteError
 from metarank.pipeline import MetaRanker
 from metarank.report.words import reasons
@@ -143,10 +142,12 @@ class Answerer:
         self._check_k(request.k)
         if request.optimize is not None:
             _checked("optimize", self.model.thresholds_.check_metric, request.optimize)
-        if (weight := request.propensity_weight) is not None:
-            _checked("propensity_weight", check_real, "propensity_weight", weight, 0, 10, "in [0, 10]")
+        _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
         rows = self.reader.rows(instances, field)
         n = len(instances)
+        return _Ranked(index, rows, n, request, self._limits(request, n))
+
+    def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
         limits: dict[str, Any] = {}
         if request.exclude is not None:
             limits["exclude"] = for_each_row(
@@ -154,7 +155,7 @@ class Answerer:
             )
         if request.allowed is not None:
             limits["allowed"] = self.reader.lists(request.allowed, n, "allowed")
-        return _Ranked(index, rows, n, request, limits)
+        return limits
 
     def _check_k(self, k: int) -> None:
         if k > self.options.max_k:
@@ -221,10 +222,12 @@ class Answerer:
             raise invalid(
                 "n_neighbors", f"n_neighbors must be at most {self.options.max_k}, got {request.n_neighbors}"
             )
+        _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
+        asked = {"propensity_weight": request.propensity_weight, **self._limits(request, 1)}
         if request.labels is None:
             if request.k > most:
                 raise invalid("k", f"k must be at most {most}, got {request.k}")
-            labels = [int(v) for v in self.model.rank(rows, k=request.k).labels[0] if v >= 0]
+            labels = [int(v) for v in self.model.rank(rows, k=request.k, **asked).labels[0] if v >= 0]
         else:
             if len(request.labels) > most:
                 raise invalid("labels", f"labels must be at most {most}, got {len(request.labels)}")
@@ -233,7 +236,7 @@ class Answerer:
                 raise invalid("labels", f"labels must not hold removed ones, got {min(gone)}")
         pages = []
         for label in labels:
-            explanation = self.model.explain(rows, label, n_neighbors=request.n_neighbors)
+            explanation = self.model.explain(rows, label, n_neighbors=request.n_neighbors, **asked)
             words = [
                 {"text": r.text, "contribution": r.contribution} for r in reasons(explanation, _N_REASONS)
             ]

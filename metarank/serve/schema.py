@@ -86,12 +86,18 @@ class RankRequest(_Body):
 
 
 class ExplainRequest(_Body):
-    """What `POST /explain` takes: an instance, and the labels to be explained; by default the k best."""
+    """What `POST /explain` takes: an instance, and the labels to be explained; by default the k best.
+
+    What restricts or weighs the ranking is that of `POST /rank`.
+    """
 
     instance: Instance
     labels: Annotated[list[Label], Field(min_length=1)] | None = None
     k: Annotated[StrictInt, Field(ge=1)] = 3
     n_neighbors: Annotated[StrictInt, Field(ge=1)] = 3
+    allowed: LabelLists | None = None
+    exclude: LabelLists | None = None
+    propensity_weight: StrictFloat | None = None
 
 
 Body = TypeVar("Body", RankRequest, ExplainRequest)

@@ -93,6 +93,7 @@ function row(entry, place, asked) {
     make("span", "name", ...breakable(labelName(entry))),
     bar,
     make("span", "percent", percent(entry.probability)),
+    make("span", "mark", entry.kept ? "✓ kept" : ""),
   );
   const why = make("div", "why");
   const details = make("details", "", summary, why);
@@ -122,19 +123,20 @@ async function explain(why, entry, asked) {
 const ellipsis = (name) => (name.length < 70 ? name : `${name} …`);
 
 function reasons(found) {
-  const parts = [make("h3", "", "What moved the score")];
+  const parts = [make("h3", "", "What makes up the score")];
   const rows = found.reasons.map((reason) => {
     const side = reason.contribution < 0 ? "down" : "up";
-    return make("tr", "", make("td", side, signed(reason.contribution, 2)), make("td", "", reason.text));
+    return make("tr", "", make("td", side, signed(reason.contribution, 3)), make("td", "", reason.text));
   });
-  parts.push(rows.length ? make("table", "", make("tbody", "", ...rows)) : make("p", "", "Nothing speaks for it or against it."));
+  rows.push(make("tr", "sum", make("td", "", `=${found.score.toFixed(3).replace("-", "−")}`), make("td", "", "the score")));
+  parts.push(make("table", "", make("tbody", "", ...rows)));
   if (found.neighbors.length) {
     const near = found.neighbors.map((point) =>
       make("tr", "", make("td", "", point.distance.toFixed(2)), make("td", "", point.name === null ? `row ${point.row}` : ellipsis(point.name))),
     );
     parts.push(make("h3", "", "Nearest training rows with this label (distance)"), make("table", "", make("tbody", "", ...near)));
   }
-  const place = `By relevance alone: rank ${found.rank} of ${found.n_candidates} candidates, score ${signed(found.score, 3)}.`;
+  const place = `Place ${found.rank} of ${found.n_candidates} candidates, by the score.`;
   parts.push(make("p", "note", place));
   return parts;
 }
@@ -143,17 +145,13 @@ function show(ranking, asked, took) {
   const list = at("labels");
   list.replaceChildren();
   const kept = ranking.filter((entry) => entry.kept).length;
-  ranking.forEach((entry, i) => {
-    const item = row(entry, i + 1, asked);
-    if (!entry.kept && (i === 0 || ranking[i - 1].kept)) {
-      item.prepend(make("p", "cut note", i ? "Below the cut" : "The cut keeps none of these"));
-    }
-    list.append(item);
-  });
+  ranking.forEach((entry, i) => list.append(row(entry, i + 1, asked)));
+  const cut = at("optimize").value;
   at("status").textContent =
-    `${ranking.length} label${ranking.length === 1 ? "" : "s"}, ${kept} above the cut, in ${Math.round(took)} ms. ` +
-    "The bars show the probability; open a label for its reasons." +
-    (facts.propensity_weight > 0 ? " The order leans towards rare labels." : "");
+    `${ranking.length} label${ranking.length === 1 ? "" : "s"} by score, in ${Math.round(took)} ms; ` +
+    `the cut for ${cut} keeps ${kept === 0 ? "none" : kept} of them${kept ? ", marked ✓" : ""}. ` +
+    "The bars show the probability, by which it decides; open a label for its reasons." +
+    (facts.propensity_weight > 0 ? " The order also leans towards rare labels." : "");
   at("answer").hidden = false;
   const first = list.querySelector("details");
   if (first) first.open = true;
