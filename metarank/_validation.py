@@ -8,6 +8,7 @@ model fixes the path with `layout`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, Literal, NoReturn
@@ -20,9 +21,12 @@ from metarank.candidates import Candidates
 
 DENSE_SHARE = 0.25
 DENSE_COLUMNS = 32
+# Ids that nothing bounds must be below: each label costs memory, whether or not it has a row.
+MOST_IMPLIED_LABELS = 1 << 22
 
 Layout = Literal["dense", "sparse"]
-LabelKind = Literal["indicator", "lists", "graded"]
+LabelKind = Literal["indicator", "lists", "ids", "graded"]
+IdRule = Literal["auto", "names", "positions"]
 
 
 class ScoresNotFiniteError(ValueError):
@@ -213,6 +217,7 @@ def check_labels(
     n_rows: int | None = None,
     n_labels: int | None = None,
     label_names: Sequence[str] | None = None,
+    ids: IdRule = "auto",
     allow_no_labels: bool = False,
     name: str = "Y",
 ) -> tuple[sp.csr_matrix, list[str] | None, LabelKind]:
@@ -223,16 +228,18 @@ def check_labels(
     Y : one of
         * an indicator or graded matrix (n, L): ndarray, scipy sparse, or a table, whose column names
           become label names;
-        * a list of label lists: integer ids, or names (the sorted distinct names define the ids, unless
-          `label_names` does); a label repeated within a row counts once;
-        * a vector (n,) of classes, one label a row: non-negative integers are ids, anything else (text,
-          negative integers) is a name.
+        * a list of label lists: names, or integer ids, see `ids`; a label repeated within a row counts once;
+        * a vector (n,) of classes, one label a row: text or integers.
     n_rows : int or None
         Rows of X; must agree.
     n_labels : int or None
-        Number of labels L; otherwise the width, the number of names, or the largest id + 1.
+        Number of labels L; otherwise the width of a matrix, or the number of distinct names or ids.
     label_names : sequence of str or None
-        Name of each label.
+        Name of each label; otherwise the distinct names in lists, sorted.
+    ids : "auto", "names" or "positions"
+        What an integer in lists or in a vector is: a name, by value ("2" before "10"), looked up in
+        `label_names` where these are given; or the place of a label in [0, L), the largest + 1 where L is not
+        known. "auto": a name, unless `n_labels` or `label_names` tell the places.
     allow_no_labels : bool
         Whether L = 0 is fine.
     name : str
@@ -242,20 +249,23 @@ def check_labels(
     -------
     Y : csr_matrix (n, L)
     label_names : list of str or None
-    kind : "indicator", "graded" or "lists"
-        "graded" if a matrix holds a value other than 0 and 1.
+    kind : "indicator", "graded", "lists" or "ids"
+        "graded" if a matrix holds a value other than 0 and 1; "ids" if integers became names.
 
     Raises
     ------
     ValueError, TypeError
         Negative, NaN or infinite values, ids out of range or names unknown (the row is named), mixed
-        ids and names, a wrong number of rows or labels.
+        ids and names, a wrong number of rows or labels; names that define the labels and are empty, occur
+        twice (columns of a table) or differ by blanks around them alone.
 
     Examples
     --------
     >>> Y, names, kind = check_labels([["sea", "sun"], [], ["sun"]])
     >>> Y.toarray().tolist(), names, kind
     ([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]], ['sea', 'sun'], 'lists')
+    >>> check_labels([[10], [2]])[1:]
+    (['2', '10'], 'ids')
     """
     if Y is None:
         raise ValueError("this method requires y to be passed, but the target y is None")
@@ -266,23 +276,23 @@ def check_labels(
         n_labels = len(names)
 
     kind: LabelKind
+    by_name = ids == "names" or (ids == "auto" and n_labels is None)
     if sp.issparse(Y):
         out, kind = _label_matrix(Y, name)
     elif _is_list_of_rows(Y):
-        out, names = _label_lists(list(Y), n_labels, names, name)
-        kind = "lists"
+        out, names, kind = _listed(list(Y), n_labels, names, by_name, name)
     else:
         values = _to_numpy(Y)
         if values.ndim == 1 and values.dtype == object and len(values) and _is_list_of_rows(values):
-            out, names = _label_lists(list(values), n_labels, names, name)
-            kind = "lists"
+            out, names, kind = _listed(list(values), n_labels, names, by_name, name)
         elif values.ndim == 1:
-            out, names = _label_lists(_classes(values, names, name), n_labels, names, name)
-            kind = "lists"
+            classes = _classes(values, by_name, name)
+            out, names, kind = _listed(classes, n_labels, names, by_name, name, low=-(2**63))
         elif values.ndim == 2:
             out, kind = _label_matrix(values, name)
             if names is None and hasattr(Y, "columns"):
                 names = [str(c) for c in getattr(Y, "column_names", Y.columns)]
+                _check_names_as_ids(names, f"the columns of {name}")
         else:
             raise ValueError(f"{name} must have one or two dimensions, got shape {values.shape}")
 
@@ -335,7 +345,7 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, Iterable) and not isinstance(row, (str, bytes))
 
 
-def _classes(values: np.ndarray, names: list[str] | None, name: str) -> list[list[Any]]:
+def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
     """A vector of classes as one-label rows."""
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.flatnonzero(~np.isfinite(values))[0])
@@ -345,19 +355,56 @@ def _classes(values: np.ndarray, names: list[str] | None, name: str) -> list[lis
         raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
     if values.dtype.kind == "b":
         values = values.astype(np.int8)
-    if values.dtype.kind in "if" and len(values) and values.min() < 0:
-        values = values.astype(np.int64).astype(str)
+    if values.dtype.kind in "if" and len(values) and values.min() < 0 and not by_name:
+        values = values.astype(np.int64).astype(str)  # no place of a label is negative
     return [[v] for v in values.tolist()]
+
+
+def integer_names(names: Sequence[str] | None) -> bool:
+    """Whether an integer in label lists is a name among these: most of them are integers.
+
+    Examples
+    --------
+    >>> integer_names(["2", "10"]), integer_names(["sea", "10", "sun"]), integer_names(None)
+    (True, False, False)
+    """
+    numbers = sum(name.removeprefix("-").isdecimal() for name in names or ())
+    return numbers > 0 and 2 * numbers >= len(names or ())
+
+
+def _listed(
+    rows: list[Any], n_labels: int | None, names: list[str] | None, by_name: bool, name: str, *, low: int = 0
+) -> tuple[sp.csr_matrix, list[str] | None, LabelKind]:
+    """Label lists as an indicator matrix, the names, and whether these are integer ids, `low` or more."""
+    rows = _as_lists(rows, name)
+    labels = list(chain.from_iterable(rows))
+    if not by_name or not labels or any(isinstance(label, str) for label in labels):
+        out, found = _label_lists(rows, n_labels, names, name)
+        if by_name and names is None and found is not None:
+            _check_names_as_ids(found, name)
+        return out, found, "lists"
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    row_of = np.repeat(np.arange(len(rows)), counts)
+    values = _ids_of_numbers(labels, row_of, name, low, 2**63 - 1)
+    _check_indicator_mistake(values, counts, name)
+    distinct, first, column = np.unique(values, return_index=True, return_inverse=True)
+    spelled = [str(value) for value in distinct.tolist()]
+    ids, names = _ids_of_names(spelled, row_of[first], spelled if names is None else names, name)
+    return _ones(row_of, ids[column], (len(rows), len(names))), names, "ids"
+
+
+def _as_lists(rows: list[Any], name: str) -> list[list[Any]]:
+    for i, row in enumerate(rows):
+        if not _is_row(row):
+            raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
+    return [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
 
 
 def _label_lists(
     rows: list[Any], n_labels: int | None, names: list[str] | None, name: str
 ) -> tuple[sp.csr_matrix, list[str] | None]:
-    """Label lists as an indicator matrix."""
-    for i, row in enumerate(rows):
-        if not _is_row(row):
-            raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
-    rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
+    """Label lists as an indicator matrix; integers are the places of labels."""
+    rows = _as_lists(rows, name)
     counts = np.array([len(row) for row in rows], dtype=np.int64)
     labels = list(chain.from_iterable(rows))
     row_of = np.repeat(np.arange(len(rows)), counts)
@@ -366,15 +413,23 @@ def _label_lists(
         width = len(names)
     else:
         ids = _ids_of_numbers(labels, row_of, name)
+        if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
+            raise ValueError(
+                f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
+                f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
+            )
         width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
         _check_indicator_mistake(ids, counts, name)
     if len(ids) and ids.max() >= width:
         at = int(np.flatnonzero(ids >= width)[0])
         raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
-    matrix = sp.coo_matrix((np.ones(len(ids), np.float32), (row_of, ids)), shape=(len(rows), width))
-    out = _canonical_csr(matrix)
+    return _ones(row_of, ids, (len(rows), width)), names
+
+
+def _ones(rows: np.ndarray, ids: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
+    out = _canonical_csr(sp.coo_matrix((np.ones(len(ids), np.float32), (rows, ids)), shape=shape))
     out.data[:] = 1
-    return out, names
+    return out
 
 
 def _ids_of_names(
@@ -393,10 +448,31 @@ def _ids_of_names(
             f"{name} holds a name that is not among the {len(names)} labels: "
             f"{labels[at]!r} at row {row_of[at]}"
         )
+    if len(id_of) < len(names):
+        uses = Counter(names)
+        shared = next((label for label in labels if uses[label] > 1), None)
+        if shared is not None:
+            ids_of = [i for i, label in enumerate(names) if label == shared]
+            raise ValueError(f"{name} must hold names of one label each, {shared!r} is that of {ids_of}")
     return ids, names
 
 
-def _ids_of_numbers(labels: list[Any], row_of: np.ndarray, name: str) -> np.ndarray:
+def _check_names_as_ids(names: list[str], what: str) -> None:
+    """Names that define the labels: none is empty, and no two are equal but for blanks around them."""
+    found: dict[str, str] = {}
+    for label in names:
+        bare = label.strip()
+        if not bare:
+            raise ValueError(f"{what} must be names, got the empty {label!r}")
+        if bare in found:
+            how = "twice" if found[bare] == label else f"and {label!r}, which differ by blanks alone"
+            raise ValueError(f"{what} must be names of one label each, got {found[bare]!r} {how}")
+        found[bare] = label
+
+
+def _ids_of_numbers(
+    labels: list[Any], row_of: np.ndarray, name: str, low: int = 0, high: int = 2**31 - 1
+) -> np.ndarray:
     ids = np.empty(len(labels), np.int64)
     for j, label in enumerate(labels):
         if isinstance(label, (bool, np.bool_)) or not isinstance(
@@ -405,8 +481,9 @@ def _ids_of_numbers(labels: list[Any], row_of: np.ndarray, name: str) -> np.ndar
             raise TypeError(f"{name} must hold label ids or names, got {label!r} at row {row_of[j]}")
         if not float(label).is_integer():
             raise ValueError(f"{name} must hold integer label ids, got {label!r} at row {row_of[j]}")
-        if label < 0 or label > np.iinfo(np.int32).max:
-            raise ValueError(f"{name} must hold label ids in [0, 2^31), got {label!r} at row {row_of[j]}")
+        if not low <= int(label) <= high:
+            rule = f"[{low}, 2^{high.bit_length()})"
+            raise ValueError(f"{name} must hold label ids in {rule}, got {label!r} at row {row_of[j]}")
         ids[j] = int(label)
     return ids
 

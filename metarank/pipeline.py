@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
 from metarank._parameters import check_real, one_target
-from metarank._progress import report, taking_notes
+from metarank._progress import note, report, taking_notes
 from metarank._state import Fields
 from metarank._strings import PackedStrings
 from metarank._threads import resolve_n_jobs, single_threaded_blas
@@ -43,7 +43,7 @@ from metarank.scoring import Scored
 from metarank.targets import check_objectives, check_targets
 from metarank.thresholds import ThresholdLearner
 from metarank.training import Training
-from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
+from metarank.vocabulary import LabelChange, added_rows, changed_labels, model_labels, rows_labels
 
 logger = logging.getLogger("metarank")
 
@@ -169,14 +169,16 @@ class MetaRanker(Training, BaseEstimator):
         sample_weight: Any = None,
         exclude: Any = None,
         objectives: str | MultiObjectiveRanker | None = None,
+        n_labels: int | None = None,
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
         Parameters
         ----------
         X : array-like or sparse (n, d), data frame, list of n texts, or Dataset
-        Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of labels
-            Relevance >= 0; relevant means > 0. Left out where X is a Dataset. Or a dict of such, by objective
+        Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
+            Relevance >= 0; relevant means > 0. Left out where X is a Dataset. Integers in lists are names,
+            in order of value (`label_names_`: "7", "100"), unless `n_labels` is given. Or a dict by objective
             ("relevance", "engagement", ...), all of the same labels: candidates and cuts then ask whether a
             label is relevant for any of them, pairs are described for each, and the order serves all.
         y : optional
@@ -190,6 +192,8 @@ class MetaRanker(Training, BaseEstimator):
             How several targets become one order: an aggregation of `MultiObjectiveRanker` ("label", the
             default, "loss", "plug-in-label", "epsilon", ...), or an unfitted one with weights and settings
             of its own. After a plug-in `rank` takes other weights.
+        n_labels : int, optional
+            L, where the integers in lists are places of labels in [0, L).
 
         Returns
         -------
@@ -198,7 +202,7 @@ class MetaRanker(Training, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If an input or a parameter does not keep its rule; the message names it.
+            If an input or a parameter does not keep its rule, or no row has a label; the message names it.
         """
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
@@ -228,17 +232,28 @@ class MetaRanker(Training, BaseEstimator):
             if features.shape[0] < 2:
                 raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
             targets: dict[str, sp.csr_matrix] = {}
+            sizes = {"n_rows": features.shape[0], "n_labels": n_labels, "label_names": names}
             if aggregation is None:
-                labels, found_names, _ = check_labels(Y_in, n_rows=features.shape[0], label_names=names)
+                labels, found_names, kind = check_labels(Y_in, **sizes)
+                if labels.nnz == 0:
+                    raise ValueError(f"Y must hold a relevant label, got none in {labels.shape[0]} rows")
             else:
-                targets, labels, found_names = check_targets(Y, features.shape[0], names, aggregation)
+                targets, labels, found_names, kind = check_targets(Y, model=aggregation, **sizes)
+            are_ids = kind == "ids" or (isinstance(X, Dataset) and X.label_names_are_ids)
+            if are_ids and found_names:
+                note(
+                    f"labels: integers are names, {len(found_names)} from {found_names[0]} to "
+                    f"{found_names[-1]}; n_labels makes them places"
+                )
+            elif kind == "lists" and found_names is None:
+                note(f"labels: integers are places in [0, {n_labels})")
             weight = check_sample_weight(sample_weight, features.shape[0])
             excluded = Limits.checked(exclude, None, *labels.shape).excluded
             if row_names is None and new.encoder_.vectorizer is not None:
                 row_names = _short_names(X)
             new.row_names_ = None if row_names is None else PackedStrings.of(row_names)
             new.objective_names_ = list(targets) or None
-            given = (features, labels, found_names, label_texts, words, weight, excluded)
+            given = (features, labels, found_names, are_ids, label_texts, words, weight, excluded)
             new._fit(*given, targets, aggregation, n_jobs)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
@@ -508,9 +523,7 @@ class MetaRanker(Training, BaseEstimator):
         if isinstance(X, Dataset) and Y is None:
             Y = X.Y
         scores = self.decision_function(X, exclude=exclude, propensity_weight=propensity_weight)
-        labels, _, _ = check_labels(
-            Y, n_rows=len(scores), n_labels=self.n_labels_, label_names=self.label_names_
-        )
+        labels = model_labels(self, Y, len(scores))
         values = metrics.per_row(labels, scores, "MAP")
         weight = (
             np.ones(len(values)) if sample_weight is None else check_sample_weight(sample_weight, len(values))

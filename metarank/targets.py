@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._validation import check_labels
+from metarank._validation import LabelKind, check_labels
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.objectives import check_weights
 
@@ -51,9 +51,13 @@ def check_objectives(
 
 
 def check_targets(
-    Y: Mapping[str, Any], n_rows: int, names: Sequence[str] | None, model: MultiObjectiveRanker
-) -> tuple[dict[str, sp.csr_matrix], sp.csr_matrix, list[str] | None]:
-    """Each target as CSR (n, L), their sum, and the names of the labels.
+    Y: Mapping[str, Any],
+    n_rows: int,
+    label_names: Sequence[str] | None,
+    model: MultiObjectiveRanker,
+    n_labels: int | None = None,
+) -> tuple[dict[str, sp.csr_matrix], sp.csr_matrix, list[str] | None, LabelKind]:
+    """Each target as CSR (n, L), their sum, the names of the labels, and "ids" where these are integers.
 
     Targets by names of labels may name other labels each: L counts all of them.
 
@@ -69,25 +73,31 @@ def check_targets(
         if not isinstance(name, str) or not name:
             raise TypeError(f"Y must have the names of objectives as keys, got {name!r}")
     checked = {
-        name: check_labels(of, n_rows=n_rows, label_names=names, name=f"Y[{name!r}]")
+        name: check_labels(of, n_rows=n_rows, n_labels=n_labels, label_names=label_names, name=f"Y[{name!r}]")
         for name, of in Y.items()
     }
+    # Beside a matrix, which has places of labels, integers in lists are such.
+    widths = [of.shape[1] for of, found, _ in checked.values() if found is None]
+    for name, (_, _, kind) in list(checked.items()) if widths else ():
+        if kind == "ids":
+            places = {"n_rows": n_rows, "n_labels": max(widths), "ids": "positions"}
+            checked[name] = check_labels(Y[name], name=f"Y[{name!r}]", **places)
     known = [found for _, found, _ in checked.values()]
+    are_ids = all(kind == "ids" for _, _, kind in checked.values())
     if any(found is None for found in known) and any(found is not None for found in known):
         raise ValueError("Y must name the labels in all objectives or in none")
-    label_names = None if known[0] is None else list(known[0])
-    if label_names is not None and any(found != label_names for found in known):
-        label_names = sorted({label for found in known if found is not None for label in found})
+    names = None if known[0] is None else list(known[0])
+    if names is not None and any(found != names for found in known):
+        every = {label for found in known if found is not None for label in found}
+        names = sorted(every, key=int if are_ids else None)
     targets: dict[str, sp.csr_matrix] = {}
-    n_labels = max(of.shape[1] for of, _, _ in checked.values()) if label_names is None else len(label_names)
-    for name, (of, found, kind) in checked.items():
-        if found is not None and label_names is not None and found != label_names:
-            column = {label: j for j, label in enumerate(label_names)}
+    n_labels = max(of.shape[1] for of, _, _ in checked.values()) if names is None else len(names)
+    for name, (of, found, _) in checked.items():
+        if found is not None and names is not None and found != names:
+            column = {label: j for j, label in enumerate(names)}
             ids = np.array([column[label] for label in found], np.int64)
             of = sp.csr_matrix((of.data, ids[of.indices], of.indptr), (n_rows, n_labels))
             of.sort_indices()
-        elif kind == "lists" and of.shape[1] < n_labels:  # ids tell no width
-            of = sp.csr_matrix((of.data, of.indices, of.indptr), (n_rows, n_labels))
         if of.shape[1] != n_labels:
             raise ValueError(f"Y[{name!r}] must have {n_labels} labels as others have, got {of.shape[1]}")
         if of.nnz == 0:
@@ -96,4 +106,4 @@ def check_targets(
     check_weights(model.weights, len(targets), names=list(targets))
     total = sp.csr_matrix(sum(targets.values(), sp.csr_matrix((n_rows, n_labels), dtype=np.float32)))
     total.sum_duplicates()
-    return targets, total.astype(np.float32), label_names
+    return targets, total.astype(np.float32), names, "ids" if are_ids else "indicator"

@@ -58,6 +58,7 @@ class Training(Scoring):
         X: Features,
         Y: sp.csr_matrix,
         names: Sequence[str] | None,
+        are_ids: bool,
         label_texts: Sequence[str] | None,
         words: Sequence[str] | None,
         weight: np.ndarray | None,
@@ -69,6 +70,8 @@ class Training(Scoring):
         n, n_labels = Y.shape
         self.n_features_in_, self.n_labels_ = int(self.encoder_.n_features), int(n_labels)
         self.label_names_ = None if names is None else list(names)
+        if are_ids:  # they say nothing of the labels
+            names = None if label_texts is None else [""] * n_labels
         self.removed_ = np.zeros(0, np.int32)
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
         if isinstance(self.label_text, (list, tuple)):

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
-from metarank._validation import check_labels
+from metarank._validation import check_labels, integer_names
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.scorers.kept import KeptScorer
@@ -155,11 +155,22 @@ def added_rows(
     return attributes
 
 
+def model_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
+    """The relevances of rows in the model's label ids; integers in lists are names where most names are."""
+    names = model.label_names_
+    return check_labels(
+        Y,
+        n_rows=n_rows,
+        n_labels=model.n_labels_,
+        label_names=names,
+        ids="names" if integer_names(names) else "positions",
+    )[0]
+
+
 def rows_labels(model: MetaRanker, Y: Any, names: Sequence[str] | None, n_rows: int) -> sp.csr_matrix:
     """The relevances of new rows in the model's label ids; `names` are those of Y's columns, if known."""
     if names is None or model.label_names_ is None or list(names) == model.label_names_:
-        known = model.label_names_
-        return check_labels(Y, n_rows=n_rows, n_labels=model.n_labels_, label_names=known)[0]
+        return model_labels(model, Y, n_rows)
     own, _, _ = check_labels(Y, n_rows=n_rows, label_names=names)
     by_name = {name: i for i, name in reversed(list(enumerate(model.label_names_)))}
     used = np.unique(own.indices)

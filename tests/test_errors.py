@@ -145,9 +145,10 @@ LABELS = [
     ([[0], [None]] * (N // 2), "Y must hold"),
     ([[0], 1] * (N // 2), "Y must hold a list"),
     ([[True]] * N, "Y must hold label ids"),
-    ([[2**40]] * N, "Y must hold label ids"),
+    ([[2**70]] * N, "Y must hold label ids"),
     ([[0, 0, 1]] * N, "np.asarray"),
     ([[]] * N, "Y"),
+    (0 * Y, "Y must hold a relevant label, got none in"),
     (np.linspace(0, 1, N), "Y must hold classes"),
 ]
 

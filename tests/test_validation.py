@@ -241,7 +241,7 @@ def test_names_define_ids():
 
 
 def test_classes():
-    assert check_labels(np.array([2, 0]))[0].toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert check_labels(np.array([2, 0]), ids="positions")[0].toarray().tolist() == [[0, 0, 1], [1, 0, 0]]
     assert check_labels(np.array([2.0, 0.0]), n_labels=4)[0].shape == (2, 4)
     out, names, _ = check_labels(np.array([-1, 1, -1]))
     assert names == ["-1", "1"]
@@ -286,7 +286,7 @@ def test_graded():
         (np.zeros((2, 0)), ValueError, "Y has no labels"),
         ([[], []], ValueError, "Y has no labels"),
         ([[0], [-1]], ValueError, "got -1 at row 1"),
-        ([[0], [2**31]], ValueError, "got 2147483648 at row 1"),
+        ([[0], [2**63]], ValueError, "got 9223372036854775808 at row 1"),
         ([[0], [1.5]], ValueError, "integer label ids, got 1.5 at row 1"),
         ([[0], [float("nan")]], ValueError, "integer label ids, got nan at row 1"),
         ([[0], [True]], TypeError, "got True at row 1"),

@@ -100,6 +100,8 @@ def run(args: argparse.Namespace) -> None:
     dataset = read_dataset(args.train, args)
     if dataset.n_labels == 0:
         raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
+    if dataset.Y.nnz == 0:
+        raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
     with showing_progress(args.quiet or args.verbose), _saying_memory(args), _unfitted(args, params) as model:
         model.fit(dataset)
     model.save(args.model)

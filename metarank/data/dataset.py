@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from metarank._validation import check_features, check_labels
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False)
 class Dataset:
     """Instances with their labels; what `metarank.data` reads and writes.
 
@@ -22,14 +22,22 @@ class Dataset:
         Anything `check_features` takes; kept as float32, dense or CSR by density. None where there
         is only text.
     Y : labels of the n instances, or None
-        Anything `check_labels` takes; kept as float32 CSR (n, L). None: no labels, L = 0.
+        A matrix (n, L), lists of labels, or one class a row; kept as float32 CSR (n, L). None: no labels,
+        L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
+        labels "7" and "100", unless `n_labels` or `label_names` make them places in [0, L).
     label_names : sequence of str (L) or None
+        Of lists of names: all names there are, in the order of their ids. Labels of a matrix may share names.
     feature_names : sequence of str (d) or None
     texts : sequence of str (n) or None
         Raw text of each instance.
     label_texts : sequence of str (L) or None
         A longer description of each label.
     name : str
+    n_labels : int or None
+        L, where Y is lists of integers that are places of labels.
+    label_names_are_ids : bool
+        Whether the label names are integers that tell labels apart and say nothing of them: a model does not
+        look for them in texts. Set where Y is lists of integers.
 
     Raises
     ------
@@ -45,30 +53,46 @@ class Dataset:
     array([[1., 1.]], dtype=float32)
     """
 
-    X: Any = None
-    Y: Any = None
-    label_names: Sequence[str] | None = None
-    feature_names: Sequence[str] | None = None
-    texts: Sequence[str] | None = None
-    name: str = ""
-    label_texts: Sequence[str] | None = None
+    X: Any
+    Y: Any
+    label_names: list[str] | None
+    feature_names: list[str] | None
+    texts: list[str] | None
+    name: str
+    label_texts: list[str] | None
+    label_names_are_ids: bool
 
-    def __post_init__(self) -> None:
-        X = None if self.X is None else check_features(self.X, min_rows=0, name="X")
-        n_rows = X.shape[0] if X is not None else None if self.texts is None else len(self.texts)
-        if n_rows is None and self.Y is None:
+    def __init__(
+        self,
+        X: Any = None,
+        Y: Any = None,
+        label_names: Sequence[str] | None = None,
+        feature_names: Sequence[str] | None = None,
+        texts: Sequence[str] | None = None,
+        name: str = "",
+        label_texts: Sequence[str] | None = None,
+        *,
+        n_labels: int | None = None,
+        label_names_are_ids: bool = False,
+    ) -> None:
+        X = None if X is None else check_features(X, min_rows=0, name="X")
+        n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
+        if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")
-        Y = sp.csr_matrix((n_rows, 0), dtype=np.float32) if self.Y is None else self.Y
-        Y, label_names, _ = check_labels(Y, n_rows=n_rows, label_names=self.label_names, allow_no_labels=True)
-        lists = {"label_names": (label_names, Y.shape[1]), "label_texts": (self.label_texts, Y.shape[1]),
-                 "feature_names": (self.feature_names, 0 if X is None else X.shape[1]),
-                 "texts": (self.texts, Y.shape[0])}  # fmt: skip
+        Y = sp.csr_matrix((n_rows, n_labels or 0), dtype=np.float32) if Y is None else Y
+        Y, names, kind = check_labels(
+            Y, n_rows=n_rows, n_labels=n_labels, label_names=label_names, allow_no_labels=True
+        )
+        lists = {"label_names": (names, Y.shape[1]), "label_texts": (label_texts, Y.shape[1]),
+                 "feature_names": (feature_names, 0 if X is None else X.shape[1]),
+                 "texts": (texts, Y.shape[0])}  # fmt: skip
         for field, (values, expected) in lists.items():
             if values is not None and len(values) != expected:
                 raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
             object.__setattr__(self, field, None if values is None else [str(v) for v in values])
-        object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", Y)
+        are_ids = names is not None and (label_names_are_ids or kind == "ids")
+        for field, value in (("X", X), ("Y", Y), ("name", name), ("label_names_are_ids", are_ids)):
+            object.__setattr__(self, field, value)
 
     @property
     def n_rows(self) -> int:
@@ -91,7 +115,7 @@ class Dataset:
         """The given rows (ids, slice or mask), in the given order; the layout of X stays."""
         rows = np.arange(self.n_rows)[rows]
         out = object.__new__(Dataset)
-        for field in ("label_names", "feature_names", "label_texts", "name"):
+        for field in ("label_names", "feature_names", "label_texts", "name", "label_names_are_ids"):
             object.__setattr__(out, field, getattr(self, field))
         object.__setattr__(out, "X", None if self.X is None else self.X[rows])
         object.__setattr__(out, "Y", self.Y[rows])

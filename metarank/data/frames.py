@@ -222,6 +222,7 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
         "n_features": dataset.n_features,
         "n_labels": dataset.n_labels,
         "label_names": dataset.label_names,
+        "label_names_are_ids": dataset.label_names_are_ids,
         "feature_names": dataset.feature_names,
         "label_texts": dataset.label_texts,
     }
@@ -246,6 +247,7 @@ def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
         label_texts=about["label_texts"],
         texts=table.column(TEXT).to_pylist() if TEXT in table.column_names else None,
         name=about["name"] or name,
+        label_names_are_ids=bool(about.get("label_names_are_ids", False)),
     )
 
 

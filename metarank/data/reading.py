@@ -148,6 +148,7 @@ def _in_label_set(table: Dataset, folder: Path) -> Dataset:
         label_names=names,
         label_texts=None if texts is None else _read_lines(texts, len(names), "labels"),
         name=table.name,
+        label_names_are_ids=table.label_names_are_ids,
     )
 
 

@@ -31,6 +31,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._files import whole_file
 from metarank._threads import resolve_n_jobs
+from metarank._validation import MOST_IMPLIED_LABELS
 from metarank.data.dataset import Dataset
 
 GZIP_MAGIC, XZ_MAGIC, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\xef\xbb\xbf"
@@ -128,7 +129,7 @@ def parse_xc(
         Whether feature ids count from 0; "auto", as in scikit-learn: they count from 1 if no 0 occurs.
         Label ids always count from 0.
     n_features, n_labels : int or None
-        Sizes D and L of text without a header; None takes the largest id + 1.
+        Sizes D and L of text without a header; None takes the largest id + 1, of labels at most 2^22.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
@@ -175,6 +176,11 @@ def parse_xc(
         if len(indptr) - 1 != n_rows:
             raise ValueError(f"the header says {n_rows} rows, found {len(indptr) - 1}")
     D = D if D >= 0 else int(ids.max(initial=-1)) + 1
+    if L < 0 and label_ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
+        raise ValueError(
+            f"label ids must be below {MOST_IMPLIED_LABELS} where neither a header nor n_labels tells their "
+            f"number, got {label_ids.max()}"
+        )
     L = L if L >= 0 else int(label_ids.max(initial=-1)) + 1
     return _csr(indptr, ids, values, D), _csr(label_indptr, label_ids, grades, L)
 

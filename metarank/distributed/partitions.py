@@ -240,7 +240,10 @@ def _joined(parts: list[Dataset]) -> Dataset:
     if any(part.label_names != first.label_names for part in parts):
         if any(part.label_names is None for part in parts):
             raise ValueError("all parts must name their labels, or none")
-        names = sorted({name for part in parts for name in part.label_names or ()})
+        are_ids = all(part.label_names_are_ids for part in parts)
+        names = sorted(
+            {name for part in parts for name in part.label_names or ()}, key=int if are_ids else None
+        )
         column = {name: j for j, name in enumerate(names)}
         labels = [_renamed(part, column) for part in parts]
     else:
@@ -264,6 +267,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
         feature_names=first.feature_names,
         texts=texts,
         name=first.name,
+        label_names_are_ids=all(part.label_names_are_ids for part in parts),
     )
 
 

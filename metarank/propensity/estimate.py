@@ -200,7 +200,7 @@ def propensities_from_symmetry(Y: Any, row_labels: Any, *, min_pairs: int = 5) -
 
 def _relevant(Y: Any, name: str) -> sp.csr_matrix:
     """Boolean CSR: where a label is relevant."""
-    return check_labels(Y, name=name)[0].astype(bool)
+    return check_labels(Y, name=name, ids="positions")[0].astype(bool)
 
 
 def _counts(relevant: sp.csr_matrix) -> np.ndarray:

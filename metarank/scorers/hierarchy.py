@@ -489,7 +489,7 @@ def learn_hierarchy(
     if representation not in ("principal", "exact"):
         raise ValueError(f"representation must be 'principal' or 'exact', got {representation!r}")
     threads = resolve_n_jobs(n_jobs)
-    Y = check_labels(Y)[0]
+    Y = check_labels(Y, ids="positions")[0]
     n_labels = Y.shape[1]
     seen = np.flatnonzero(np.bincount(Y.indices, minlength=n_labels)).astype(np.int32)
     fixed = None  # label vectors that all trees share

@@ -52,7 +52,7 @@ class Shortlister(LabelScorer):
         Parameters
         ----------
         X : array, sparse matrix or table (n, d), a Dataset (then without Y), or a View
-        Y : relevances >= 0 (n, L), or a list of label lists
+        Y : relevances >= 0 (n, L), or a list of label lists, whose integers are places in [0, L)
         y : Y by the name that scikit-learn has for it; not both
         sample_weight : array (n,) or None
             Non-negative weight of each row in the losses that are minimised; a row of weight 0 is left out.
@@ -80,7 +80,7 @@ class Shortlister(LabelScorer):
             features = check_features(X, layout="sparse", estimator=type(self).__name__)
             # Lists do not say how many labels there are; a hierarchy does.
             n_labels = given.n_labels if given is not None and isinstance(Y, (list, tuple)) else None
-            relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels)
+            relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels, ids="positions")
             fold = np.zeros(features.shape[0], np.int32)
             view = TrainingSet(features, relevance, fold, seed=self.random_state).view()
         weight = check_sample_weight(sample_weight, view.n_rows)

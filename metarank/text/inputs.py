@@ -14,16 +14,17 @@ from metarank.data.dataset import Dataset
 
 
 def check_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, list[str] | None]:
-    """Texts, labels as canonical CSR, and names."""
+    """Texts, labels as canonical CSR, and names; integers in lists are places in [0, L), which have none."""
     if isinstance(texts, Dataset) and Y is None:
         Y = texts.Y
-        label_names = texts.label_names if label_names is None else label_names
+        if label_names is None and not texts.label_names_are_ids:
+            label_names = texts.label_names
     texts = check_texts(texts, "texts")
     if not texts:
         raise ValueError("texts must hold at least one text, got none")
     if label_names is not None:
         label_names = check_texts(label_names, "label_names")
-    Y, names, _ = check_labels(Y, label_names=label_names, n_labels=None)
+    Y, names, _ = check_labels(Y, label_names=label_names, ids="positions")
     if Y.shape[0] != len(texts):
         raise ValueError(f"Y must have a row a text ({len(texts)}), got {Y.shape[0]}")
     return texts, Y, names
