@@ -1,11 +1,11 @@
 """Integers as labels: names in order of value wherever labels come in lists, never a matrix of their size."""
 
+import makers
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import makers
 from metarank import Dataset, MetaRanker, load
 from metarank.data import from_frame, parse_xc, read_parquet, to_parquet
 from metarank.scorers.parabel import Parabel
