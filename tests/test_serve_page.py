@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import browser
@@ -65,7 +66,19 @@ def test_a_text_is_typed_and_labels_and_reasons_are_seen(tab, words, tmp_path):
     whole = tab.value("document.querySelector('#labels li:first-child .why').textContent")
     assert why
     assert nearest.name in whole
-    assert tab.value("document.getElementById('status').textContent").startswith("3 labels, ")
+    status = tab.value("document.getElementById('status').textContent")
+    assert status.startswith("3 labels by score, ")
+    assert f"keeps {len(kept) or 'none'} of them" in status
+    # Each label that is kept is marked by itself, wherever it stands; what is said adds up to the score.
+    marks = tab.value("[...document.querySelectorAll('#labels .mark')].map((e) => e.textContent !== '')")
+    assert marks == found
+    first = "#labels li:first-child .why tr td:first-child"
+    cells = tab.value(f"[...document.querySelectorAll('{first}')].map((e) => e.textContent)")
+    parts = [
+        int(cell.replace("−", "-").replace(".", "")) for cell in cells if re.match(r"[+−]\d+\.\d{3}$", cell)
+    ]
+    assert f"={ranking.scores[0, 0]:.3f}".replace("-", "−") in cells
+    assert sum(parts) == round(1000 * float(ranking.scores[0, 0]))
     tab.click("#labels li:last-child summary")
     assert tab.wait("document.querySelector('#labels li:last-child .why table')?.textContent")
     tab.screenshot(tmp_path / "page.png")

@@ -264,7 +264,7 @@ def _example(e: Example) -> str:
     for word, suggestions in (("found", e.found), ("new", e.proposed)):
         for s in suggestions:
             note = f"  ({s.note})" if s.note else ""
-            lines.append(f"  {word:<7}{s.name}  {100 * s.probability:.0f} %{note}")
+            lines.append(f"  {word:<7}{s.rank}. {s.name}  probability {100 * s.probability:.0f} %{note}")
             why = "; ".join(f"{r.text} {r.contribution:+.2f}" for r in s.reasons[:REASONS_ON_TERMINAL])
             lines += _indented(why, 11)
     for name, rank in e.missed:

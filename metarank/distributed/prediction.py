@@ -109,7 +109,7 @@ def rank_points(
     k : int
     out : str, optional
         A folder for `n_files` Parquet files, each of a range of labels, with a record for each pair:
-        ``label``, ``label_name`` where known, ``rank``, ``row``, ``score``. Must be empty or new.
+        ``label``, ``label_name`` where known, ``rank``, ``row``, ``probability``. Must be empty or new.
     n_files : int
         Ranges of labels that are put together apart from one another.
     options : `exclude`, `allowed` as for `rank`
@@ -117,7 +117,8 @@ def rank_points(
     Returns
     -------
     Ranking
-        ``labels[l]`` holds the rows of label l, best first, ties by row; ``n_labels`` is the number of rows.
+        ``labels[l]`` holds the rows of label l, best first, ties by row; ``scores`` are probabilities, which
+        compare across rows; ``n_labels`` is the number of rows.
         With `out` the files written, in order of labels. Of a row only its candidates are looked at, those
         with a probability above 0.
 
@@ -319,7 +320,7 @@ def _write_rows(url: str, found: tuple[np.ndarray, np.ndarray], first: int, name
     columns |= {
         "rank": (place + 1).astype(np.int32),
         "row": rows[label, place],
-        "score": scores[label, place],
+        "probability": scores[label, place],
     }
     return _write(url, columns)
 

@@ -155,7 +155,7 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     """What the score is made of, in words, rounded so that it adds up to the score as it is printed.
 
     The n sources that moved it most, standardised columns counted with their source, and the lean towards
-    rare labels, strongest first; then all others together, and where every score starts.
+    rare labels, strongest first; then all others together, and where the score starts.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     +1.300 3 of the 10 most similar rows carry it
     -0.200 how frequent the label is
     +0.100 1 other source
-    +0.800 where every score starts
+    +0.800 where the score starts
     """
     totals: dict[str, float] = {}
     blocks: dict[str, Block] = {}
@@ -187,6 +187,6 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     others = [totals[title] for title in order if title not in shown and title != LEAN]
     if others:
         parts.append((f"{len(others)} other source{'s' * (len(others) > 1)}", math.fsum(others)))
-    parts.append(("where every score starts", explanation.base))
+    parts.append(("where the score starts", explanation.base))
     rounded = rounded_to_sum([effect for _, effect in parts], explanation.score)
     return [Reason(text, effect) for (text, _), effect in zip(parts, rounded)]
