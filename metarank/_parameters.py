@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 _LARGEST = 2**31 - 1
+# Where a seed is hashed, and not handed on.
+LARGEST_SEED = 2**63 - 1
 
 
 def one_target(Y: Any, y: Any) -> Any:
@@ -35,6 +37,38 @@ def check_integer(name: str, value: Any, low: int, high: int = _LARGEST) -> None
         if high == _LARGEST and int(value) < low:
             rule = f"at least {low}"
         raise ValueError(f"{name} must be {rule}, got {value}")
+
+
+def check_random_state(value: Any, most: int = _LARGEST) -> None:
+    """Refuses what `seed_of` takes no seed from, and draws nothing."""
+    if isinstance(value, (np.random.RandomState, np.random.Generator)) or value is None:
+        return
+    rule = f"random_state must be None, an integer from 0 to {most}, a RandomState or a Generator"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{rule}, got {value!r}")
+    if not 0 <= int(value) <= most:
+        raise ValueError(f"{rule}, got {value!r}")
+
+
+def seed_of(random_state: Any, most: int = _LARGEST) -> int:
+    """The seed that a `random_state` means: an integer itself, the next draw of a RandomState or Generator
+    (which moves on), fresh entropy for None.
+
+    Examples
+    --------
+    >>> seed_of(7)
+    7
+    >>> seed_of(np.random.RandomState(0)) == seed_of(np.random.RandomState(0))
+    True
+    """
+    check_random_state(random_state, most)
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31, dtype=np.int64))
+    return int(random_state)
 
 
 def check_real(name: str, value: Any, low: float, high: float, rule: str) -> None:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import check_real, one_target
+from metarank._parameters import check_random_state, check_real, one_target, seed_of
 from metarank._progress import note, report, taking_notes
 from metarank._state import Fields
 from metarank._strings import PackedStrings
@@ -83,8 +83,10 @@ class MetaRanker(Training, BaseEstimator):
     n_jobs : int or None
         Threads for all stages; None and -1 mean all cores the process may use, -2 all but one, and so on.
         No result depends on it.
-    random_state : int
-        Seed. Same seed and data give the same bytes.
+    random_state : int, None, RandomState or Generator
+        Seed. Same seed and data give the same bytes. None is fresh entropy; of a RandomState or Generator
+        each fit takes the next draw. The seed that was used is in `random_state_`, and repeats the fit; it is
+        saved in the place of what it was drawn from.
     effort : "low", "medium" or "high"
         "low" leaves out the base classifiers, and of the shortlisters of "auto" all but neighbours and names;
         "high" adds slower classifiers where all labels are ranked.
@@ -118,6 +120,8 @@ class MetaRanker(Training, BaseEstimator):
     thresholds_ : fitted ThresholdLearner
     inv_propensity_ : float64 array (L,)
         Inverse propensities of the training labels.
+    random_state_ : int
+        The seed of the fit.
     propensity_weight_ : float
         The weight that `rank` uses unless told otherwise.
 
@@ -139,7 +143,7 @@ class MetaRanker(Training, BaseEstimator):
         threshold: Any = "auto",
         n_folds: int = 5,
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
         effort: str = "medium",
         shortlist_size: int = 50,
         propensity_weight: Any = "auto",
@@ -206,7 +210,8 @@ class MetaRanker(Training, BaseEstimator):
         """
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
-        aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=self.random_state)
+        seed = seed_of(self.random_state)
+        aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
         if isinstance(X, Dataset):
             if Y is not None and aggregation is None:
                 raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
@@ -225,8 +230,11 @@ class MetaRanker(Training, BaseEstimator):
             Y_in, names, label_texts, words, row_names = Y, None, None, None, None
         # A model of its own, so that a fit that fails or is interrupted leaves this one as it was.
         new = type(self)(**self.get_params(deep=False))
+        new.random_state = new.random_state_ = seed
         with single_threaded_blas(), taking_notes() as new.choices_:
             report("reading", 0.0)
+            if not isinstance(self.random_state, Integral):
+                note(f"random_state: {seed}, drawn; it repeats this fit")
             new.encoder_ = InputEncoder()
             features = new.encoder_.fit_encode(X)
             if features.shape[0] < 2:
@@ -267,12 +275,13 @@ class MetaRanker(Training, BaseEstimator):
 
     def _check_parameters(self, *, trains: bool = True) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
-        for name, low in (("n_folds", 2), ("shortlist_size", 1), ("random_state", 0)):
+        for name, low in (("n_folds", 2), ("shortlist_size", 1)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Integral):
                 raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
             if not low <= int(value) < 2**31:
                 raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
+        check_random_state(self.random_state)
         if self.effort not in EFFORTS:
             raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
         if isinstance(self.ranker, str):
@@ -630,7 +639,7 @@ class MetaRanker(Training, BaseEstimator):
         # A scorer given as an object lives on as a fitted one; the parameter goes back to its default.
         plain = {k: v if _is_plain(v) else "auto" for k, v in self.get_params(deep=False).items()}
         return {
-            "params": plain,
+            "params": plain | {"random_state": self.random_state_},
             "encoder": self.encoder_,
             "n_labels": self.n_labels_,
             "label_names": self.label_names_,
@@ -655,6 +664,7 @@ class MetaRanker(Training, BaseEstimator):
         fields = Fields(state, cls.__name__)
         model = fields.estimator(cls)
         model._check_parameters(trains=False)
+        model.random_state_ = seed_of(model.random_state)
         model.encoder_ = fields.object("encoder", InputEncoder)
         model.n_features_in_ = int(model.encoder_.n_features)
         L = model.n_labels_ = fields.integer("n_labels")

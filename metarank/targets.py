@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
+from metarank._parameters import seed_of
 from metarank._validation import LabelKind, check_labels
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.objectives import check_weights
@@ -31,6 +34,8 @@ def check_objectives(
         raise ValueError(f"ranker must be 'auto' where Y holds several objectives, got {ranker!r}")
     if isinstance(objectives, MultiObjectiveRanker):
         model = objectives
+        if not isinstance(model.random_state, Integral):
+            model = clone(model).set_params(random_state=seed_of(model.random_state))
     elif objectives is None or isinstance(objectives, str):
         model = MultiObjectiveRanker(
             objectives or "label",  # type: ignore[arg-type]  # checked below

@@ -6,12 +6,15 @@ sources and features -> candidates -> meta-features -> ranker -> thresholds -> f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank import _core
+from metarank._parameters import seed_of
 from metarank._progress import note, report
 from metarank.candidates import Candidates
 from metarank.choices import choose_features, choose_shortlister
@@ -108,6 +111,7 @@ class Training(Scoring):
             effort=self.effort,
             shortlisters=shortlisters,
         )
+        shortlisters, scorers = _seeded(shortlisters, scorers)
         if learned and not any(isinstance(s, NameEmbedder) for s in [*shortlisters, *scorers]):
             embedder = NameEmbedder()
             scorers.append(embedder)
@@ -299,6 +303,18 @@ class Training(Scoring):
         distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
         settled = dict(zip(distinct, stages.settle(list(distinct.values()))))
         return [settled[id(s)] for s in shortlisters], [settled[id(s)] for s in scorers]
+
+
+def _seeded(*groups: list[LabelScorer]) -> list[list[LabelScorer]]:
+    """The scorers with a seed each for all their fits, where theirs is to be drawn."""
+    seeded: dict[int, LabelScorer] = {}
+    for scorer in (s for group in groups for s in group):
+        wanted = getattr(scorer, "random_state", 0)
+        if id(scorer) not in seeded and not isinstance(wanted, Integral):
+            seed = seed_of(wanted)
+            seeded[id(scorer)] = clone(scorer).set_params(random_state=seed)
+            note(f"random_state of {type(scorer).__name__}: {seed}, drawn")
+    return [[seeded.get(id(s), s) for s in group] for group in groups]
 
 
 def _reads_names(scorer: Any) -> bool:

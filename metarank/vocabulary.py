@@ -217,7 +217,7 @@ def _training_set(
         X,
         Y,
         np.zeros(Y.shape[0], np.int32),
-        seed=model.random_state,
+        seed=model.random_state_,
         label_names=names,
         label_phrases=phrases,
         words=model.encoder_.feature_words,

@@ -8,16 +8,20 @@ import sys
 from pathlib import Path
 
 import makers
+import numpy as np
 import pytest
+from sklearn.base import clone
 
 import metarank
 from metarank import MetaRanker, MultiObjectiveRanker
 from metarank.choices import named_scorers
 from metarank.distributed import DaskMetaRanker
+from metarank.objectives import aggregate_labels
 from metarank.scorers import LabelScorer
 from metarank.scorers.shortlister import Shortlister
 from metarank.shortlist import FastXML, OneVsAll, Parabel, XReg
 from metarank.text import LabelEmbedder
+from metarank.view import TrainingSet
 
 TREES = {"n_trees": 2, "max_leaf": 5}
 BOW = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 1}
@@ -107,3 +111,61 @@ def test_scorers_gives_every_named_scorer_and_the_base():
     assert all(f"`{name}`" in scorers.__doc__ for name in scorers.__all__)
     with pytest.raises(AttributeError, match="Perceptron"):
         scorers.Perceptron  # noqa: B018
+
+
+SEEDED = [name for name in LABELLED if name != "OneVsAll"]
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_drawn_seeds_are_told_and_repeat_the_fit(name, tmp_path):
+    """None draws another seed each time; a RandomState or Generator says which, and moves on."""
+    fitted, X = {}, None
+    for random_state in (None, np.random.RandomState(5), np.random.default_rng(5)):
+        model, X, Y = LABELLED[name]()
+        model.set_params(random_state=random_state).fit(X, Y)
+        assert model.get_params()["random_state"] is random_state
+        assert clone(model).get_params()["random_state"] is None or random_state is not None
+        fitted[model.random_state_] = model
+        again = clone(model).set_params(random_state=model.random_state_).fit(X, Y)
+        assert answers(again, X) == answers(model, X)
+        assert again.random_state_ == model.random_state_
+        if random_state is not None:
+            assert model.fit(X, Y).random_state_ not in fitted
+    assert len(fitted) == 3
+    model.save(tmp_path / "M")
+    loaded = metarank.load(tmp_path / "M")
+    assert loaded.random_state == loaded.random_state_ == model.random_state_
+    assert answers(loaded, X) == answers(model, X)
+
+
+def test_a_model_notes_the_seeds_that_it_and_its_scorers_drew():
+    ds = makers.sparse()
+    features = ["prior", Parabel(n_trees=1, random_state=None)]
+    model = MetaRanker(**makers.QUICK | {"features": features}, random_state=None).fit(ds)
+    drawn = [line for line in model.choices_ if line.startswith("random_state")]
+    of_parabel = model.scorers_[1].random_state
+    assert drawn == [
+        f"random_state: {model.random_state_}, drawn; it repeats this fit",
+        f"random_state of Parabel: {of_parabel}, drawn",
+    ]
+    seeded = ["prior", Parabel(n_trees=1, random_state=of_parabel)]
+    again = MetaRanker(**makers.QUICK | {"features": seeded}, random_state=model.random_state_).fit(ds)
+    assert answers(again, ds.X) == answers(model, ds.X)
+
+
+@pytest.mark.parametrize("random_state", ["0", 1.5, True, -1, np.random])
+@pytest.mark.parametrize("name", SEEDED)
+def test_other_random_states_are_refused(name, random_state):
+    model, X, Y = LABELLED[name]()
+    with pytest.raises((TypeError, ValueError), match=r"^random_state must be None, an integer from 0 to "):
+        model.set_params(random_state=random_state).fit(X, Y)
+
+
+def test_what_draws_without_a_model_takes_the_same_seeds():
+    Y = np.arange(40).reshape(20, 2) % 3
+    drawn = aggregate_labels(Y, "stochastic", random_state=np.random.default_rng(1))
+    assert (drawn == aggregate_labels(Y, "stochastic", random_state=np.random.default_rng(1))).all()
+    ds = makers.sparse()
+    view = TrainingSet(ds.X, ds.Y, np.zeros(ds.n_rows, np.int32)).view()
+    with pytest.raises(ValueError, match="random_state must be an integer for a fit in parts, got None"):
+        Parabel(n_trees=2, random_state=None).fit_trees(view, 0, 1)

@@ -613,8 +613,8 @@ def test_label_vectors_shape_the_tree():
         ({"max_epochs": 0}, ValueError, "max_epochs must be at least 1, got 0"),
         ({"prune": -0.1}, ValueError, "prune must be a non-negative number, at most 1e6, got -0.1"),
         ({"visitors": -1}, ValueError, "visitors must be at least 0, got -1"),
-        ({"random_state": -1}, ValueError, "random_state must be at least 0, got -1"),
-        ({"random_state": None}, TypeError, "random_state must be an integer, got None"),
+        ({"random_state": -1}, ValueError, "random_state must be None, an integer from 0 to .*, got -1"),
+        ({"random_state": 1.5}, TypeError, "random_state must be None, an integer from 0 to .*, got 1.5"),
     ],
 )
 @pytest.mark.parametrize("cls", BOTH)

@@ -367,7 +367,7 @@ def test_features_without_a_word_to_say_give_constant_scores():
         ({"learning_rate": 0}, {}, "learning_rate"),
         ({"feature_fraction": 1.5}, {}, "feature_fraction"),
         ({"l2": -1}, {}, "l2"),
-        ({"random_state": None}, {}, "random_state"),
+        ({"random_state": -1}, {}, "random_state"),
         ({"early_stopping": 5}, {}, "early_stopping needs"),
         ({"stop_on": "clicks"}, {}, "stop_on"),
         ({"stop_on": 2}, {}, "stop_on"),

@@ -159,7 +159,7 @@ def baselines(model: MetaRanker, train: Dataset, test: Dataset, k: int = 10) -> 
     X, X_test = model.encoder_.encode(train), model.encoder_.encode(test)
     names = list(train.label_names or ())
     text = model.encoder_.label_text(X, names, list(train.label_texts or ()), None)
-    fold = fold_of_rows(train.n_rows, model.n_folds, model.random_state)
+    fold = fold_of_rows(train.n_rows, model.n_folds, model.random_state_)
     data = TrainingSet(X, train.Y, fold, label_names=names, label_text=text)
 
     own, own_of_train = (check_candidates(itself(part), part.n_rows, part.n_labels) for part in (test, train))

@@ -87,7 +87,7 @@ propensity_weight, memory_budget : as for `MetaRanker`
         threshold: Any = "auto",
         n_folds: int = 5,
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
         effort: str = "medium",
         shortlist_size: int = 50,
         propensity_weight: Any = "auto",

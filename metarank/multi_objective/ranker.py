@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import check_choice, one_target
+from metarank._parameters import LARGEST_SEED, check_choice, check_random_state, one_target, seed_of
 from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
@@ -60,7 +60,7 @@ class MultiObjectiveRanker(BaseEstimator):
         Of the objectives; None: equal. Only proportions count.
     n_jobs : int or None
         Threads; no result depends on it.
-    random_state : int
+    random_state : int, None, RandomState or Generator
         Of LightGBM and of ``combine="stochastic"``.
     metric : "auto", "auc" or "ndcg"
         What is learned and what early stopping and the searches look at: pairwise surrogates of the AUC and
@@ -100,6 +100,8 @@ class MultiObjectiveRanker(BaseEstimator):
         The metric of each objective on the watched rows at the end; and, for plug-ins, "chebyshev" and
         "epsilon", that of a model of its own (NaN where none was needed).
     n_features_in_ : int
+    random_state_ : int
+        The seed of the fit, see `MetaRanker`.
 
     Examples
     --------
@@ -118,7 +120,7 @@ class MultiObjectiveRanker(BaseEstimator):
         model: Literal["lightgbm", "linear"] = "lightgbm",
         weights: Any = None,
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
         *,
         metric: Literal["auto", "auc", "ndcg"] = "auto",
         combine: Combination = "sum",
@@ -213,13 +215,16 @@ class MultiObjectiveRanker(BaseEstimator):
         grouping = check_groups(len(values), group, qid)
         _refuse_constant_labels(values, names)
         weights = check_weights(self.weights, len(names), names=names)
-        training = Training(self, values, names, grouping, group, qid, weights / weights.sum(), n_jobs)
+        seeded = copy.copy(self)
+        seeded.random_state = seed_of(self.random_state, LARGEST_SEED)
+        training = Training(seeded, values, names, grouping, group, qid, weights / weights.sum(), n_jobs)
         held_out, watched = self._check_eval_set(eval_set, eval_group, eval_qid, features, names, grouping)
         watched = (values, grouping, "Y") if watched is None else watched
         with single_threaded_blas():
             training.prepare(features, held_out, training.metrics(*watched))
             result = training.fit()
         report("done", 1.0)
+        self.random_state_ = seeded.random_state
         self.objective_names_ = names
         self.weights_ = result.weights
         self.metric_ = training.metric
@@ -243,7 +248,6 @@ class MultiObjectiveRanker(BaseEstimator):
         check_choice("cost", self.cost, COSTS)
         check_choice("surrogate", self.surrogate, SURROGATES)
         for name, least in (
-            ("random_state", 0),
             ("n_rounds", 1),
             ("num_leaves", 2),
             ("min_data_in_leaf", 1),
@@ -263,6 +267,7 @@ class MultiObjectiveRanker(BaseEstimator):
             if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) <= high:
                 rule = ">= 0" if low < 0 else "> 0" if high == np.inf else "in (0, 1]"
                 raise ValueError(f"{name} must be a number {rule}, got {value!r}")
+        check_random_state(self.random_state, LARGEST_SEED)
         if (self.constraints is not None) != (self.aggregation == "epsilon"):
             raise ValueError(
                 "constraints and aggregation='epsilon' go together, got "
@@ -371,7 +376,7 @@ class MultiObjectiveRanker(BaseEstimator):
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
-        params = self.get_params(deep=False)
+        params = {**self.get_params(deep=False), "random_state": self.random_state_}
         for name in ("weights", "label_gain"):
             if not isinstance(params[name], (type(None), str, Mapping)):
                 params[name] = np.asarray(params[name])
@@ -401,6 +406,7 @@ class MultiObjectiveRanker(BaseEstimator):
         fields = Fields(state, cls.__name__)
         model = fields.estimator(cls)
         model._check_parameters()
+        model.random_state_ = seed_of(model.random_state, LARGEST_SEED)
         model.objective_names_ = fields.strings("objective_names")
         K = len(model.objective_names_)
         model.weights_ = fields.array("weights", np.float64, (K,), nonnegative=True)

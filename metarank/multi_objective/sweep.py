@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank._parameters import LARGEST_SEED, seed_of
 from metarank._progress import as_part, report
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features
@@ -117,7 +118,9 @@ def pareto_front(
         raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
     grouping = check_groups(len(values), group, qid)
     swept = _check_weights(weights, n_weights, len(names))
-    settings = clone(ranker).set_params(constraints=None, n_jobs=n_threads)
+    settings = clone(ranker).set_params(
+        constraints=None, n_jobs=n_threads, random_state=seed_of(ranker.random_state, LARGEST_SEED)
+    )
     metric = _metric(settings, grouping)
     corner = check_reference(0.0 if reference is None else reference, len(names))
 
@@ -301,16 +304,14 @@ def _metric(settings: MultiObjectiveRanker, grouping: Grouping) -> str:
     return "ndcg@10" if ranked else "auc"
 
 
-def _held_out(grouping: Grouping, seed: Any) -> np.ndarray:
+def _held_out(grouping: Grouping, seed: int) -> np.ndarray:
     """bool (n,): a quarter of the rows, or of the queries, at least one and not all."""
     ids = grouping.ids if grouping.has_queries else np.arange(len(grouping.order))
     if len(ids) < 2:
         raise ValueError(
             "group or qid must name at least two queries, of which one is held out: give eval_set"
         )
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
-        raise ValueError(f"random_state must be an integer >= 0, got {seed!r}")
-    u = hash_uniform(ids, int(seed) ^ _HELD_OUT_STREAM)
+    u = hash_uniform(ids, seed ^ _HELD_OUT_STREAM)
     chosen = np.zeros(len(ids), bool)
     chosen[np.lexsort((ids, u))[: max(1, round(len(ids) / 4))]] = True
     return chosen[grouping.group_of_row] if grouping.has_queries else chosen

@@ -156,7 +156,7 @@ class LabelAggregation(Aggregation):
         For "lexicographic", the most important label first.
     metric, group, qid, surrogate, cost, label_gain, norm, n_jobs :
         As in `LossAggregation`.
-    random_state : int
+    random_state : int, None, RandomState or Generator
         For "stochastic".
 
     Attributes
@@ -192,7 +192,7 @@ class LabelAggregation(Aggregation):
         cost: Cost = "difference",
         label_gain: Any = None,
         norm: bool = True,
-        random_state: int = 0,
+        random_state: Any = 0,
         n_jobs: int | None = None,
     ) -> None:
         values, names = check_targets(Y)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from metarank._parameters import check_choice
+from metarank._parameters import LARGEST_SEED, check_choice, seed_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 
 Combination = Literal["sum", "product", "max", "lexicographic", "stochastic"]
@@ -23,7 +22,7 @@ def aggregate_labels(
     order: Sequence[int | str] | None = None,
     group: Any = None,
     qid: Any = None,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> np.ndarray:
     """One target for several: label aggregation.
 
@@ -49,7 +48,7 @@ def aggregate_labels(
     group, qid : array-like or None
         Sizes of consecutive queries, or the query of each row. An integer qid is hashed itself: its draw
         depends neither on the order of the rows nor on the other queries.
-    random_state : int
+    random_state : int, None, RandomState or Generator
 
     Returns
     -------
@@ -97,15 +96,12 @@ def aggregate_labels(
     return out
 
 
-def draw_labels(values: np.ndarray, weights: np.ndarray, grouping: Grouping, random_state: int) -> np.ndarray:
+def draw_labels(values: np.ndarray, weights: np.ndarray, grouping: Grouping, random_state: Any) -> np.ndarray:
     """The column that each query, or each row without queries, has drawn."""
-    if isinstance(random_state, bool) or not isinstance(random_state, Integral) or random_state < 0:
-        raise ValueError(f"random_state must be an integer >= 0, got {random_state!r}")
+    seed = seed_of(random_state, LARGEST_SEED)
     ids = grouping.ids if grouping.has_queries else np.arange(len(values))
     share = np.cumsum(weights) / weights.sum()
-    drawn = np.minimum(
-        np.searchsorted(share, hash_uniform(ids, int(random_state)), side="right"), len(share) - 1
-    )
+    drawn = np.minimum(np.searchsorted(share, hash_uniform(ids, seed), side="right"), len(share) - 1)
     if grouping.has_queries:
         drawn = drawn[grouping.group_of_row]
     return values[np.arange(len(values)), drawn]

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
-from metarank._parameters import check_integer, check_real
+from metarank._parameters import check_integer, check_random_state, check_real, seed_of
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
@@ -89,7 +89,7 @@ class FastXML(TreeEnsemble, Shortlister):
         Curve of `metarank.propensity.inv_propensity`, of the training counts.
     tolerance : float
         A hyperplane is learned until the violation of its optimality conditions has fallen to this share.
-    random_state : int
+    random_state : int, None, RandomState or Generator
 
     Notes
     -----
@@ -127,7 +127,7 @@ class FastXML(TreeEnsemble, Shortlister):
         relevance: str = "graded",
         propensity: Any = "default",
         tolerance: float = 0.1,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.n_trees = n_trees
         self.max_leaf = max_leaf
@@ -147,7 +147,7 @@ class FastXML(TreeEnsemble, Shortlister):
         for name in ("max_leaf", "labels_per_leaf"):
             check_integer(name, getattr(self, name), 1)
         check_integer("rounds", self.rounds, 1, 1000)
-        check_integer("random_state", self.random_state, 0)
+        check_random_state(self.random_state)
         for name in ("C", "C_rank"):
             rule = f"a number between {_LEAST:g} and {_MOST:g}"
             check_real(name, getattr(self, name), _LEAST, _MOST, rule)
@@ -193,6 +193,7 @@ class FastXML(TreeEnsemble, Shortlister):
 
     def _take(self, blocks: list[TreeBlock]) -> None:
         self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
+        self.random_state_ = int(self.random_state)
         self.scale_ = float(blocks[0].arrays["scale"][0])
         n_nodes = [len(block.arrays["bias"]) for block in blocks]
         n_leaves = [len(block.arrays["leaf_start"]) - 1 for block in blocks]
@@ -262,7 +263,7 @@ class FastXML(TreeEnsemble, Shortlister):
 
     def get_state(self) -> dict[str, Any]:
         return {
-            "params": self.get_params(),
+            "params": self._seeded_params(),
             "n_features": self.n_features_in_,
             "n_labels": self.n_labels_,
             "scale": self.scale_,
@@ -274,6 +275,7 @@ class FastXML(TreeEnsemble, Shortlister):
         fields = Fields(state, cls.__name__)
         out = fields.estimator(cls, tuples=("propensity",))
         out._check_params()
+        out.random_state_ = seed_of(out.random_state)
         out.n_features_in_, out.n_labels_ = fields.size("n_features"), fields.size("n_labels")
         out.scale_ = fields.number("scale", 1e-38, 1e38)
         # Nodes, leaves and their lists are compared with each other when the trees are built over them.
@@ -332,7 +334,7 @@ class PfastXML(FastXML):
         relevance: str = "inverse-propensity",
         propensity: Any = "default",
         tolerance: float = 0.1,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         super().__init__(
             n_trees=n_trees,

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
-from metarank._parameters import check_integer, check_real
+from metarank._parameters import check_integer, check_random_state, check_real, seed_of
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
@@ -95,7 +95,7 @@ class LabelTree(TreeEnsemble, Shortlister):
         check_integer("max_epochs", self._settled("max_epochs"), 1)
         check_integer("visitors", self._settled("visitors"), 0)
         check_integer("link_power", self.link_power, 1, 5)
-        check_integer("random_state", self.random_state, 0)
+        check_random_state(self.random_state)
         if self.cost not in ("sum", "mean"):
             raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
         for name in ("C", "tolerance"):
@@ -191,6 +191,7 @@ class LabelTree(TreeEnsemble, Shortlister):
 
     def _take(self, blocks: list[TreeBlock]) -> None:
         self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
+        self.random_state_ = int(self.random_state)
         # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
         self.link_ = self._link
         self.path_weight_ = 1.0 if self._loss == "logistic" else float(self.path_weight)
@@ -328,7 +329,7 @@ class LabelTree(TreeEnsemble, Shortlister):
         return indptr, indices, _core.unit_rows(indptr, data)
 
     def get_state(self) -> dict[str, Any]:
-        params = {k: v for k, v in self.get_params().items() if k not in ("hierarchy", "label_vectors")}
+        params = {k: v for k, v in self._seeded_params().items() if k not in ("hierarchy", "label_vectors")}
         return {
             "params": params,
             "n_features": self.n_features_in_,
@@ -348,6 +349,7 @@ class LabelTree(TreeEnsemble, Shortlister):
         fields = Fields(state, cls.__name__)
         out = fields.estimator(cls, tuples=("propensity",))
         out._check_params()
+        out.random_state_ = seed_of(out.random_state)
         out.n_features_in_, out.n_labels_ = fields.size("n_features"), fields.size("n_labels")
         out.scale_ = fields.number("scale", _LEAST_SCALE, _MOST_SCALE)
         out.label_scale_ = fields.array("label_scale", np.float32, (out.n_labels_,), nonnegative=True)

@@ -66,7 +66,7 @@ class Parabel(LabelTree):
     label_vectors : array or CSR (L, anything) or None
         What to cluster labels by instead of their training points, such as vectors of their texts:
         ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
-    random_state : int
+    random_state : int, None, RandomState or Generator
 
     Notes
     -----
@@ -117,7 +117,7 @@ class Parabel(LabelTree):
         calibrate: bool = False,
         hierarchy: Any = None,
         label_vectors: Any = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.n_trees = n_trees
         self.branching = branching

@@ -90,7 +90,7 @@ class PfastreXML(TailReranking, PfastXML):
         relevance: str = "inverse-propensity",
         propensity: Any = "default",
         tolerance: float = 0.1,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         super().__init__(
             n_trees=n_trees,

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import persist
-from metarank._parameters import one_target
+from metarank._parameters import one_target, seed_of
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels, check_sample_weight, is_ready
 from metarank.data.dataset import Dataset
@@ -30,11 +30,13 @@ class Shortlister(LabelScorer):
     ----------
     n_features_in_ : int
     n_labels_ : int
+    random_state_ : int
+        The seed of the fit, where there is a parameter `random_state`.
     """
 
     n_features_in_: int
     n_labels_: int
-    random_state: int = 0
+    random_state: Any = 0
     # Parameters of the model that choices within `fit` are made with.
     _cheaper: ClassVar[dict[str, Any]] = {}
 
@@ -67,7 +69,8 @@ class Shortlister(LabelScorer):
         """
         Y = one_target(Y, y)
         self._check_params()
-        given = getattr(self, "hierarchy", None)
+        given, params = getattr(self, "hierarchy", None), self.get_params(deep=False)
+        seed = seed_of(self.random_state)
         if isinstance(X, View):
             if Y is not None:
                 raise ValueError("Y must be None where X is a View, which holds the labels")
@@ -82,17 +85,22 @@ class Shortlister(LabelScorer):
             n_labels = given.n_labels if given is not None and isinstance(Y, (list, tuple)) else None
             relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels, ids="positions")
             fold = np.zeros(features.shape[0], np.int32)
-            view = TrainingSet(features, relevance, fold, seed=self.random_state).view()
+            view = TrainingSet(features, relevance, fold, seed=seed).view()
         weight = check_sample_weight(sample_weight, view.n_rows)
         if weight is not None and not np.all(weight > 0):
             counted = np.flatnonzero(weight > 0)
             view, weight = view.part(counted), weight[counted]
         # Into an estimator of its own, so that what was learned before outlives a failure.
-        learned = type(self)(**self.get_params(deep=False))
+        seeded = {"random_state": seed} if "random_state" in params else {}
+        learned = type(self)(**params | seeded)
         learned.n_features_in_, learned.n_labels_ = view.n_features, view.n_labels
         learned._learn(view, weight, resolve_n_jobs(n_jobs))
-        self.__dict__ = learned.__dict__
+        self.__dict__ = learned.__dict__ | params
         return self
+
+    def _seeded_params(self) -> dict[str, Any]:
+        """The parameters as they are saved: the seed of the fit in the place of what it was drawn from."""
+        return {**self.get_params(), "random_state": getattr(self, "random_state_", self.random_state)}
 
     def _check_params(self) -> None:
         """Refuses parameters out of range before any work."""

@@ -88,7 +88,7 @@ class XReg(TailReranking, LabelTree):
         max_epochs: int | None = None,
         hierarchy: Any = None,
         label_vectors: Any = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.relevance = relevance
         self.propensity = propensity

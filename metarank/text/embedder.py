@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
 from metarank._extra import require_extra
 from metarank._lazy import lazy
-from metarank._parameters import check_choice, one_target
+from metarank._parameters import check_choice, one_target, seed_of
 from metarank._progress import report
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates
@@ -87,7 +87,8 @@ class LabelEmbedder(BaseEstimator):
         vectors proposes, at least 64 and four times k. Scores are the same; a label may be missed.
     n_jobs : int or None
         Threads; no result depends on it.
-    random_state : int
+    random_state : int, None, RandomState or Generator
+        As for `MetaRanker`.
 
     Attributes
     ----------
@@ -102,6 +103,8 @@ class LabelEmbedder(BaseEstimator):
         "loss" and, with a held-out part, "nDCG@5" after each epoch.
     best_epoch_ : int
         From 1.
+    random_state_ : int
+        The seed of the fit.
 
     Examples
     --------
@@ -137,7 +140,7 @@ class LabelEmbedder(BaseEstimator):
         device: Literal["auto", "cpu", "cuda"] = "auto",
         search: Literal["exact", "faiss"] = "exact",
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.combine = combine
         self.encoder = encoder
@@ -212,9 +215,11 @@ class LabelEmbedder(BaseEstimator):
         from metarank.text.fitting import fit_network
 
         named = names if names is not None and self.combine in WITH_NAMES else []
-        fitted = fit_network(self, texts, Y, named, n_jobs, kept)
+        seeded = clone(self).set_params(random_state=seed_of(self.random_state))
+        fitted = fit_network(seeded, texts, Y, named, n_jobs, kept)
         report("done", 1.0)
         self.structure_ = {name: getattr(self, name) for name in STRUCTURE}
+        self.random_state_ = seeded.random_state
         self.label_names_ = names
         self.n_labels_ = self.n_trained_labels_ = int(Y.shape[1])
         self.subwords_ = fitted.subwords

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metarank._extra import require_extra
+from metarank._parameters import seed_of
 from metarank._state import Fields
 from metarank._tensors import Tensors
 from metarank.text.inference import weight_shapes
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def state_of(model: LabelEmbedder) -> dict[str, Any]:
     """What `from_state` needs."""
     return {
-        "params": {**model.get_params(deep=False), **model.structure_},
+        "params": {**model.get_params(deep=False), **model.structure_, "random_state": model.random_state_},
         "label_names": model.label_names_,
         "n_labels": model.n_labels_,
         "n_trained_labels": model.n_trained_labels_,
@@ -48,6 +49,7 @@ def restored(cls: type[LabelEmbedder], state: dict[str, Any]) -> LabelEmbedder:
     fields = Fields(state, cls.__name__)
     model = fields.estimator(cls)
     check_parameters(model)
+    model.random_state_ = seed_of(model.random_state)
     model.structure_ = {name: getattr(model, name) for name in STRUCTURE}
     labels = fields.part("labels")
     model.label_bias_ = labels.array("bias", np.float32, (None,))
