@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from metarank._printable import printable
+
 
 def plain_table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, rule: bool = False) -> str:
     """Columns under a head, two blanks between: the first left, the others right; `rule` draws a line below.
@@ -16,7 +18,7 @@ def plain_table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, rule: boo
     ------  -----
     AUC      0.75
     """
-    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    cells = [[printable(str(cell)) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[j]) for row in cells) for j in range(len(head))]
     if rule:
         cells.insert(1, ["-" * width for width in widths])

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metarank._printable import printable
+
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
     from metarank.ranker import Ranker
@@ -91,7 +93,7 @@ class Explanation:
         return asdict(self)
 
     def __str__(self) -> str:
-        name = self.label_name if self.label_name is not None else f"label {self.label}"
+        name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
         lines = [
             f"{name}: rank {self.rank} of {self.n_candidates}, "
             f"score {self.score:.{DIGITS}f}, probability {self.probability:.2f}"
@@ -101,7 +103,7 @@ class Explanation:
         if self.neighbors:
             lines.append("  nearest training points with this label:")
             lines += [
-                f"    {p.distance:8.4f}  row {p.row}" + (f"  {p.name}" if p.name else "")
+                f"    {p.distance:8.4f}  row {p.row}" + (f"  {printable(p.name)}" if p.name else "")
                 for p in self.neighbors
             ]
         lines.append("  what makes up the score:")

@@ -17,7 +17,7 @@ import makers
 import numpy as np
 import pytest
 
-from metarank import data, load, metrics
+from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.cli import COMMANDS, main
 
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
@@ -123,9 +123,9 @@ def test_a_memory_budget_says_what_the_fit_will_take(work, tmp_path, capsys):
     said = capsys.readouterr().err.splitlines()
     assert [line.startswith("memory: about ") for line in said] == [True]
     assert run([*train, "--model", tmp_path / "M", "--memory-budget", "1 MiB"]) == 2
-    assert "memory_budget must be at least about" in capsys.readouterr().err
+    assert "error: --memory-budget must be at least about" in capsys.readouterr().err
     assert run([*train, "--model", tmp_path / "M", "--memory-budget", "lots"]) == 2
-    assert "memory_budget must be bytes" in capsys.readouterr().err
+    assert "error: --memory-budget must be bytes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("names", ["parabel", "xreg,neighbors", "one-vs-all"])
@@ -209,6 +209,57 @@ def test_what_has_no_ending_takes_any_format(work, tmp_path, capsys, kind):
     assert run(command) == 0
     said = capsys.readouterr().out
     assert said == (tmp_path / "out").read_text() == (tmp_path / f"out.{kind}").read_text()
+
+
+EVIL = "red\x1b[31m \x07\x9b2J\u202eb\nmetarank: error: \ud800"
+
+
+@pytest.fixture(scope="module")
+def evil(tmp_path_factory) -> Path:
+    """A model with a name of a label that a terminal would obey, and texts of the same kind."""
+    ds = makers.texts()
+    names = [EVIL.replace("\ud800", ""), *ds.label_names[1:]]
+    named = Dataset(None, ds.Y, label_names=names, texts=[f"\x1b[2J {text}" for text in ds.texts])
+    folder = tmp_path_factory.mktemp("evil") / "m"
+    MetaRanker(**makers.QUICK | {"n_jobs": 1}).fit(named).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["predict", "M", "--text", "salt and \x1b[31mflour", "--text", "b\x9b"],
+        ["predict", "M", "--text", "salt", "--format", "json"],
+        ["explain", "M", "--text", "salt", "--top", "3"],
+        ["explain", "M", "--text", "salt", "--top", "3", "--json"],
+        ["explain", "M", "--text", "salt", "--label", EVIL],
+        ["inspect", "M"],
+        ["predict", "M", "\x1b[31m.csv"],
+        ["predict", EVIL, "--text", "salt"],
+        [EVIL],
+    ],
+    ids=range(9),
+)
+def test_nothing_that_a_terminal_obeys_is_written_to_it(evil, capsys, argv):
+    code = run([str(evil) if a == "M" else a for a in argv])
+    said = capsys.readouterr()
+    for text in (said.out, said.err):
+        assert not set(text) & set("\x1b\x07\x9b\u202e\ud800\r")
+    assert ("M" in argv and EVIL not in argv and "\x1b[31m.csv" not in argv) == (code == 0)
+    assert not any(line.startswith("metarank: error") for line in said.out.splitlines())
+    assert len(said.err.splitlines()) == (code != 0)
+    if "json" in argv or "--json" in argv:
+        texts = json.dumps(json.loads(said.out), ensure_ascii=False)
+        assert "\x9b" in texts  # the same name, written otherwise
+
+
+def test_data_for_programs_are_as_they_are(evil, tmp_path, capsys):
+    command = ["predict", evil, "--text", "salt", "--top", "3", "--format", "csv"]
+    assert run([*command, "--out", tmp_path / "out"]) == 0
+    assert run(command) == 0
+    said = capsys.readouterr().out  # no terminal
+    assert "\x1b[31m" in said
+    assert said == (tmp_path / "out").read_bytes().decode()
 
 
 def test_a_device_is_written_to_and_stays_one(work):
@@ -342,20 +393,21 @@ def test_bad_files(work, tmp_path, capsys, command, content):
         (["train", "GOOD", "--model", "GOOD"], "neither"),
         (["train", "GOOD", "--model", "GOOD/M"], "Not a directory"),
         (["train", "GOOD", "--model", "/proc/M", "--effort", "low"], "/proc"),
-        (["train", "GOOD", "--model", "NEW", "--folds", "1"], "n_folds"),
+        (["train", "GOOD", "--model", "NEW", "--folds", "1"], "error: --folds must be an integer >= 2"),
         (["train", "GOOD", "--model", "NEW", "--folds", "two"], "--folds"),
-        (["train", "GOOD", "--model", "NEW", "--folds", "99999999999"], "n_folds"),
-        (["train", "GOOD", "--model", "NEW", "--seed", "-1"], "random_state"),
+        (["train", "GOOD", "--model", "NEW", "--folds", "99999999999"], "error: --folds must"),
+        (["train", "GOOD", "--model", "NEW", "--seed", "-1"], "error: --seed must"),
         (["train", "GOOD", "--model", "NEW", "--jobs", "0"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--jobs", "1.5"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--effort", "huge"], "--effort"),
-        (["train", "GOOD", "--model", "NEW", "--ranker", "best"], "ranker"),
-        (["train", "GOOD", "--model", "NEW", "--features", "best"], "features"),
-        (["train", "GOOD", "--model", "NEW", "--features", ""], "features"),
-        (["train", "GOOD", "--model", "NEW", "--features", "neighbors,best"], "features"),
-        (["train", "GOOD", "--model", "NEW", "--shortlister", "best"], "shortlister"),
-        (["train", "GOOD", "--model", "NEW", "--shortlister", "parabel,best"], "shortlister"),
-        (["train", "GOOD", "--model", "NEW", "--threshold", "best"], "threshold"),
+        (["train", "GOOD", "--model", "NEW", "--ranker", "best"], "error: --ranker must"),
+        (["train", "GOOD", "--model", "NEW", "--features", "best"], "error: --features must"),
+        (["train", "GOOD", "--model", "NEW", "--features", ""], "error: --features must"),
+        (["train", "GOOD", "--model", "NEW", "--features", "neighbors,best"], "error: --features must"),
+        (["train", "GOOD", "--model", "NEW", "--shortlister", "best"], "error: --shortlister must"),
+        (["train", "GOOD", "--model", "NEW", "--shortlister", "parabel,best"], "error: --shortlister must"),
+        (["train", "GOOD", "--model", "NEW", "--quiet", "--verbose"], "not allowed with"),
+        (["train", "GOOD", "--model", "NEW", "--threshold", "best"], "error: --threshold must"),
         (["train", "TEXTS", "--model", "NEW", "--text-column", "body"], "body"),
         (["train", "TEXTS", "--model", "NEW", "--labels-column", "tags"], "tags"),
         (["predict", "NOFILE", "GOOD"], "not a metarank model"),
@@ -370,7 +422,10 @@ def test_bad_files(work, tmp_path, capsys, command, content):
         (["predict", "numbers", "GOOD", "--top", "x"], "--top"),
         (["predict", "numbers", "GOOD", "--jobs", "0"], "--jobs"),
         (["predict", "numbers", "GOOD", "--jobs", "all"], "--jobs"),
-        (["predict", "numbers", "GOOD", "--optimize", "profit", "--out", "NEW"], "profit"),
+        (
+            ["predict", "numbers", "GOOD", "--optimize", "profit", "--out", "NEW"],
+            "--optimize must.*profit",
+        ),
         (["predict", "numbers", "GOOD", "--format", "xml"], "--format"),
         *(
             (["predict", "nothing", "GOOD", "--out", name], f"--out must end in one of .txt, .csv, .*{name}")
@@ -384,16 +439,16 @@ def test_bad_files(work, tmp_path, capsys, command, content):
         (["predict", "numbers", "GOOD", "--out", "GOOD/x"], "Not a directory"),
         (["predict", "numbers", "GOOD", "--out", "/proc/nothing/x"], "/proc"),
         (["predict", "numbers", "TEXTS", "--out", "NEW"], "numeric"),
-        (["predict", "numbers", "--text", "salt", "--out", "NEW"], "numeric"),
+        (["predict", "numbers", "--text", "salt", "--out", "NEW"], "error: --text must hold numeric"),
         (["predict", "words", "GOOD", "--out", "NEW"], "texts"),
         (["evaluate", "numbers", "GOOD", "--metrics", "Q@5"], "Q@5"),
         (["evaluate", "numbers", "GOOD", "--metrics", "P@0"], "P@0"),
         (["evaluate", "numbers", "TEXTS"], "numeric"),
-        (["evaluate", "words", "GOOD"], "texts"),
+        (["evaluate", "words", "GOOD"], "error: TEST must .*texts"),
         (["evaluate", "numbers"], "TEST"),
         (["explain", "numbers", "GOOD", "--row", "30"], "--row"),
         (["explain", "numbers", "GOOD", "--row", "-1"], "--row"),
-        (["explain", "numbers", "GOOD", "--label", "3"], "label"),
+        (["explain", "numbers", "GOOD", "--label", "3"], "error: --label must"),
         (["explain", "numbers", "GOOD", "--label", "sea"], "sea"),
         (["explain", "numbers", "GOOD", "--top", "0"], "--top"),
         (["explain", "numbers", "--text", "salt"], "numeric"),
@@ -544,7 +599,7 @@ def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
     assert run(text=texts, labels=lists) == (0, "")
     code, err = run(note=texts, tags=lists)
     assert code == 2
-    assert "among ['note', 'tags']: name those of the text with text_column (--text-column)" in err
+    assert "among ['note', 'tags']: name those of the text with --text-column" in err
     code, err = run(text=texts, tags=lists)
     assert code == 2
     assert "x.parquet holds no labels: --labels-column names those of a table" in err

@@ -87,7 +87,10 @@ def test_every_pair_is_ranked_by_all_workers(files, tmp_path):
     ("options", "rule"),
     [
         (["--ranker-pairs", "all"], "--ranker-pairs all goes with --local-cluster or --dask-scheduler"),
-        (["--ranker-pairs", "all", "--local-cluster", "1"], "ranker_pairs='all' needs ranker='lambdarank'"),
+        (
+            ["--ranker-pairs", "all", "--local-cluster", "1"],
+            "--ranker-pairs all goes with --ranker lambdarank, got --ranker auto",
+        ),
         (["--resume", "kept"], "--resume goes with --local-cluster or --dask-scheduler"),
         (["--local-cluster", "0"], "--local-cluster must be positive, got 0"),
         *[

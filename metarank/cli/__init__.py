@@ -19,6 +19,7 @@ from typing import NoReturn
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from metarank._version import __version__
+from metarank.cli._terminal import guarded_output, in_options, options_of
 
 COMMANDS = (
     "demo",
@@ -56,16 +57,22 @@ def build_parser() -> argparse.ArgumentParser:
             name, help=module.HELP, description=(module.__doc__ or "").strip().splitlines()[0]
         )
         module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(run=module.run, options=options_of(sub))
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    with guarded_output():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     debug = bool(os.environ.get("METARANK_DEBUG"))
+    args = argparse.Namespace(options={})
     try:
         with _clear_interrupts():
-            args = build_parser().parse_args(argv)
+            build_parser().parse_args(argv, args)
             args.run(args)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -80,7 +87,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         if debug:
             raise
-        _say(f"metarank: error: {_one_line(error)}")
+        rows = {"X": "--text"} if getattr(args, "text", None) else {}
+        _say(f"metarank: error: {in_options(_one_line(error), args.options | rows)}")
         return 2
     except Exception as error:
         if debug:

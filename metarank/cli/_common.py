@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from metarank._files import whole_file
 from metarank._tables import plain_table
+from metarank.cli._terminal import unguarded
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -138,6 +139,8 @@ class ProgressLine:
 
     def __init__(self, stream: IO[str] | None = None) -> None:
         self.stream: IO[str] | None = stream if stream is not None else sys.stderr
+        if self.stream is not None:
+            self.stream = unguarded(self.stream)  # it moves the cursor
         self.live = self.stream is not None and self.stream.isatty()
         self.started = time.monotonic()
         self.last = ""
@@ -191,11 +194,14 @@ def showing_progress(quiet: bool = False) -> Iterator[None]:
 
 @contextmanager
 def writing(path: str, mode: str = "w") -> Iterator[IO]:
-    """A file that appears whole or not at all; "-" is standard output, for text."""
+    """A file that appears whole or not at all; "-" is standard output, for text.
+
+    Data for a program, in a file or a pipe, are as they are; a terminal is given what it can show.
+    """
     if path == "-":
         if sys.stdout is None:
             raise OSError(errno.EBADF, "standard output is closed: name a file with --out")
-        yield sys.stdout
+        yield sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)
         return
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "--out must name a file, not a folder", path)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
+from metarank._printable import printable
 from metarank.cli._common import writing
 
 FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
@@ -110,7 +111,7 @@ def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crl
         writer.writerow(COLUMNS)
         writer.writerows((*line[:-1], f"{line[-1]:.6g}") for line in _lines(records))
     else:
-        texts = (json.dumps(record, ensure_ascii=False) for record in records)
+        texts = (printable(json.dumps(record, ensure_ascii=False)) for record in records)
         start, between, end = ("", "\n", "\n") if form.kind == "jsonl" else ("[\n", ",\n", "\n]\n")
         out.write(start)
         for i, text in enumerate(texts):

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+from metarank._printable import printable
 from metarank.cli._common import (
     add_jobs_option,
     add_reading_options,
@@ -107,5 +108,5 @@ def _write_text(out: IO[str], records: Iterator[dict[str, Any]], texts: list[str
             out.write(" ".join(f"{e['label']}:{e['score']:.6g}" for e in record["labels"]) + "\n")
             continue
         if len(texts) > 1:
-            out.write(f"{texts[record['row']]}\n")
-        out.writelines(f"{e['score']:8.3f}  {e['name']}\n" for e in record["labels"])
+            out.write(f"{printable(texts[record['row']])}\n")
+        out.writelines(f"{e['score']:8.3f}  {printable(e['name'])}\n" for e in record["labels"])

@@ -51,8 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="most memory to use, such as 4GiB, or auto: says what the fit will take before it starts",
     )
-    parser.add_argument("--quiet", action="store_true", help="no progress")
-    parser.add_argument("--verbose", action="store_true", help="say what was chosen, and why")
+    said = parser.add_mutually_exclusive_group()
+    said.add_argument("--quiet", action="store_true", help="no progress")
+    said.add_argument("--verbose", action="store_true", help="say what was chosen, and why")
     add_jobs_option(parser)
     add_reading_options(parser)
     group = parser.add_argument_group("cluster", description="Needs the extra dask; the model is the same.")
@@ -121,6 +122,8 @@ def _check_cluster(args: argparse.Namespace) -> None:
         ):
             if given:
                 raise ValueError(f"{option} goes with --local-cluster or --dask-scheduler")
+    if args.ranker_pairs == "all" and args.ranker != "lambdarank":
+        raise ValueError(f"--ranker-pairs all goes with --ranker lambdarank, got --ranker {args.ranker}")
     if args.local_cluster is not None and args.local_cluster < 1:
         raise ValueError(f"--local-cluster must be positive, got {args.local_cluster}")
     if args.dask_scheduler is not None or args.resume is not None:
