@@ -9,7 +9,7 @@ model fixes the path with `layout`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, NoReturn
 
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank.candidates import Candidates
+from metarank.label_table import LabelTable
 
 DENSE_SHARE = 0.25
 DENSE_COLUMNS = 32
@@ -491,33 +492,44 @@ def _ids_of_numbers(
 def _check_indicator_mistake(ids: np.ndarray, counts: np.ndarray, name: str) -> None:
     """A nested list of zeros and ones can be read two ways; nearly always an indicator matrix is meant."""
     if len(counts) and counts[0] >= 2 and np.all(counts == counts[0]) and ids.max() <= 1:
-        raise ValueError(
-            f"{name} is a nested list of zeros and ones, which may be label ids or an indicator matrix; "
-            f"pass np.asarray({name}) for the indicator"
-        )
+        _raise_indicator_mistake(name, "np.asarray")
 
 
-def check_candidates(candidates: Any, n_rows: int, n_labels: int, *, name: str = "candidates") -> Candidates:
+def _raise_indicator_mistake(name: str, convert: str) -> NoReturn:
+    raise ValueError(
+        f"{name} is a nested list of zeros and ones, which may be label ids or an indicator matrix; "
+        f"pass {convert}({name}) for the indicator"
+    )
+
+
+def check_candidates(
+    candidates: Any, n_rows: int, labels: int | LabelTable, *, name: str = "candidates"
+) -> Candidates:
     """A user's shortlist as `Candidates`.
 
     Parameters
     ----------
-    candidates : Candidates, scipy sparse matrix (n, L), or list of n lists of label ids
-        The stored entries of a matrix are the candidates, explicit zeros included. Ids may come in any
-        order; repeated ones count once.
-    n_rows, n_labels : int
-        What the instances and the model ask for.
+    candidates : Candidates, scipy sparse matrix (n, L), or list of n lists of labels
+        The stored entries of a matrix are the candidates, explicit zeros included. Labels of lists are ids
+        or names, in any order; repeated ones count once.
+    n_rows : int
+        What the instances ask for.
+    labels : LabelTable, or int
+        The labels of the model, or how many they are, where they have no names.
 
     Raises
     ------
     ValueError, TypeError
-        A wrong number of rows or labels, an id out of range, a score that is NaN or infinite.
+        A wrong number of rows or labels, an unknown label, a score that is NaN or infinite.
 
     Examples
     --------
     >>> check_candidates([[2, 0], []], 2, 3).labels
     array([0, 2], dtype=int32)
+    >>> check_candidates([["c", 0], []], 2, LabelTable(3, ["a", "b", "c"])).labels
+    array([0, 2], dtype=int32)
     """
+    table = labels if isinstance(labels, LabelTable) else LabelTable(labels)
     if isinstance(candidates, Candidates):
         out = candidates
     elif sp.issparse(candidates):
@@ -527,54 +539,32 @@ def check_candidates(candidates: Any, n_rows: int, n_labels: int, *, name: str =
             raise ValueError(f"{name} must hold finite scores")
         out = Candidates.from_csr(matrix)
     elif _is_list_of_rows(candidates):
-        matrix, names = _label_lists(list(candidates), n_labels, None, name)
-        if names is not None:
-            raise TypeError(f"{name} must hold label ids, got names such as {names[0]!r}")
-        out = Candidates(matrix.indptr, matrix.indices, n_labels)
+        out = _candidate_lists(list(candidates), table, name)
     else:
         raise TypeError(
-            f"{name} must be Candidates, a sparse matrix or a list of label-id lists, "
+            f"{name} must be Candidates, a sparse matrix (n, L) or a list of lists of labels, "
             f"got {type(candidates).__name__}"
         )
-    if (out.n_rows, out.n_labels) != (n_rows, n_labels):
+    if (out.n_rows, out.n_labels) != (n_rows, table.n_labels):
         raise ValueError(
-            f"{name} must have {n_rows} rows and {n_labels} labels, got {out.n_rows} and {out.n_labels}"
+            f"{name} must have {n_rows} rows and {table.n_labels} labels, got {out.n_rows} and {out.n_labels}"
         )
     return out
 
 
-def check_shortlist(candidates: Any, n_rows: int, n_labels: int) -> Candidates:
-    """A user's shortlist to be ranked, as `check_candidates`: which labels, and nothing of what they score.
-
-    The scores of a `Candidates` are for those who read them by name; ranking does not. A matrix has nothing
-    but its numbers, so that one of unequal numbers is refused rather than read as if they were not there.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As `check_candidates`; or if a sparse matrix stores unequal numbers.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> scores = sp.csr_matrix([[0.7, 0, 0.2]])
-    >>> check_shortlist(scores.astype(bool), 1, 3).labels
-    array([0, 2], dtype=int32)
-    >>> check_shortlist(scores, 1, 3)
-    Traceback (most recent call last):
-    ValueError: candidates must be a shortlist, whose scores are not used, got a matrix of unequal numbers, \
-0.7 and 0.2: pass lists of labels, or matrix.astype(bool)
-    """
-    out = check_candidates(candidates, n_rows, n_labels)
-    if sp.issparse(candidates) and candidates.dtype.kind != "b" and out.n_pairs:
-        values = next(iter(out.scores.values()))
-        other = int(np.argmax(values != values[0]))
-        if values[other] != values[0]:
-            raise ValueError(
-                "candidates must be a shortlist, whose scores are not used, got a matrix of unequal numbers, "
-                f"{values[0]:g} and {values[other]:g}: pass lists of labels, or matrix.astype(bool)"
-            )
-    return out
+def _candidate_lists(rows: list[Any], table: LabelTable, name: str) -> Candidates:
+    """Lists of labels, ids or names, as `Candidates`."""
+    for i, row in enumerate(rows):
+        if not _is_row(row) or isinstance(row, Mapping):
+            raise TypeError(f"{name} must hold a list of labels a row, got {row!r:.80} at row {i}")
+    lists = [np.unique(table.ids_of(row, name, f" at row {i}")) for i, row in enumerate(rows)]
+    counts = np.array([len(row) for row in lists], np.int64)
+    ids = np.concatenate([np.zeros(0, np.int64), *lists])
+    widths = {len(row) if hasattr(row, "__len__") else -1 for row in rows}
+    ambiguous = widths == {table.n_labels} and table.n_labels >= 2 and ids.max() <= 1
+    if ambiguous and not any(isinstance(label, str) for row in rows for label in row):
+        _raise_indicator_mistake(name, "scipy.sparse.csr_matrix")
+    return Candidates(np.concatenate([[0], np.cumsum(counts)]), ids, table.n_labels)
 
 
 def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:

@@ -26,18 +26,18 @@ from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import (
     check_labels,
     check_sample_weight,
-    check_shortlist,
 )
 from metarank.choices import EFFORTS, check_names
 from metarank.data.dataset import Dataset
 from metarank.encoder import InputEncoder, texts_of
 from metarank.explain import Explanation, explain_pair
+from metarank.label_table import LabelTable
 from metarank.memory import parse_budget
 from metarank.missing import MissingLabel, MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, make_ranker
 from metarank.ranking import Ranking, check_k
-from metarank.restrict import Limits
+from metarank.restrict import Limits, check_lists, check_shortlist, for_each_row
 from metarank.scorers.base import LabelScorer
 from metarank.scoring import Scored
 from metarank.targets import check_objectives, check_targets
@@ -111,6 +111,8 @@ class MetaRanker(Training, BaseEstimator):
         Those of removed labels included.
     removed_ : int32 array
         Ids of removed labels, see `update_labels`.
+    label_table_ : LabelTable
+        The labels by name and id.
     scorers_ : list of fitted LabelScorers
     feature_columns_ : list of str
         Columns of the feature table.
@@ -189,9 +191,9 @@ class MetaRanker(Training, BaseEstimator):
             Y by the name that scikit-learn has for it; not both.
         sample_weight : array (n,), optional
             Non-negative weight of each row in the ranker.
-        exclude : CSR (n, L) or list of n lists of label ids, optional
-            Labels that are out of the question for a row, whatever speaks for them, such as the item
-            itself where labels are items too. They are no candidates, here as in `rank` and `predict`.
+        exclude : CSR (n, L), list of n lists of labels, or one list for all rows, optional
+            Labels, ids or names, that are out of the question for a row, whatever speaks for them, such as
+            the item itself where labels are items too. They are no candidates, here as in `rank`, `predict`.
         objectives : str or MultiObjectiveRanker, optional
             How several targets become one order: an aggregation of `MultiObjectiveRanker` ("label", the
             default, "loss", "plug-in-label", "epsilon", ...), or an unfitted one with weights and settings
@@ -256,7 +258,11 @@ class MetaRanker(Training, BaseEstimator):
             elif kind == "lists" and found_names is None:
                 note(f"labels: integers are places in [0, {n_labels})")
             weight = check_sample_weight(sample_weight, features.shape[0])
-            excluded = Limits.checked(exclude, None, *labels.shape).excluded
+            excluded = None
+            if exclude is not None:
+                table = LabelTable(labels.shape[1], found_names)
+                lists = check_lists(exclude, labels.shape[0], table, "exclude")
+                excluded = for_each_row(lists, *labels.shape)
             if row_names is None and new.encoder_.vectorizer is not None:
                 row_names = _short_names(X)
             new.row_names_ = None if row_names is None else PackedStrings.of(row_names)
@@ -405,14 +411,15 @@ class MetaRanker(Training, BaseEstimator):
         X : as in `fit`
         k : int
             Labels a row; at most L are given, and rows with fewer candidates are padded with -1.
-        candidates : Candidates, CSR (n, L), or list of n lists of label ids, optional
+        candidates : Candidates, CSR (n, L), list of n lists of labels, or one list for all rows, optional
             A shortlist of the user's own to be ranked instead: of a CSR the stored entries, zeros included.
             It says which labels to rank and nothing else. The scores of a `Candidates`, as a shortlister of
             `metarank.shortlist` gives it, are not used, and a CSR of numbers that are not all equal is
-            refused: pass ``S.astype(bool)`` for its labels.
+            refused: pass ``S.astype(bool)`` for its labels. Here as in `exclude` and `allowed` integers are
+            ids, as in `Ranking.labels`, and texts are names; a name that several labels share is refused.
         exclude : as in `fit`
             Labels that are not to be ranked.
-        allowed : CSR (n, L), list of n lists of label ids, or one list of ids for all rows, optional
+        allowed : CSR (n, L), list of n lists of labels, or one list for all rows, optional
             The only labels that may be ranked, less those in `exclude`. Where labels are shortlisted, a row
             whose shortlist holds fewer of them than the greater of k and `shortlist_size` is completed to so
             many by other allowed labels, all or the most frequent: up to `shortlist_size` allowed labels are
@@ -430,8 +437,9 @@ class MetaRanker(Training, BaseEstimator):
         self._check_is_fitted()
         k = check_k(k)
         features = self.encoder_.encode(X)
-        own = None if candidates is None else check_shortlist(candidates, features.shape[0], self.n_labels_)
-        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
+        n, table = features.shape[0], self.label_table_
+        own = None if candidates is None else check_shortlist(candidates, n, table)
+        limits = Limits.checked(exclude, allowed, n, table)
         k = min(k, self.n_labels_)
         weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
         parts = [
@@ -494,7 +502,7 @@ class MetaRanker(Training, BaseEstimator):
     ) -> list[Scored]:
         self._check_is_fitted()
         features = self.encoder_.encode(X)
-        limits = Limits.checked(exclude, allowed, features.shape[0], self.n_labels_, self.removed_)
+        limits = Limits.checked(exclude, allowed, features.shape[0], self.label_table_)
         weight = self.checked_weight(propensity_weight)
         return self._scored_chunks(features, None, limits, weight=weight)
 
@@ -583,8 +591,8 @@ class MetaRanker(Training, BaseEstimator):
         features = self.encoder_.encode(x)
         if features.shape[0] != 1:
             raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
-        label = self._label_id(label)
-        limits = Limits.checked(exclude, allowed, 1, self.n_labels_, self.removed_)
+        label = self.label_table_.id_of(label, "label")
+        limits = Limits.checked(exclude, allowed, 1, self.label_table_)
         weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
         return explain_pair(self, features, label, n_neighbors, limits, weight, ranker)
 
@@ -613,19 +621,6 @@ class MetaRanker(Training, BaseEstimator):
         if self.missing_ is None:
             raise ValueError("this model was saved before missing labels were kept with it: refit")
         return self.missing_.top(k, self.row_names_, self.label_names_)
-
-    def _label_id(self, label: int | str) -> int:
-        if isinstance(label, str):
-            if self.label_names_ is None or label not in self.label_names_:
-                raise ValueError(f"label must be the name of a label of this model, got {label!r}")
-            return self._label_id(self.label_names_.index(label))
-        if isinstance(label, bool) or not isinstance(label, Integral):
-            raise TypeError(f"label must be the id or the name of a label, got {label!r}")
-        if not 0 <= int(label) < self.n_labels_:
-            raise ValueError(f"label must lie in [0, {self.n_labels_}), got {label!r}")
-        if label in self.removed_:
-            raise ValueError(f"label must not be a removed one, got {label!r}")
-        return int(label)
 
     # --- persistence -----------------------------------------------------------
 
@@ -693,6 +688,7 @@ class MetaRanker(Training, BaseEstimator):
         model.removed_ = np.zeros(0, np.int32)  # older models had none
         if "removed" in fields:
             model.removed_ = fields.ascending_ids("removed", np.int32, L)
+        model.label_table_ = LabelTable(L, model.label_names_, model.removed_)
         model.missing_ = None  # not kept in older files
         if fields.has("missing"):
             model.missing_ = MissingPairs.from_state(fields.raw("missing"))

@@ -18,6 +18,7 @@ from metarank._parameters import seed_of
 from metarank._progress import note, report
 from metarank.candidates import Candidates
 from metarank.choices import choose_features, choose_shortlister
+from metarank.label_table import LabelTable
 from metarank.memory import FitSizes, parse_budget, plan_fit
 from metarank.missing import MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
@@ -76,6 +77,7 @@ class Training(Scoring):
         if are_ids:  # they say nothing of the labels
             names = None if label_texts is None else [""] * n_labels
         self.removed_ = np.zeros(0, np.int32)
+        self.label_table_ = LabelTable(n_labels, self.label_names_)
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
         if isinstance(self.label_text, (list, tuple)):
             label_texts = list(self.label_text)

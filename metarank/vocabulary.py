@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
 from metarank._validation import check_labels, integer_names
+from metarank.label_table import LabelTable
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.scorers.kept import KeptScorer
@@ -62,7 +63,7 @@ class LabelChange:
         """What `MetaRanker.update_labels` is asked for; ValueError or TypeError naming what does not fit."""
         n = model.n_labels_
         names = None if model.label_names_ is None else list(model.label_names_)
-        id_of = _ids(model)
+        id_of = model.label_table_.id_of
         now = np.arange(n, dtype=np.int32)
         now[model.removed_] = -1
         renamed = {id_of(old, "rename"): new for old, new in _mapping(rename, "rename").items()}
@@ -128,6 +129,7 @@ def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[
         "n_labels_": change.n_labels,
         "label_names_": change.names,
         "removed_": change.removed,
+        "label_table_": LabelTable(change.n_labels, change.names, change.removed),
     }
     if model.missing_ is not None:
         attributes["missing_"] = _still_missing(model.missing_, change.now, changed)
@@ -311,23 +313,6 @@ def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> 
     kept &= labels >= 0
     kept[kept] = np.asarray(Y[rows[kept], labels[kept]]).ravel() == 0
     return MissingPairs(rows[kept], labels[kept], missing.probabilities[kept])
-
-
-def _ids(model: MetaRanker) -> Callable[[Any, str], int]:
-    """What finds the id of a label by its id or name; ValueError or TypeError naming the parameter."""
-    names = model.label_names_ or []
-    by_name = {name: i for i, name in reversed(list(enumerate(names)))}
-    removed = set(model.removed_.tolist())
-
-    def id_of(label: Any, parameter: str) -> int:
-        if isinstance(label, bool) or not isinstance(label, (str, Integral)):
-            raise TypeError(f"{parameter} must hold ids or names of labels, got {label!r:.80}")
-        found = by_name.get(label, -1) if isinstance(label, str) else int(label)
-        if not 0 <= found < model.n_labels_ or found in removed:
-            raise ValueError(f"{parameter} must hold ids or names of labels of this model, got {label!r:.80}")
-        return found
-
-    return id_of
 
 
 def _added(model: MetaRanker, add: Any) -> list[tuple[str, str | None]]:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Candidates
-from metarank.restrict import Limits, check_allowed
+from metarank.restrict import Limits, check_lists
 
 
 @pytest.fixture(scope="module", params=["dense", "many labels", "many texts"])
@@ -145,6 +145,6 @@ def test_what_does_not_fit_is_refused(fitted, allowed, method):
 
 
 def test_checked_ids():
-    assert check_allowed(np.array([], int), 3, 4).tolist() == []
-    assert check_allowed((), 3, 4).tolist() == []
-    assert check_allowed([[], [], []], 3, 4).n_pairs == 0
+    assert check_lists(np.array([], int), 3, 4).tolist() == []
+    assert check_lists((), 3, 4).tolist() == []
+    assert check_lists([[], [], []], 3, 4).n_pairs == 0

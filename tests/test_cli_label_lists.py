@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from types import SimpleNamespace
 
 import makers
 import pytest
 
 from metarank.cli import main
 from metarank.cli.label_lists import read_label_lists
+from metarank.label_table import LabelTable
 
 TEXTS = ["salt and flour", "wave and wind"]
 
@@ -64,13 +64,13 @@ def test_one_line_for_all_rows(words, tmp_path):
 
 
 def test_format(tmp_path):
-    model = SimpleNamespace(label_names_=["a, b", "2", "c"], n_labels_=3)
+    table = LabelTable(3, ["a, b", "2", "c"])
     file = tmp_path / "lists.txt"
     file.write_bytes('\ufeff"a, b", c \r\n2,0\r\n\r\n1,1,c\r\n'.encode())
-    lists = read_label_lists(str(file), model, 4, option="--allowed")
+    lists = read_label_lists(str(file), table, 4, option="--allowed")
     assert [row.indices.tolist() for row in lists] == [[0, 2], [0, 1], [], [1, 2]]
     file.write_text("")
-    assert read_label_lists(str(file), model, 0, option="--allowed").shape == (0, 3)
+    assert read_label_lists(str(file), table, 0, option="--allowed").shape == (0, 3)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_format(tmp_path):
         (
             "--exclude",
             b"the moon\n\n",
-            "--exclude, line 1: every label must be a label name or an id",
+            "--exclude, line 1 must name labels of this model, by ids in [0, 3) or names, got 'the moon'",
         ),
         ("--allowed", b"\n3\n", "--allowed, line 2"),
         ("--allowed", b"\n-1\n", "--allowed, line 2"),

@@ -68,6 +68,17 @@ def test_own_candidates_are_cut_by_rows(client):
         rank(model, rows, 1, client=client, candidates=scores)
 
 
+def test_labels_by_name(client):
+    model, rows = makers.fitted("texts"), makers.texts()
+    for parameter in ("allowed", "exclude", "candidates"):
+        for lists in (["bread", "code"], [["bread"], [2]] * (rows.n_rows // 2)):
+            found = rank(model, rows, 3, client=client, **{parameter: lists})
+            local = model.rank(rows, 3, **{parameter: lists})
+            assert found.labels.tolist() == local.labels.tolist()
+    with pytest.raises(ValueError, match=r"^allowed must name labels of this model"):
+        rank(model, rows, 3, client=client, allowed=["the moon"])
+
+
 def test_pairs_in_files_are_those_of_a_local_ranking(client, tmp_path):
     model, rows = makers.fitted("texts"), makers.texts()
     urls = rank(model, rows.texts, 2, client=client, out=str(tmp_path / "out"))

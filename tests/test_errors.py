@@ -243,7 +243,7 @@ CANDIDATES = [
     [[-1]] * N,
     [["a"]] * N,
     [[0.5]] * N,
-    [0] * N,
+    [L],
     3,
     "all",
     sp.csr_matrix((N, L + 1)),

@@ -175,7 +175,7 @@ def test_a_text_without_known_words_is_ranked(words):
         ({"instance": TEXT, "optimize": 1}, "optimize must be"),
         ({"instance": TEXT, "probabilities": "yes"}, "probabilities must be"),
         ({"instance": TEXT, "allowed": 3}, "allowed must be a list of labels"),
-        ({"instance": TEXT, "allowed": ["the moon"]}, "allowed must hold labels of this model"),
+        ({"instance": TEXT, "allowed": ["the moon"]}, "allowed must name labels of this model"),
         ({"instance": TEXT, "allowed": [3]}, "ids in [0, 3)"),
         ({"instance": TEXT, "exclude": [-1]}, "ids in [0, 3)"),
         ({"instance": TEXT, "exclude": [10**30]}, "ids in [0, 3)"),
@@ -202,7 +202,7 @@ def test_malformed_ranking_requests(words, body, said):
     ("body", "said"),
     [
         ({"instance": TEXT, "labels": []}, "labels must hold at least 1 item, got none"),
-        ({"instance": TEXT, "labels": ["the moon"]}, "labels must hold labels of this model"),
+        ({"instance": TEXT, "labels": ["the moon"]}, "labels must name labels of this model"),
         ({"instance": TEXT, "labels": [0] * 11}, "labels must be at most 10, got 11"),
         ({"instance": TEXT, "k": 11}, "k must be at most 10, got 11"),
         ({"instance": TEXT, "n_neighbors": 0}, "n_neighbors must be"),

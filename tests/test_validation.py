@@ -333,12 +333,12 @@ def test_candidates():
     ("candidates", "error", "message"),
     [
         ([[0]], ValueError, "2 rows and 3 labels, got 1 and 3"),
-        ([[0], [3]], ValueError, r"candidates must hold label ids in \[0, 3\), got 3 at row 1"),
+        ([[0], [3]], ValueError, r"candidates must name labels .* by ids in \[0, 3\), got 3 at row 1"),
         (sp.csr_matrix((2, 4)), ValueError, "2 rows and 3 labels, got 2 and 4"),
         (sp.csr_matrix([[np.nan, 0, 0], [0, 0, 0]]), ValueError, "finite"),
         (np.zeros((2, 3)), TypeError, "got ndarray"),
         ("all", TypeError, "got str"),
-        ([["a"], []], TypeError, "ids"),
+        ([["a"], []], ValueError, "since its labels have no names"),
     ],
 )
 def test_bad_candidates(candidates, error, message):

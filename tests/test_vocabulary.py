@@ -137,11 +137,13 @@ def test_removed_labels_are_never_proposed(maker, tmp_path):
         same = sp.csr_matrix(np.tile(np.isin(np.arange(L), [*first, L - 1]), (9, 1)).astype(np.float32))
         for ranking in (
             m.rank(X, k=L),
-            m.rank(X, k=3, allowed=first),
             m.rank(X, k=3, allowed=same),
             m.rank(X, k=3, candidates=same),
         ):
             assert not np.isin(ranking.labels, first).any()
+        for parameter in ("allowed", "exclude", "candidates"):
+            with pytest.raises(ValueError, match=f"{parameter} must not name a removed label"):
+                m.rank(X, **{parameter: names_or_ids(m, first)})
         assert not sp.csr_matrix(m.predict_proba(X))[:, first].nnz
         assert not m.predict(X, optimize="macro-f1")[:, first].nnz
         assert not any(pair.label in first for pair in m.suggest_missing(1000))

@@ -48,12 +48,9 @@ def run(args: argparse.Namespace) -> None:
         if not 0 <= args.row < dataset.n_rows:
             raise ValueError(f"--row must lie in [0, {dataset.n_rows}), got {args.row}")
         row = dataset.take([args.row])
-    labels: list[Any] = args.label or [int(v) for v in model.rank(row, k=args.top).labels[0] if v >= 0]
-    known = set(model.label_names_ or [])
-    pages = [
-        model.explain(row, int(v) if isinstance(v, str) and v not in known and v.isdigit() else v)
-        for v in labels
-    ]
+    labels = [model.label_table_.id_of_text(text, "--label") for text in args.label or ()]
+    labels = labels or [int(v) for v in model.rank(row, k=args.top).labels[0] if v >= 0]
+    pages = [model.explain(row, label) for label in labels]
     if args.json:
         print(json.dumps([p.to_dict() for p in pages], indent=1, ensure_ascii=False))
     else:

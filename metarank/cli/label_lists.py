@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.label_table import LabelTable
 
 FORMAT = (
     "text file, line i = labels of row i, ids or names separated by commas; "
@@ -18,7 +18,7 @@ FORMAT = (
 
 
 def read_label_lists(
-    path: str, model: MetaRanker, n_rows: int, *, option: str, one_for_all: bool = False
+    path: str, table: LabelTable, n_rows: int, *, option: str, one_for_all: bool = False
 ) -> sp.csr_matrix:
     """The labels of each row from a file, CSR (n, L) of ones.
 
@@ -28,18 +28,18 @@ def read_label_lists(
     Raises
     ------
     ValueError
-        If lines are not as many as rows, or hold what is no label of the model; option and line are named.
+        If lines are not as many as rows, or hold what is no label of the model, or the name of several;
+        option and line are named.
     OSError
         If the file cannot be read.
     """
-    names = {} if model.label_names_ is None else {name: i for i, name in enumerate(model.label_names_)}
     lists: list[list[int]] = []
     try:
         with open(path, encoding="utf-8-sig") as f:
             for number, line in enumerate(f, 1):
                 words = next(csv.reader([line.strip()], skipinitialspace=True, strict=True), [])
                 where = f"{option}, line {number}"
-                lists.append([_label(word.strip(), names, model.n_labels_, where) for word in words])
+                lists.append([table.id_of_text(word.strip(), where) for word in words])
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{option}, line {len(lists) + 1}: {error}") from None
     if one_for_all and len(lists) == 1:
@@ -48,13 +48,4 @@ def read_label_lists(
         raise ValueError(f"{option} must have {n_rows} lines, one a row, got {len(lists)} in {path}")
     row = np.repeat(np.arange(n_rows), [len(labels) for labels in lists])
     label = np.fromiter((label for labels in lists for label in labels), np.int64, len(row))
-    return sp.csr_matrix((np.ones(len(row), np.float32), (row, label)), shape=(n_rows, model.n_labels_))
-
-
-def _label(word: str, names: dict[str, int], n_labels: int, where: str) -> int:
-    if word in names:
-        return names[word]
-    if word.isascii() and word.isdigit() and int(word) < n_labels:
-        return int(word)
-    kind = f"a label name or an id below {n_labels}" if names else f"a label id below {n_labels}"
-    raise ValueError(f"{where}: every label must be {kind}, got {word!r}")
+    return sp.csr_matrix((np.ones(len(row), np.float32), (row, label)), shape=(n_rows, table.n_labels))

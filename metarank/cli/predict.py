@@ -73,13 +73,13 @@ def run(args: argparse.Namespace) -> None:
         top = args.top or (10 if args.optimize is None else model.n_labels_)
         n_rows = len(args.text) if args.text is not None else rows.n_rows
         limits = {
-            name: read_label_lists(path, model, n_rows, option=f"--{name}", one_for_all=True)
+            name: read_label_lists(path, model.label_table_, n_rows, option=f"--{name}", one_for_all=True)
             for name, path in (("exclude", args.exclude), ("allowed", args.allowed))
             if path is not None
         }
         own = None
         if args.candidates is not None:
-            own = read_label_lists(args.candidates, model, n_rows, option="--candidates")
+            own = read_label_lists(args.candidates, model.label_table_, n_rows, option="--candidates")
         ranking = model.rank(rows, k=top, candidates=own, **limits)
         kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize, **limits)
         records = _records(model, ranking, kept)

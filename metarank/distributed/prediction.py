@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from metarank._files import whole_file
-from metarank._validation import check_candidates, check_shortlist
 from metarank.candidates import Candidates
 from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
@@ -27,7 +26,7 @@ from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
 from metarank.pipeline import MetaRanker
 from metarank.ranking import Ranking, check_k
-from metarank.restrict import check_allowed
+from metarank.restrict import check_lists, check_shortlist
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -198,11 +197,10 @@ def parts_of(model: MetaRanker, X: Any, options: dict[str, Any]) -> Iterator[tup
     n = _n_rows(X)
     options = dict(options)
     if options.get("candidates") is not None:
-        options["candidates"] = check_shortlist(options["candidates"], n, model.n_labels_)
-    if options.get("exclude") is not None:
-        options["exclude"] = check_candidates(options["exclude"], n, model.n_labels_, name="exclude")
-    if options.get("allowed") is not None:
-        options["allowed"] = check_allowed(options["allowed"], n, model.n_labels_)
+        options["candidates"] = check_shortlist(options["candidates"], n, model.label_table_)
+    for name in ("exclude", "allowed"):
+        if options.get(name) is not None:
+            options[name] = check_lists(options[name], n, model.label_table_, name)
 
     def own(start: int, stop: int) -> dict[str, Any]:
         rows = np.arange(start, stop)

@@ -206,7 +206,7 @@ def _candidates(
         own = [found[i] for found in proposals if i in found]
         whole = len(own) == 1 and own[0].n_labels == n_labels
         parts.append(own[0] if whole else joined_proposals(own, model.shortlist_size, n_labels))
-    limits = Limits.checked(options["exclude"], options["allowed"], n_rows, n_labels, model.removed_)
+    limits = Limits.checked(options["exclude"], options["allowed"], n_rows, model.label_table_)
     found = Candidates.united(parts) if parts else Candidates.all_labels(n_rows, n_labels)
     rows = slice(0, n_rows)
     found = limits.cut(found.without_labels(model.removed_), rows)

@@ -26,7 +26,7 @@ from metarank.report.measures import (
     recall_by_frequency,
     reliability_bins,
 )
-from metarank.restrict import Limits
+from metarank.restrict import check_lists, for_each_row
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -96,8 +96,8 @@ def measure_report(
         Rows as in `MetaRanker.rank`, labels in the model's ids.
     baselines : dict of name to Ranking of at least ten labels a row, optional
         What the model is compared with; by default each of its scorers that can propose labels, alone.
-    exclude : CSR (n, L) or list of n lists of label ids, optional
-        Labels that are neither ranked nor decided nor counted, as in `MetaRanker.rank`.
+    exclude : as in `MetaRanker.rank`, optional
+        Labels that are neither ranked nor decided nor counted.
     rows : sequence of int, optional
         Rows to be shown as examples; by default some at evenly spaced quantiles of nDCG@5.
     n_examples : int
@@ -115,7 +115,10 @@ def measure_report(
     k = min(KS[-1], model.n_labels_)
     ks = KS[:k]
     report_progress("measuring: lists", 0.0)
-    excluded = Limits.checked(exclude, None, *Y.shape).excluded
+    excluded = None
+    if exclude is not None:
+        lists_of_rows = check_lists(exclude, dataset.n_rows, model.label_table_, "exclude")
+        excluded = for_each_row(lists_of_rows, dataset.n_rows, model.n_labels_)
     own = model.rank(dataset, k=max(KS[-1], 100), exclude=exclude)
     lists: dict[str, Ranking] = {MODEL: own.top(k)}
     lists |= {

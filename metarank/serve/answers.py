@@ -16,7 +16,7 @@ from metarank._validation import ScoresNotFiniteError
 from metarank.pipeline import MetaRanker
 from metarank.report.words import reasons
 from metarank.serve.errors import Refused, invalid
-from metarank.serve.instances import InputReader, Rows, for_each_row
+from metarank.serve.instances import InputReader, Rows
 from metarank.serve.options import ServeOptions
 from metarank.serve.schema import ExplainRequest, RankRequest, read_body
 
@@ -150,9 +150,7 @@ class Answerer:
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
         limits: dict[str, Any] = {}
         if request.exclude is not None:
-            limits["exclude"] = for_each_row(
-                self.reader.lists(request.exclude, n, "exclude"), n, self.reader.n_labels
-            )
+            limits["exclude"] = self.reader.lists(request.exclude, n, "exclude")
         if request.allowed is not None:
             limits["allowed"] = self.reader.lists(request.allowed, n, "allowed")
         return limits
@@ -232,8 +230,6 @@ class Answerer:
             if len(request.labels) > most:
                 raise invalid("labels", f"labels must be at most {most}, got {len(request.labels)}")
             labels = [self.reader.label(label, "labels") for label in request.labels]
-            if gone := set(labels) & set(self.model.removed_.tolist()):
-                raise invalid("labels", f"labels must not hold removed ones, got {min(gone)}")
         pages = []
         for label in labels:
             explanation = self.model.explain(rows, label, n_neighbors=request.n_neighbors, **asked)

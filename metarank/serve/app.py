@@ -267,8 +267,8 @@ def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
         "input": reader.kind,
         "n_features": reader.n_features,
         "feature_names": reader.kind == "features" and reader.feature_names is not None,
-        "n_labels": reader.n_labels,
-        "label_names": reader.label_names is not None,
+        "n_labels": reader.labels.n_labels,
+        "label_names": reader.labels.names is not None,
         "propensity_weight": answerer.model.propensity_weight_,
         "optimize": list(METRICS),
         "limits": {

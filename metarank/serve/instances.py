@@ -12,6 +12,7 @@ from metarank._lazy import lazy
 from metarank._validation import check_features
 from metarank.candidates import Candidates
 from metarank.pipeline import MetaRanker
+from metarank.restrict import check_lists
 from metarank.serve.errors import invalid
 from metarank.serve.options import ServeOptions
 
@@ -30,8 +31,7 @@ class InputReader:
     def __init__(self, model: MetaRanker, options: ServeOptions) -> None:
         self.options = options
         self.encoder = model.encoder_
-        self.n_features, self.n_labels = model.n_features_in_, model.n_labels_
-        self.label_names = model.label_names_
+        self.n_features, self.labels = model.n_features_in_, model.label_table_
 
     @property
     def kind(self) -> Literal["text", "features"]:
@@ -46,11 +46,6 @@ class InputReader:
     @lazy
     def _column(self) -> dict[str, int]:
         return {name: j for j, name in reversed(list(enumerate(self.feature_names or [])))}
-
-    @lazy
-    def _label(self) -> dict[str, int]:
-        # Of labels of one name the first, as in `MetaRanker.explain`.
-        return {name: i for i, name in reversed(list(enumerate(self.label_names or [])))}
 
     def rows(self, instances: Sequence[Any], field: str) -> Rows:
         """The instances of a request: texts, or checked features (n, d) as the model takes them.
@@ -132,14 +127,12 @@ class InputReader:
         Raises
         ------
         Refused
-            422 where the model has no such label, or no more.
+            422 where the model has no such label, no more, or several of that name.
         """
-        found = label if isinstance(label, int) else self._label.get(label, -1)
-        if not 0 <= found < self.n_labels:
-            rule = f"ids in [0, {self.n_labels})" + (" or names" if self.label_names is not None else "")
-            shown = repr(label)[:60]
-            raise invalid(field, f"{field} must hold labels of this model, {rule}, got {shown}")
-        return found
+        try:
+            return self.labels.id_of(label, field)
+        except (ValueError, TypeError) as error:
+            raise invalid(field, str(error)) from None
 
     def lists(self, labels: Sequence[Any], n_rows: int, field: str) -> Candidates | np.ndarray:
         """Labels of a field that takes one list for all instances, or one list for each of them.
@@ -148,30 +141,16 @@ class InputReader:
         -------
         int32 array (m,) ascending, or Candidates of the rows
         """
-        if not (labels and isinstance(labels[0], list)):
-            return np.unique(np.array([self.label(v, field) for v in labels], np.int32))
-        if len(labels) != n_rows:
+        if labels and isinstance(labels[0], list) and len(labels) != n_rows:
             raise invalid(
                 field, f"{field} must be one list of labels, or {n_rows}, one an instance, got {len(labels)}"
             )
-        rows = [np.unique(np.array([self.label(v, field) for v in row], np.int32)) for row in labels]
-        return Candidates(np.cumsum([0, *map(len, rows)]), np.concatenate(rows), self.n_labels)
+        try:
+            return check_lists(labels, n_rows, self.labels, field)
+        except (ValueError, TypeError) as error:
+            raise invalid(field, str(error)) from None
 
 
 def _at(field: str, i: int) -> str:
     """How an instance is called in a message."""
     return field if field == "instance" else f"{field}[{i}]"
-
-
-def for_each_row(labels: Candidates | np.ndarray, n_rows: int, n_labels: int) -> Candidates:
-    """Label lists of n rows, of one list for all of them or of theirs.
-
-    Examples
-    --------
-    >>> for_each_row(np.array([0, 2], np.int32), 2, 3).labels
-    array([0, 2, 0, 2], dtype=int32)
-    """
-    if isinstance(labels, Candidates):
-        return labels
-    indptr = np.arange(n_rows + 1, dtype=np.int64) * len(labels)
-    return Candidates(indptr, np.tile(labels, n_rows), n_labels)

@@ -19,6 +19,7 @@ from metarank._progress import report
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates
 from metarank.candidates import Candidates
+from metarank.label_table import LabelTable
 from metarank.ranking import Ranking, check_k
 from metarank.text.index import LabelIndex
 from metarank.text.inference import TextModel
@@ -305,10 +306,12 @@ class LabelEmbedder(BaseEstimator):
         Parameters
         ----------
         texts : sequence of str (n), or a `Dataset` with texts
-        candidates : Candidates, sparse matrix (n, L), or list of n lists of label ids
+        candidates : Candidates, sparse matrix (n, L), or list of n lists of labels, ids or names
         """
         queries, n_jobs = self._queries(texts)
-        pairs: Candidates = check_candidates(candidates, len(queries), self.n_labels_)
+        pairs: Candidates = check_candidates(
+            candidates, len(queries), LabelTable(self.n_labels_, self.label_names_)
+        )
         return scores_of_pairs(queries, self.label_vectors_, self.label_bias_, pairs, n_jobs)
 
     def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:

@@ -11,18 +11,26 @@ METRICS = ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy")
 
 
 def check_metric(optimize: str | None) -> str:
-    """The name of the metric to cut for; None means "micro-f1".
+    """The name of the metric to cut for, in any case ("micro-F1", "Hamming"); None means "micro-f1".
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If `optimize` is no known name.
+
+    Examples
+    --------
+    >>> check_metric("micro-F1")
+    'micro-f1'
     """
     if optimize is None:
         return METRICS[0]
-    if optimize not in METRICS:
-        raise ValueError(f"optimize must be None or one of {', '.join(METRICS)}, got {optimize!r}")
-    return optimize
+    rule = f"optimize must be None or one of {', '.join(METRICS)}, got {optimize!r:.80}"
+    if not isinstance(optimize, str):
+        raise TypeError(rule)
+    if optimize.lower() not in METRICS:
+        raise ValueError(rule)
+    return optimize.lower()
 
 
 def quality(

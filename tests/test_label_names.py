@@ -1,0 +1,276 @@
+"""Labels by name: taken wherever ids are, the same by Python, command line and service."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import pickle
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import Dataset, MetaRanker, load
+from metarank.cli import main
+from metarank.label_table import LabelTable
+
+KINDS = ["texts", "dense", "many texts", "shared", "nameless ones", "removed", "digits"]
+
+
+def model_of(kind: str) -> MetaRanker:
+    """A model of one kind of label set, of texts but for "dense"."""
+    if kind in makers.MAKERS:
+        return makers.fitted(kind)
+    names = {
+        "shared": ["tree", "bread", "tree"],
+        "nameless ones": ["", "bread", " "],
+        "digits": ["2", "bread", "1"],
+        "removed": makers.TOPICS,
+    }[kind]
+    model = MetaRanker(**makers.QUICK).fit(Dataset(texts=DATA.texts, Y=DATA.Y, label_names=names))
+    return model.update_labels(remove=["code"]) if kind == "removed" else model
+
+
+DATA = makers.texts()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def fitted(request):
+    model = model_of(request.param)
+    data = makers.dense() if request.param == "dense" else DATA
+    if request.param == "many texts":
+        data = makers.many_texts()
+    return model, data.take(slice(0, 6))
+
+
+def spoken(model: MetaRanker, label: int) -> str | int:
+    """The label by its name, where it has one of its own."""
+    names = model.label_names_ or []
+    own = bool(names) and names[label].strip() and names.count(names[label]) == 1
+    return names[label] if own else label
+
+
+def written(label: str | int) -> str:
+    """As in a file: in quotes, where need be."""
+    return f'"{label}"' if isinstance(label, str) else str(label)
+
+
+def some(model: MetaRanker, n: int) -> list[int]:
+    here = np.setdiff1d(np.arange(model.n_labels_), model.removed_)[:n]
+    return here.tolist()
+
+
+def same(a, b) -> None:
+    np.testing.assert_array_equal(a.labels, b.labels)
+    np.testing.assert_array_equal(a.scores, b.scores)
+
+
+@pytest.mark.parametrize("parameter", ["allowed", "exclude", "candidates"])
+def test_names_are_taken_as_ids_are(fitted, parameter):
+    """One list for all rows in any container, or a list a row; mixed with ids."""
+    model, data = fitted
+    ids = some(model, 2)
+    names = [spoken(model, label) for label in ids]
+    expected = model.rank(data, k=4, **{parameter: [ids] * data.n_rows})
+    for lists in (
+        ids,
+        names,
+        tuple(names),
+        set(names),
+        [names[0], ids[1]],
+        np.array(ids),
+        [names] * data.n_rows,
+    ):
+        same(model.rank(data, k=4, **{parameter: lists}), expected)
+    if all(isinstance(name, str) for name in names):
+        same(model.rank(data, k=4, **{parameter: np.array(names)}), expected)
+        same(model.rank(data, k=4, **{parameter: np.array(names, object)}), expected)
+    rows = [ids[:1] if i % 2 else [] for i in range(data.n_rows)]
+    by_name = [[spoken(model, label) for label in row] for row in rows]
+    same(model.rank(data, k=4, **{parameter: by_name}), model.rank(data, k=4, **{parameter: rows}))
+
+
+def test_names_in_every_method(fitted):
+    model, data = fitted
+    ids = some(model, 2)
+    names = [spoken(model, label) for label in ids]
+    for method in ("predict", "predict_proba", "decision_function"):
+        ask = getattr(model, method)
+        for parameter in ("allowed", "exclude"):
+            by_id, by_name = (sp.csr_matrix(ask(data, **{parameter: lists})) for lists in (ids, names))
+            np.testing.assert_array_equal(by_id.toarray(), by_name.toarray())
+    assert model.score(data, exclude=names[:1]) == model.score(data, exclude=[ids[:1]] * data.n_rows)
+    one = data.take([0])
+    assert str(model.explain(one, names[0])) == str(model.explain(one, ids[0]))
+
+
+def test_a_list_for_all_rows_in_fit():
+    params = dict(makers.QUICK)
+    by_name = MetaRanker(**params).fit(DATA, exclude=["bread"])
+    by_id = MetaRanker(**params).fit(DATA, exclude=[[makers.TOPICS.index("bread")]] * DATA.n_rows)
+    same(by_name.rank(DATA), by_id.rank(DATA))
+    with pytest.raises(ValueError, match="exclude must name labels of this model"):
+        MetaRanker(**params).fit(DATA, exclude=["the moon"])
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
+    pytest.importorskip("fastapi")
+    from metarank.serve import ServeOptions
+    from metarank.serve.answers import Answerer, Call
+
+    model, data = fitted
+    model.save(tmp_path / "M")
+    if saved:
+        model = load(tmp_path / "M")
+    names = [spoken(model, label) for label in some(model, 2)]
+    X = list(data.texts) if data.texts is not None else data.X
+    for parameter in ("allowed", "exclude"):
+        expected = model.rank(X, k=4, **{parameter: names})
+        body = {"instances": X if isinstance(X, list) else X.tolist(), "k": 4, parameter: names}
+        reply = Answerer(model, ServeOptions()).answer_one(Call("rank", json.dumps(body).encode()))
+        assert reply.status == 200, reply.body
+        found = json.loads(reply.body)["rankings"]
+        assert [[(e["label"], e["score"]) for e in row] for row in found] == list(expected)
+        if data.texts is None:
+            continue
+        (tmp_path / "lists.txt").write_text(", ".join(map(written, names)) + "\n")
+        arguments = [a for text in X for a in ("--text", text)]
+        out = tmp_path / "top.csv"
+        options = [f"--{parameter}", str(tmp_path / "lists.txt"), "--top", "4", "--out", str(out)]
+        assert main(["predict", str(tmp_path / "M"), *arguments, *options]) == 0
+        with open(out, newline="") as f:
+            records = [(int(r["row"]), int(r["label"])) for r in csv.DictReader(f)]
+        assert records == [(i, label) for i, row in enumerate(expected) for label, _ in row]
+
+
+def test_explaining_by_name_everywhere(fitted, tmp_path, capsys):
+    model, data = fitted
+    if data.texts is None:
+        pytest.skip("texts alone")
+    label = some(model, 2)[-1]
+    model.save(tmp_path / "M")
+    command = ["explain", str(tmp_path / "M"), "--text", data.texts[0], "--json", "--label"]
+    assert main([*command, str(spoken(model, label))]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(
+        json.dumps([model.explain(data.texts[0], label).to_dict()])
+    )
+
+
+# --- what is refused ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "error", "said"),
+    [
+        ("texts", "the moon", ValueError, r"by ids in \[0, 3\) or names, got 'the moon'"),
+        ("texts", "beard", ValueError, "got 'beard'.*; near it: 'bread'"),
+        ("texts", "Bread ", ValueError, "near it: 'bread'"),
+        ("texts", "", ValueError, "got ''"),
+        ("texts", "0", ValueError, "got '0'"),
+        ("texts", 3, ValueError, r"ids in \[0, 3\) or names, got 3"),
+        ("texts", -1, ValueError, "got -1"),
+        ("texts", np.int64(3), ValueError, "got 3"),
+        ("texts", 1.0, TypeError, "by ids or names, got 1.0"),
+        ("texts", True, TypeError, "by ids or names, got True"),
+        ("texts", None, TypeError, "by ids or names, got None"),
+        ("dense", "bread", ValueError, r"by ids in \[0, 4\), got 'bread'.*, since its labels have no names"),
+        (
+            "shared",
+            "tree",
+            ValueError,
+            "where several share the name, got 'tree'.*, the name of labels 0, 2$",
+        ),
+        ("nameless ones", " ", ValueError, "got ' '"),
+        ("removed", "code", ValueError, "not name a removed label, got 'code'"),
+        ("removed", 2, ValueError, "not name a removed label, got 2"),
+    ],
+)
+def test_unknown_shared_and_removed_labels_are_refused(kind, label, error, said):
+    model = model_of(kind)
+    x = makers.dense().take([0, 1]) if kind == "dense" else DATA.take([0, 1])
+    for parameter in ("allowed", "exclude", "candidates"):
+        for lists in ([label], [[0], [label]]):
+            with pytest.raises(error, match=f"^{parameter} must .*{said}") as caught:
+                model.rank(x, **{parameter: lists})
+            assert ("at row 1" in str(caught.value)) == (lists != [label])
+            assert "\n" not in str(caught.value)
+    with pytest.raises(error, match=f"^label must .*{said}"):
+        model.explain(x.take([0]), label)
+    if label is not None:
+        for change in ({"remove": [label]}, {"rename": {label: "x"}}, {"merge": {label: 1}}):
+            with pytest.raises(error, match=f"^{next(iter(change))} must .*{said}"):
+                copy.deepcopy(model).update_labels(**change)
+
+
+@pytest.mark.parametrize("parameter", ["allowed", "exclude", "candidates"])
+@pytest.mark.parametrize("value", ["bread", b"bread", {"bread": 1}, 1, [{"bread": 1}], [["bread"], "code"]])
+def test_what_is_no_list_of_labels_is_refused(parameter, value):
+    with pytest.raises((TypeError, ValueError), match=f"^{parameter} must"):
+        model_of("texts").rank(DATA.take([0, 1]), **{parameter: value})
+
+
+def test_digits_are_names_first(tmp_path):
+    """In files; in Python a text is a name, and a number an id."""
+    model = model_of("digits")
+    assert [model.label_table_.id_of_text(text, "--label") for text in ("2", "1", "0")] == [0, 2, 0]
+    assert model.label_table_.id_of("2", "label") == 0
+    assert model.label_table_.id_of(2, "label") == 2
+    with pytest.raises(ValueError, match="got '0'"):
+        model.label_table_.id_of("0", "label")
+
+
+def test_the_index_follows_the_labels():
+    """After a change of names, a copy, a pickle and another fit."""
+    model = model_of("texts")
+    model = copy.deepcopy(model)
+    assert model.label_table_.id_of("bread", "label") == 1
+    with pytest.warns(UserWarning, match="no word"):
+        model.update_labels(rename={"bread": "quince"})
+    for m in (model, copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert m.label_table_.id_of("quince", "label") == 1
+        with pytest.raises(ValueError, match="'bread'"):
+            m.label_table_.id_of("bread", "label")
+    assert model.label_table_ is model.label_table_
+    model.fit(Dataset(texts=DATA.texts, Y=DATA.Y, label_names=["a", "b", "c"]))
+    assert model.label_table_.id_of("c", "label") == 2
+
+
+def test_labels_as_they_are_shown():
+    table = LabelTable(6, ["sea", "tree", "", "tree", " ", "tree"], [5])
+    assert [table.shown(i) for i in range(6)] == [
+        "sea",
+        "tree (id 1)",
+        "2",
+        "tree (id 3)",
+        "4",
+        "tree (id 5)",
+    ]
+    assert [table.called(i) for i in (0, 1, 2)] == ["sea", "tree (id 1)", "label 2"]
+    assert LabelTable(2).shown(1) == "1"
+    assert LabelTable(2).called(1) == "label 1"
+    many = LabelTable(20, ["tree"] * 20)
+    with pytest.raises(ValueError, match=r"labels 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 10 more$"):
+        many.id_of("tree", "label")
+
+
+@pytest.mark.parametrize(
+    "metric", ["micro-F1", "Macro-F1", "example-F1", "Hamming", "subset-accuracy", "HAMMING"]
+)
+def test_cuts_take_the_spelling_of_metrics(metric):
+    pytest.importorskip("fastapi")
+    from metarank.serve import ServeOptions
+    from metarank.serve.answers import Answerer, Call
+
+    model = model_of("texts")
+    texts = list(DATA.texts[:5])
+    expected = model.predict(texts, metric.lower())
+    assert (model.predict(texts, metric) != expected).nnz == 0
+    body = json.dumps({"instances": texts, "optimize": metric}).encode()
+    rows = json.loads(Answerer(model, ServeOptions()).answer_one(Call("rank", body)).body)["rankings"]
+    for i, row in enumerate(rows):
+        assert {e["label"] for e in row if e["kept"]} == set(expected[i].indices.tolist())
+    with pytest.raises(ValueError, match="optimize must be"):
+        model.predict(texts, f" {metric}")
