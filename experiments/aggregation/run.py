@@ -26,6 +26,9 @@ sys.path.insert(0, str(_HERE))
 from chapter import Chapter, NotHereError, Settings  # noqa: E402
 from page import digest_of_sources, write  # noqa: E402
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options  # noqa: E402
+
 CHAPTERS = (
     "banking",
     "bayes_curves",
@@ -54,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     parser.add_argument("--only", default=",".join(CHAPTERS), help=f"among {', '.join(CHAPTERS)}")
     parser.add_argument("--data", type=Path, default=_data_folder(), help="default: $METARANK_DATA")
     parser.add_argument("--seed", type=int, default=0)
@@ -66,6 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := set(chosen) - set(CHAPTERS):
         parser.error(f"{', '.join(sorted(unknown))}: not among {', '.join(CHAPTERS)}")
     settings = Settings(options.data, options.seed, options.trials, options.quick)
+    whole = WholePage(options, parser, ("seed", "trials", "quick"))
     options.cache.mkdir(parents=True, exist_ok=True)
 
     for name in chosen:
@@ -87,8 +91,10 @@ def main(arguments: list[str] | None = None) -> int:
         if kept.exists():
             records[name] = json.loads(kept.read_text())
             for file, drawing in records[name]["figures"].items():
-                options.out.with_name(file).write_text(drawing)
-    options.out.write_text(write(records))
+                (whole.folder / file).write_text(drawing)
+    if any(record["settings"]["quick"] for record in records.values()) and not whole.narrowed:
+        whole.narrowed.append("--quick, kept from before")
+    whole.write(write(records))
     return 0
 
 

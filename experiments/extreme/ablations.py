@@ -35,6 +35,9 @@ from metarank.data.dataset import Dataset
 from metarank.propensity import inv_propensity
 from metarank.view import fold_of_rows
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 _HERE = Path(__file__).parent
 SETS = ("pydocs", "LLMs4Subjects-dev-en")
 SEED = 77
@@ -146,8 +149,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", default="*", help="measure these trials alone: patterns")
     parser.add_argument("--kept", action="store_true", help="write the page from what is kept, run nothing")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache" / "ablations")
-    parser.add_argument("--out", type=Path, default=_HERE / "ablations.md")
+    add_options(parser, _HERE / "ablations.md")
     options = parser.parse_args(arguments)
+    whole = WholePage(options, parser, ("sets",))
     options.cache.mkdir(parents=True, exist_ok=True)
     chapters = []
     for name in options.sets.split(","):
@@ -167,8 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
             if file.exists():
                 rows[trial] = json.loads(file.read_text())
         chapters.append(chapter(problem, rows))
-    options.out.write_text(page(chapters))
-    log(f"written: {options.out}")
+    whole.write(page(chapters))
     return 0
 
 

@@ -24,6 +24,9 @@ from judging import Judge
 from report import Measured, write
 from sets import REPOSITORY, SETS, available
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 _HERE = Path(__file__).parent
 
 
@@ -41,8 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--environments", type=Path, default=environments.DEFAULT_FOLDER, help="folder of the peers"
     )
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
+    whole = WholePage(options, parser, ("sets",))
     options.cache.mkdir(parents=True, exist_ok=True)
     core = None if options.core < 0 else options.core
     study = Study(
@@ -51,8 +55,7 @@ def main(arguments: list[str] | None = None) -> int:
         again=[] if options.kept else [pattern for pattern in options.again.split(",") if pattern],
     )
     measured = [study.measure(dataset) for dataset in available(options.sets.split(","), options.cache)]
-    options.out.write_text(write(measured))
-    log(f"written: {options.out}")
+    whole.write(write(measured))
     return 0
 
 

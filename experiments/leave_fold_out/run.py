@@ -19,6 +19,9 @@ from schemes import PLAIN, RIDGE, SCHEMES, SHARED
 from summary import Study, write
 from trial import MADE, Figures, Problem, alone, held_out, problem, ranker
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 _HERE = Path(__file__).parent
 SETS = (MADE, "LLMs4Subjects-dev-en", "CiteULike-t-tags")
 DEFAULT_FOLDS = 5  # of MetaRanker
@@ -37,8 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, default=3, help="of the costs")
     parser.add_argument("--kept", action="store_true", help="write the page from what is kept, run nothing")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
+    whole = WholePage(options, parser, ("sets", "parts"))
     studies = []
     for name in options.sets.split(","):
         try:
@@ -50,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.cache / f"{name}-{of.checksum[:12]}", [] if options.kept else options.schemes.split(";")
         )
         studies.append(study(of, kept, options.parts.split(","), options.repetitions))
-        options.out.write_text(write(studies))
+    whole.write(write(studies))
     return 0
 
 

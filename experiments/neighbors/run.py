@@ -15,6 +15,9 @@ import indexes
 import votes
 from neighbor_tables import write
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
@@ -22,8 +25,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--sizes", default=",".join(map(str, indexes.SIZES)), help="rows of the made sets")
     parser.add_argument("--sets", default=",".join(votes.SETS), help="named sets")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.md"))
+    add_options(parser, Path(__file__).with_name("results.md"))
     options = parser.parse_args(arguments)
+    whole = WholePage(options, parser, ("sizes", "sets"))
     of_votes = {}
     for name in filter(None, options.sets.split(",")):
         try:
@@ -33,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         of_votes[name] = (*data.Y.shape, votes.measure(data))
     of_indexes = [f for n in filter(None, options.sizes.split(",")) for f in indexes.measure(int(n))]
-    options.out.write_text(write(of_indexes, of_votes))
+    whole.write(write(of_indexes, of_votes))
     return 0
 
 

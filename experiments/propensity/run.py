@@ -27,6 +27,9 @@ from simulation import estimates, training, wrong_curves  # noqa: E402
 from symmetry import estimate  # noqa: E402
 from tail_gain import contributions, describe_bins  # noqa: E402
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options  # noqa: E402
+
 _HERE = Path(__file__).parent
 # Small enough for some fifty fits more.
 _SIMULATED = ("bibtex", "LLMs4Subjects-dev-en", "EURLex-4K")
@@ -45,12 +48,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
     parser.add_argument("--peers-cache", type=Path, default=SPEED_CACHE, help="that of shortlist_speed")
     parser.add_argument("--environments", type=Path, default=SPEED_CACHE / "environments")
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
     names, parts = options.sets.split(","), options.parts.split(",")
     for given, known in ((names, SETS), (parts, PARTS)):
         if unknown := set(given) - set(known):
             parser.error(f"{', '.join(sorted(unknown))}: not among {', '.join(known)}")
+    whole = WholePage(options, parser, ("sets", "parts"))
     settings = Settings(options.environments, options.peers_cache, options.kept)
     only, again = (tuple(filter(None, given.split(";"))) for given in (options.only, options.again))
     study = Study(options.cache, settings, only, again, judge)
@@ -70,17 +74,16 @@ def main(arguments: list[str] | None = None) -> int:
     for name, made in results.simulations.items():
         problem = results.problems[name]
         counts = np.bincount(problem.Y.indices, minlength=problem.Y.shape[1])
-        pictures[f"simulation {name}"] = options.out.with_name(f"simulation-{name}.svg")
+        pictures[f"simulation {name}"] = whole.folder / f"simulation-{name}.svg"
         drawn = simulation_figure(counts, problem.Y.shape[0], *made.values())
         pictures[f"simulation {name}"].write_text(drawn)
     if results.bins:
-        pictures["contributions"] = options.out.with_name("contributions.svg")
+        pictures["contributions"] = whole.folder / "contributions.svg"
         pictures["contributions"].write_text(contribution_figure(results.bins))
     if "pydocs" in parts and "pydocs" in names:
-        pictures["pydocs"] = options.out.with_name("pydocs.svg")
+        pictures["pydocs"] = whole.folder / "pydocs.svg"
         results.symmetry = estimate(pictures["pydocs"])
-    options.out.write_text(write(results, pictures))
-    log(f"written: {options.out}")
+    whole.write(write(results, pictures))
     return 0
 
 

@@ -22,6 +22,9 @@ from scale_tables import write
 
 from metarank import Dataset, data
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 _HERE = Path(__file__).parent
 
 
@@ -38,8 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kept", action="store_true", help="measure nothing")
     parser.add_argument("--remark", help="of the circumstances, for the page")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache")
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
+    whole = WholePage(options, parser)
     options.cache.mkdir(parents=True, exist_ok=True)
     if not options.kept:
         for name in options.sets.split(","):
@@ -47,8 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
             for size in sizes:
                 _measure(name, size, options)
     runs = [json.loads(path.read_text()) for path in sorted(options.cache.glob("*.json"))]
-    options.out.write_text(write(runs, options.remark))
-    print(f"written: {options.out}")
+    whole.write(write(runs, options.remark))
     return 0
 
 

@@ -33,6 +33,9 @@ from parts import Parts, split, with_fewer_rows  # noqa: E402
 from titles import load  # noqa: E402
 from worth import values  # noqa: E402
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options  # noqa: E402
+
 RATES = (0.0, 0.1, 0.3, 0.5)
 MODELS = {"ID-only": "id", "LALE": "lale"}
 COLUMNS = ("nDCG@1", "nDCG@5", "P@5", "coverage", "F1 head", "F1 tail")
@@ -216,13 +219,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--split-seed", type=int, default=0)
     parser.add_argument("--kept", action="store_true", help="write the page from what is kept, fit nothing")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
-    parser.add_argument("--out", type=Path, default=_HERE / "dropout.md")
+    add_options(parser, _HERE / "dropout.md")
     options = parser.parse_args(arguments)
     sets, models = options.sets.split(","), options.models.split(",")
     rates = [float(rate) for rate in options.rates.split(",")]
     for option, chosen, known in (("--sets", sets, SETUPS), ("--models", models, MODELS)):
         if unknown := set(chosen) - set(known):
             parser.error(f"{option} must be among {', '.join(known)}, got {', '.join(sorted(unknown))}")
+    whole = WholePage(options, parser, ("seeds", "split_seed"))
     ready: dict[str, tuple[Parts, str]] = {}
     for name in SETUPS:
         try:
@@ -244,8 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
     sections = [
         section(name, *ready[name], found[name], list(MODELS), shown) for name in ready if found[name]
     ]
-    options.out.write_text(page(sections, options.split_seed))
-    log(f"written: {options.out}")
+    whole.write(page(sections, options.split_seed))
     return 0
 
 

@@ -29,6 +29,9 @@ from parts import Parts, split, statistics, statistics_of_unseen, with_fewer_row
 from titles import SETS, load  # noqa: E402
 from worth import unseen_recall, values  # noqa: E402
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options  # noqa: E402
+
 TASKS = ("tables", "unseen")
 
 
@@ -51,12 +54,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--environments", type=Path, default=environments.DEFAULT_FOLDER, help="folder of the peers"
     )
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
     sets, tasks = options.sets.split(","), options.tasks.split(",")
     for option, chosen, known in (("--sets", sets, SETS), ("--tasks", tasks, TASKS)):
         if unknown := set(chosen) - set(known):
             parser.error(f"{option} must be among {', '.join(known)}, got {', '.join(sorted(unknown))}")
+    whole = WholePage(options, parser, ("seeds", "unseen_seeds", "split_seed"))
     options.cache.mkdir(parents=True, exist_ok=True)
     cabinet = Cabinet(
         options.cache, options.environments, options.split_seed, options.threads, options.timeout
@@ -64,8 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     seeds = {"tables": options.seeds, "unseen": options.unseen_seeds}
     study = Study(cabinet, [] if options.kept else options.only.split(","))
     measured = [study.measure(name, seeds, tasks, name in sets) for name in SETS]
-    options.out.write_text(write([of_set for of_set in measured if of_set is not None], options.split_seed))
-    log(f"written: {options.out}")
+    whole.write(write([of_set for of_set in measured if of_set is not None], options.split_seed))
     return 0
 
 

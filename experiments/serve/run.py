@@ -22,6 +22,9 @@ from watched_server import Server, serving
 
 from metarank import MetaRanker, data, load
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 HERE = Path(__file__).parent
 # Labels of a request.
 K = 10
@@ -42,8 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--connections", type=int, default=256, help="of the generator")
     parser.add_argument("--even", action="store_true", help="requests at even times (default: Poisson)")
     parser.add_argument("--model", type=Path, help="a model trained on pydocs before")
-    parser.add_argument("--out", type=Path, default=HERE / "results.md")
+    add_options(parser, HERE / "results.md")
     options = parser.parse_args(arguments)
+    whole = WholePage(options, parser, ("rates", "seconds", "servers"))
     rates = [float(rate) for rate in options.rates.split(",")]
     runs = []
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
                 for rate in rates:
                     print(f"{kind}, {rate:g} requests a second", file=sys.stderr)
                     runs.append({"server": kind, **watched(server, queries, options, rate)})
-    options.out.write_text(serve_tables.write(runs, options))
+    whole.write(serve_tables.write(runs, options))
     return 0
 
 

@@ -21,6 +21,9 @@ from environments import DEFAULT_FOLDER
 from runs import Figures, Laboratory, Run, log
 from settings import DEFAULT, GROWING, GROWTH, OURS, PEERS, SETS, TWO_THREADS_SETS, Extreme
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
+
 _HERE = Path(__file__).parent
 
 
@@ -38,11 +41,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)), help="-1: any")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
     parser.add_argument("--environments", type=Path, default=DEFAULT_FOLDER, help="folder of the peers")
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
     names, sections = options.sets.split(","), options.sections.split(",")
     if unknown := set(names) - set(SETS):
         parser.error(f"--sets must be among {', '.join(SETS)}, got {', '.join(sorted(unknown))}")
+    whole = WholePage(options, parser, ("sets", "sections"))
     options.cache.mkdir(parents=True, exist_ok=True)
     core = None if options.core < 0 else options.core
     laboratory = Laboratory(options.cache, options.environments, core, options.timeout)
@@ -61,8 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     results = {
         section: carry_out(laboratory, runs, patterns, options.again) for section, runs in plan.items()
     }
-    options.out.write_text(page.write(sets, results))
-    log(f"written: {options.out}")
+    whole.write(page.write(sets, results))
     return 0
 
 

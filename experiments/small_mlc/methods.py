@@ -90,20 +90,27 @@ def metarank_method(name: str, title: str, **params: Any) -> Method:
 # --- baselines --------------------------------------------------------------
 
 
-def run_baseline(kind: type[Baseline], problem: Problem, settings: Settings) -> Result:
-    """Fit, score, cut by the system's default and by section 2.3's regression."""
+def run_baseline(
+    kind: type[Baseline], problem: Problem, settings: Settings, *, held_out: bool = True
+) -> Result:
+    """Fit, score, cut by the system's default and by section 2.3's regression.
+
+    `held_out`: keep the scores of each training row by a model of the other folds too, from which
+    `learned_cuts` learns.
+    """
     common = {"quick": settings.quick, "n_jobs": settings.n_jobs, "seed": settings.seed}
     model = kind(**common)
     with Stopwatch() as watch:
         model.fit(problem.scaled, problem.Y)
     scores = model.scores(problem.scaled_test)
-    training = model.training_scores()
-    if training is None:
+    training, of_others = model.training_scores(), None
+    if held_out or training is None:
 
         def fit(X: Features, Y: np.ndarray) -> Scorer:
             return kind(**common, given=model.chosen).fit(X, Y).scores
 
-        training = held_out_scores(fit, problem.scaled, problem.Y, settings.seed)
+        of_others = held_out_scores(fit, problem.scaled, problem.Y, settings.seed)
+    training = of_others if training is None else training
     return {
         "fit_cpu_s": watch.cpu,
         "fit_wall_s": watch.wall,
@@ -111,6 +118,8 @@ def run_baseline(kind: type[Baseline], problem: Problem, settings: Settings) -> 
         "scores": scores,
         "sets": model.decide(scores),
         "regression": regression_sets(training, problem.Y, scores, settings.seed),
+        **({} if of_others is None else {"held_out": of_others}),
+        "probabilities": kind.cut == 0.5,
         **latency(model.scores, problem.scaled_test),
     }
 
@@ -145,7 +154,7 @@ def on_meta_features(kind: type[Baseline], title: str) -> Method:
     return Method(
         f"{kind.__name__}-meta",
         f"{title} on meta-features",
-        lambda p, s: run_baseline(kind, with_meta_features(p, s), s),
+        lambda p, s: run_baseline(kind, with_meta_features(p, s), s, held_out=False),
         _baseline_sources(kind),
         skips=lambda p: "90 labels x 32 meta-features a label, dense" if p.Y.shape[1] > 50 else None,
     )
@@ -177,11 +186,6 @@ def _baseline_sources(kind: type[Baseline]) -> tuple[Path, ...]:
 # --- the columns of the tables ----------------------------------------------
 
 
-def _dense_only(why: str) -> Callable[[Problem], str | None]:
-    return lambda problem: why if problem.is_text else None
-
-
-TREES_ON_TEXT = "left out for time: trees on thousands of words"
 METARANK = metarank_method("metarank", "metarank")
 LISTNET = metarank_method(
     "listnet", "MLC-ListNet", features="yang2012", ranker="listnet", threshold="instance"
@@ -197,12 +201,10 @@ PAPER_BASELINES = (
 IBLR_PLUS = baseline_method(baselines.IBLRPlus, "IBLR-ML+")
 PICKS = (
     baseline_method(baselines.LogisticOneVsRest, "Logistic"),
-    baseline_method(
-        baselines.RBFSVM, "SVM, RBF", skips=_dense_only("left out for time: Binary-SVM stands for it on text")
-    ),
-    baseline_method(baselines.LightGBMOneVsRest, "LightGBM", skips=_dense_only(TREES_ON_TEXT)),
-    baseline_method(baselines.ExtraTrees, "Extra trees 500", skips=_dense_only(TREES_ON_TEXT)),
-    baseline_method(baselines.RandomForest, "Random forest 500", skips=_dense_only(TREES_ON_TEXT)),
+    baseline_method(baselines.RBFSVM, "SVM, RBF"),
+    baseline_method(baselines.LightGBMOneVsRest, "LightGBM"),
+    baseline_method(baselines.ExtraTrees, "Extra trees 500"),
+    baseline_method(baselines.RandomForest, "Random forest 500"),
     baseline_method(baselines.ClassifierChainLR, "Chains of LR"),
 )
 PEERS = (*PAPER_BASELINES, IBLR_PLUS, *PICKS)

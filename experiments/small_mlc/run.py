@@ -19,6 +19,7 @@ import warnings
 from importlib.metadata import version
 from pathlib import Path
 
+import learned_cuts
 import tables
 from cache import Cache, Result, source_digest
 from datasets import SETS, TABLE_SETS, Problem, load_problem
@@ -28,6 +29,9 @@ from sklearn.exceptions import ConvergenceWarning
 from timing import seconds_of_all_neighbors
 
 from metarank._threads import available_cores
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options
 
 _HERE = Path(__file__).parent
 COLUMNS = (METARANK, *RANKERS, *PEERS, *ON_META)
@@ -43,13 +47,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small grids on a part of the training rows")
     parser.add_argument("--kept", action="store_true", help="write the tables from what is kept, run nothing")
     parser.add_argument("--fresh", action="store_true", help="measure everything anew")
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     parser.add_argument("--n-jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     names = options.sets.split(",")
     if unknown := set(names) - set(SETS):
         parser.error(f"--sets must be among {', '.join(SETS)}, got {', '.join(sorted(unknown))}")
+    whole = WholePage(options, parser, ("sets", "methods", "quick", "seed"))
     # liblinear may stop at its limit of passes at the largest C of a grid, which is seldom the one chosen.
     warnings.filterwarnings("ignore", category=ConvergenceWarning)
 
@@ -77,17 +82,15 @@ def main(arguments: list[str] | None = None) -> int:
             key = f"{problem.key} {source_digest((_HERE / 'timing.py',))}"
             kept = cache.get(name, "neighbors", key, lambda p=problem: seconds_of_all_neighbors(p))
             neighbor_seconds[name] = kept["cpu_s"]
-    options.out.parent.mkdir(parents=True, exist_ok=True)
     text = page(
         problems,
         results,
         neighbor_seconds,
         settings,
         time.perf_counter() - started,
-        options.out.with_name("fig2.svg"),
+        whole.folder / "fig2.svg",
     )
-    options.out.write_text(text)
-    print(f"written: {options.out}", file=sys.stderr)
+    whole.write(text)
     return 0
 
 
@@ -97,12 +100,18 @@ def measured(
     """The kept or new result, or why there is none."""
     if reason := method.skips(problem):
         return reason
-    if only_kept and not cache.has(problem.name, method.name, method.key(problem, settings)):
+    key = method.key(problem, settings)
+    if only_kept and not cache.has(problem.name, method.name, key):
         return "not run"
     start = time.perf_counter()
-    result = cache.get(
-        problem.name, method.name, method.key(problem, settings), lambda: method.run(problem, settings)
-    )
+    result = cache.get(problem.name, method.name, key, lambda: method.run(problem, settings))
+    if "held_out" in result:
+        result |= cache.get(
+            problem.name,
+            f"{method.name}-cuts",
+            learned_cuts.key(key),
+            lambda: learned_cuts.learned_sets(result, problem.Y, settings.seed),
+        )
     print(
         f"{problem.name:18} {method.name:20} {time.perf_counter() - start:7.1f} s",
         file=sys.stderr,

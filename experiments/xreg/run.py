@@ -24,6 +24,9 @@ from sections import Results, write  # noqa: E402
 from study import Study, log  # noqa: E402
 from systems import Settings, systems_for  # noqa: E402
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options  # noqa: E402
+
 _HERE = Path(__file__).parent
 _SPEED_CACHE = _HERE.parent / "shortlist_speed" / "cache"
 # Small enough for several fits more; the paper has EURLex-4K and Wiki10-31K here, and its movies.
@@ -43,11 +46,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
     parser.add_argument("--peers-cache", type=Path, default=_SPEED_CACHE, help="that of shortlist_speed")
     parser.add_argument("--environments", type=Path, default=_SPEED_CACHE / "environments")
-    parser.add_argument("--out", type=Path, default=_HERE / "results.md")
+    add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
     names = options.sets.split(",")
     if unknown := set(names) - set(SETS):
         parser.error(f"--sets must be among {', '.join(SETS)}, got {', '.join(sorted(unknown))}")
+    whole = WholePage(options, parser, ("sets",))
     settings = Settings(options.environments, options.peers_cache, options.kept)
     only, again = (tuple(filter(None, given.split(";"))) for given in (options.only, options.again))
     study = Study(options.cache, settings, only, again)
@@ -77,9 +81,8 @@ def main(arguments: list[str] | None = None) -> int:
             found = {s: outcome.found for s, outcome in outcomes.items() if outcome is not None}
             if found:
                 panels[name] = (problem.Y_test, with_zero(found))
-    figure = draw_curves(panels, options.out.with_name("precision_recall.svg"))
-    options.out.write_text(write(results, None if figure is None else figure.name))
-    log(f"written: {options.out}")
+    figure = draw_curves(panels, whole.folder / "precision_recall.svg")
+    whole.write(write(results, None if figure is None else figure.name))
     return 0
 
 
