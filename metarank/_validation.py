@@ -208,6 +208,49 @@ def _to_numpy(table: Any) -> np.ndarray:
         raise ValueError(f"expected a rectangular array: {error}") from None
 
 
+def plain_column(values: Any, name: str) -> Any:
+    """A column of pandas, polars or Arrow as an array of numbers, or a list with None where nothing is there.
+
+    Anything else is given back as it is, but for nulls in a list or array of texts, which become None.
+
+    Raises
+    ------
+    TypeError
+        If it holds dates or times, or is a polars LazyFrame, which has no rows yet.
+    """
+    module = type(values).__module__.partition(".")[0]
+    if module == "polars" and type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} must hold rows, got a polars LazyFrame: pass its collect()")
+    if hasattr(values, "columns") or sp.issparse(values):
+        return values
+    dtype = getattr(values, "dtype", getattr(values, "type", None))
+    if module in ("pandas", "polars", "pyarrow") and any(w in str(dtype).lower() for w in ("date", "time")):
+        raise TypeError(f"{name} must hold labels, got a column of {dtype}")
+    if module == "pandas" and getattr(values, "ndim", 0) == 1:
+        whole = not values.hasnans and getattr(dtype, "kind", "O") in "biuf"
+        kind = getattr(dtype, "kind", "O")
+        values = values.to_numpy(bool if kind == "b" else f"{kind}8") if whole else values.tolist()
+    elif module == "polars" and hasattr(values, "to_list"):
+        values = values.to_list()
+    elif module == "pyarrow" and hasattr(values, "to_pylist"):
+        values = values.to_pylist()
+    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        values = values.tolist()
+    if isinstance(values, list) and any(map(_is_missing, values)):
+        floats = all(_is_missing(v) or isinstance(v, (float, np.floating)) for v in values)
+        values = values if floats else [None if _is_missing(v) else v for v in values]
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or what pandas has for no value."""
+    return (
+        value is None
+        or (isinstance(value, float) and value != value)
+        or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
 def _holds_text(values: np.ndarray) -> bool:
     return any(isinstance(v, (str, bytes)) for v in values.flat)
 
@@ -276,6 +319,7 @@ def check_labels(
     if n_labels is None and names is not None:
         n_labels = len(names)
 
+    Y = plain_column(Y, name)
     kind: LabelKind
     by_name = ids == "names" or (ids == "auto" and n_labels is None)
     if sp.issparse(Y):
@@ -293,7 +337,7 @@ def check_labels(
             out, kind = _label_matrix(values, name)
             if names is None and hasattr(Y, "columns"):
                 names = [str(c) for c in getattr(Y, "column_names", Y.columns)]
-                _check_names_as_ids(names, f"the columns of {name}")
+                check_names_as_ids(names, f"the columns of {name}")
         else:
             raise ValueError(f"{name} must have one or two dimensions, got shape {values.shape}")
 
@@ -382,7 +426,7 @@ def _listed(
     if not by_name or not labels or any(isinstance(label, str) for label in labels):
         out, found = _label_lists(rows, n_labels, names, name)
         if by_name and names is None and found is not None:
-            _check_names_as_ids(found, name)
+            check_names_as_ids(found, name)
         return out, found, "lists"
     counts = np.array([len(row) for row in rows], dtype=np.int64)
     row_of = np.repeat(np.arange(len(rows)), counts)
@@ -458,7 +502,7 @@ def _ids_of_names(
     return ids, names
 
 
-def _check_names_as_ids(names: list[str], what: str) -> None:
+def check_names_as_ids(names: list[str], what: str) -> None:
     """Names that define the labels: none is empty, and no two are equal but for blanks around them."""
     found: dict[str, str] = {}
     for label in names:

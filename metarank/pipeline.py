@@ -29,6 +29,7 @@ from metarank._validation import (
 )
 from metarank.choices import EFFORTS, check_names
 from metarank.data.dataset import Dataset
+from metarank.data.separators import AUTO, check_separator, cut_labels, described, same_separator
 from metarank.encoder import InputEncoder, texts_of
 from metarank.explain import Explanation, explain_pair
 from metarank.label_table import LabelTable
@@ -43,7 +44,14 @@ from metarank.scoring import Scored
 from metarank.targets import check_objectives, check_targets
 from metarank.thresholds import ThresholdLearner
 from metarank.training import Training
-from metarank.vocabulary import LabelChange, added_rows, changed_labels, model_labels, rows_labels
+from metarank.vocabulary import (
+    LabelChange,
+    added_rows,
+    changed_labels,
+    check_same_separator,
+    model_labels,
+    rows_labels,
+)
 
 logger = logging.getLogger("metarank")
 
@@ -98,6 +106,10 @@ class MetaRanker(Training, BaseEstimator):
         "auto": where labels are shortlisted the one of greatest PSP@5, on out-of-fold scores, that costs at
         most a two-hundredth of nDCG@5; else 0. `rank` takes another one without a refit. Label sets do not
         depend on it.
+    label_separator : "auto", any text, "whitespace", "json", or None
+        What parts the labels of a row where they are one text: where Y is a column of texts. "auto" decides
+        once, from the whole column, by the rule of `metarank.data.separators`; None takes each text for one
+        label. What a model was fitted with (`label_separator_`) holds for every later file and column.
     memory_budget : None, int (bytes), text such as "4GiB" or "512 MiB", or "auto"
         What the process may hold; "auto": nearly all that the machine and its control group leave it. An
         estimate of the peak, part by part, is logged before work starts; what no result depends on, such as
@@ -109,6 +121,8 @@ class MetaRanker(Training, BaseEstimator):
     n_features_in_, n_labels_ : int
     label_names_ : list of str or None
         Those of removed labels included.
+    label_separator_ : str or None
+        What parted the labels of a row in the training data; "auto" where they were no texts.
     removed_ : int32 array
         Ids of removed labels, see `update_labels`.
     label_table_ : LabelTable
@@ -150,6 +164,7 @@ class MetaRanker(Training, BaseEstimator):
         shortlist_size: int = 50,
         propensity_weight: Any = "auto",
         memory_budget: Any = None,
+        label_separator: str | None = "auto",
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -163,6 +178,7 @@ class MetaRanker(Training, BaseEstimator):
         self.shortlist_size = shortlist_size
         self.propensity_weight = propensity_weight
         self.memory_budget = memory_budget
+        self.label_separator = label_separator
 
     # --- fit ---------------------------------------------------------------
 
@@ -243,12 +259,24 @@ class MetaRanker(Training, BaseEstimator):
                 raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
             targets: dict[str, sp.csr_matrix] = {}
             sizes = {"n_rows": features.shape[0], "n_labels": n_labels, "label_names": names}
+            separator = self.label_separator
+            if isinstance(X, Dataset):
+                if not same_separator(separator, X.label_separator):
+                    raise ValueError(
+                        f"label_separator={separator!r} must be that of the Dataset, in which "
+                        f"{described(X.label_separator)}: pass it to what reads the data"
+                    )
+                separator = X.label_separator if separator == AUTO else separator
             if aggregation is None:
+                Y_in, separator = cut_labels(Y_in, separator)
                 labels, found_names, kind = check_labels(Y_in, **sizes)
                 if labels.nnz == 0:
                     raise ValueError(f"Y must hold a relevant label, got none in {labels.shape[0]} rows")
             else:
                 targets, labels, found_names, kind = check_targets(Y, model=aggregation, **sizes)
+            new.label_separator_ = separator
+            if separator != AUTO:
+                note(f"labels: {described(separator)}")
             are_ids = kind == "ids" or (isinstance(X, Dataset) and X.label_names_are_ids)
             if are_ids and found_names:
                 note(
@@ -306,6 +334,7 @@ class MetaRanker(Training, BaseEstimator):
             require_extra("text", "torch", "tokenizers")
         _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")
         parse_budget(self.memory_budget)
+        check_separator(self.label_separator)
         ThresholdLearner(self.threshold)
         return n_jobs
 
@@ -384,6 +413,7 @@ class MetaRanker(Training, BaseEstimator):
             raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
         features = self.encoder_.encode(X)
         of_dataset = isinstance(X, Dataset)
+        check_same_separator(self, X)
         Y, names, texts = (X.Y, X.label_names, X.texts) if of_dataset else (Y, None, texts_of(X))
         labels = rows_labels(self, Y, names, features.shape[0])
         with single_threaded_blas():
@@ -538,6 +568,7 @@ class MetaRanker(Training, BaseEstimator):
             raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
 
         if isinstance(X, Dataset) and Y is None:
+            check_same_separator(self, X)
             Y = X.Y
         scores = self.decision_function(X, exclude=exclude, propensity_weight=propensity_weight)
         labels = model_labels(self, Y, len(scores))
@@ -638,6 +669,7 @@ class MetaRanker(Training, BaseEstimator):
             "encoder": self.encoder_,
             "n_labels": self.n_labels_,
             "label_names": self.label_names_,
+            "label_separator": self.label_separator_,
             "row_names": self.row_names_,
             "inv_propensity": self.inv_propensity_,
             "objective_names": self.objective_names_,
@@ -664,6 +696,9 @@ class MetaRanker(Training, BaseEstimator):
         model.n_features_in_ = int(model.encoder_.n_features)
         L = model.n_labels_ = fields.integer("n_labels")
         model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
+        model.label_separator_ = AUTO  # not kept in older files
+        if "label_separator" in fields:
+            model.label_separator_ = check_separator(fields.raw("label_separator"))
         model.row_names_ = _packed(fields.raw("row_names"))
         model.inv_propensity_ = fields.array("inv_propensity", np.float64, (L,))
         if L and not model.inv_propensity_.min() > 0:

@@ -20,6 +20,8 @@ import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
 from metarank._validation import check_labels, integer_names
+from metarank.data.dataset import Dataset
+from metarank.data.separators import cut_labels, described, same_separator
 from metarank.label_table import LabelTable
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
@@ -161,12 +163,26 @@ def model_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
     """The relevances of rows in the model's label ids; integers in lists are names where most names are."""
     names = model.label_names_
     return check_labels(
-        Y,
+        cut_labels(Y, model.label_separator_)[0],
         n_rows=n_rows,
         n_labels=model.n_labels_,
         label_names=names,
         ids="names" if integer_names(names) else "positions",
     )[0]
+
+
+def check_same_separator(model: MetaRanker, X: Any) -> None:
+    """ValueError where the labels of a Dataset were parted as the model's were not, and some are unknown."""
+    if not isinstance(X, Dataset) or same_separator(X.label_separator, model.label_separator_):
+        return
+    known = set(model.label_names_ or ())
+    unknown = next((name for name in X.label_names or () if name not in known), None)
+    if unknown is not None:
+        raise ValueError(
+            f"label_separator must be that of the fit, in which {described(model.label_separator_)}; here "
+            f"{described(X.label_separator)}, and {unknown!r} is no label of this model: read the data with "
+            f"label_separator={model.label_separator_!r}"
+        )
 
 
 def rows_labels(model: MetaRanker, Y: Any, names: Sequence[str] | None, n_rows: int) -> sp.csr_matrix:

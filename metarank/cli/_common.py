@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import logging
 import os
 import sys
 import time
@@ -30,6 +31,12 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "--text-column", metavar="NAME", help="column of the text in a CSV, TSV, JSONL or Parquet file"
     )
     group.add_argument("--labels-column", metavar="NAME", help="column of the labels in such a file")
+    group.add_argument(
+        "--label-separator",
+        metavar="SEP",
+        help="what parts the labels in one cell: any text, whitespace, json, none (one label a cell), or "
+        "auto, which decides by the whole column (default: the model's, or auto)",
+    )
     group.add_argument("--one-based", action="store_true", help="feature ids of an svmlight file start at 1")
 
 
@@ -85,14 +92,19 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         # A header may speak of other labels, or of none where rows are only to be ranked.
         if os.path.isfile(path) and not has_header(path):
             sizes["n_labels"] = model.n_labels_
-    dataset = data.load(
-        path,
-        **sizes,
-        text_column=args.text_column,
-        labels_column=args.labels_column,
-        zero_based=not args.one_based,
-        n_jobs=getattr(args, "jobs", None),
-    )
+    separator: str | None = model.label_separator_ if model is not None else "auto"
+    if args.label_separator is not None:
+        separator = None if args.label_separator == "none" else args.label_separator
+    with showing_notices():
+        dataset = data.load(
+            path,
+            **sizes,
+            text_column=args.text_column,
+            labels_column=args.labels_column,
+            label_separator=separator,
+            zero_based=not args.one_based,
+            n_jobs=getattr(args, "jobs", None),
+        )
     if dataset.n_rows == 0:
         raise ValueError(f"{path} holds no rows")
     return dataset
@@ -190,6 +202,23 @@ def showing_progress(quiet: bool = False) -> Iterator[None]:
             yield
         finally:
             line.clear()
+
+
+@contextmanager
+def showing_notices() -> Iterator[None]:
+    """Show what readers of data decided or left out, a line each on stderr."""
+    logger, handler = logging.getLogger("metarank.data"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("metarank: %(message)s"))
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before[1]
+        logger.setLevel(before[0])
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._validation import check_features, check_labels
+from metarank.data.separators import AUTO, check_separator, cut_labels
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -35,6 +36,10 @@ class Dataset:
     name : str
     n_labels : int or None
         L, where Y is lists of integers that are places of labels.
+    label_separator : str or None
+        What parts the labels in one cell, where Y is a column of texts: any text, "whitespace", "json", None
+        for one label a cell, or "auto", by the rule of `metarank.data.separators`. Kept is what the texts
+        were parted by; "auto" where there were none.
     label_names_are_ids : bool
         Whether the label names are integers that tell labels apart and say nothing of them: a model does not
         look for them in texts. Set where Y is lists of integers.
@@ -60,6 +65,7 @@ class Dataset:
     texts: list[str] | None
     name: str
     label_texts: list[str] | None
+    label_separator: str | None
     label_names_are_ids: bool
 
     def __init__(
@@ -73,6 +79,7 @@ class Dataset:
         label_texts: Sequence[str] | None = None,
         *,
         n_labels: int | None = None,
+        label_separator: str | None = AUTO,
         label_names_are_ids: bool = False,
     ) -> None:
         X = None if X is None else check_features(X, min_rows=0, name="X")
@@ -80,6 +87,7 @@ class Dataset:
         if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")
         Y = sp.csr_matrix((n_rows, n_labels or 0), dtype=np.float32) if Y is None else Y
+        Y, separator = cut_labels(Y, check_separator(label_separator))
         Y, names, kind = check_labels(
             Y, n_rows=n_rows, n_labels=n_labels, label_names=label_names, allow_no_labels=True
         )
@@ -91,8 +99,11 @@ class Dataset:
                 raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
             object.__setattr__(self, field, None if values is None else [str(v) for v in values])
         are_ids = names is not None and (label_names_are_ids or kind == "ids")
-        for field, value in (("X", X), ("Y", Y), ("name", name), ("label_names_are_ids", are_ids)):
-            object.__setattr__(self, field, value)
+        object.__setattr__(self, "X", X)
+        object.__setattr__(self, "Y", Y)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "label_separator", separator)
+        object.__setattr__(self, "label_names_are_ids", are_ids)
 
     @property
     def n_rows(self) -> int:
@@ -115,7 +126,8 @@ class Dataset:
         """The given rows (ids, slice or mask), in the given order; the layout of X stays."""
         rows = np.arange(self.n_rows)[rows]
         out = object.__new__(Dataset)
-        for field in ("label_names", "feature_names", "label_texts", "name", "label_names_are_ids"):
+        kept = "label_names", "feature_names", "label_texts", "name", "label_separator", "label_names_are_ids"
+        for field in kept:
             object.__setattr__(out, field, getattr(self, field))
         object.__setattr__(out, "X", None if self.X is None else self.X[rows])
         object.__setattr__(out, "Y", self.Y[rows])

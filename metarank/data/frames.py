@@ -16,7 +16,9 @@ import scipy.sparse as sp
 
 from metarank._files import whole_file
 from metarank._json import parse_json
+from metarank._validation import check_names_as_ids
 from metarank.data.dataset import Dataset
+from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.text import TEXT_COLUMNS
 from metarank.data.xc import PathLike
 
@@ -35,6 +37,7 @@ def from_frame(
     labels_column: str | None = None,
     text_column: str | Sequence[str] | None = None,
     feature_columns: Sequence[str] | None = None,
+    label_separator: str | None = AUTO,
     name: str = "",
 ) -> Dataset:
     """A table of pandas, polars or Arrow as a `Dataset`.
@@ -45,12 +48,15 @@ def from_frame(
     label_columns : sequence of str or None
         Columns of relevances, one a label (0 and 1, or grades); their names become the label names.
     labels_column : str or None
-        One column with each row's labels: lists of names or of integer ids, or one name or id a row.
-        A null is a row without labels.
+        One column with each row's labels: lists of names or of integer ids, texts of one or several names, or
+        one id a row. A null is a row without labels.
     text_column : str, sequence of str or None
         Columns of text, joined by a line break; nulls count as empty.
     feature_columns : sequence of str or None
         Numeric or boolean columns that make X; None takes all such columns not used otherwise.
+    label_separator : str or None
+        What parts the names in one text of `labels_column`: any text, "whitespace", "json", None for one name
+        a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str
 
     Raises
@@ -68,6 +74,7 @@ def from_frame(
     >>> from_frame(frame, labels_column="tags")
     Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels a row)
     """
+    check_separator(label_separator)
     table = _to_arrow(frame)
     if label_columns is not None and labels_column is not None:
         raise ValueError("label_columns and labels_column exclude each other, got both")
@@ -86,19 +93,25 @@ def from_frame(
         feature_columns = [
             c for c in table.column_names if c not in taken and _is_number(table.schema.field(c).type)
         ]
+    Y: Any = None
+    if label_columns is not None:
+        check_names_as_ids(labels, "label_columns")
+        Y = _matrix(table, labels, "label_columns")
+    elif labels_column is not None:
+        Y, label_separator = cut_column(
+            table.column(labels_column).to_pylist(),
+            label_separator,
+            column=f"column {labels_column!r}",
+            where=lambda i: f"column {labels_column!r}, row {i}",
+        )
     return Dataset(
         X=_matrix(table, feature_columns, "feature_columns") if feature_columns else None,
-        Y=(
-            _matrix(table, labels, "label_columns")
-            if label_columns is not None
-            else None
-            if labels_column is None
-            else _label_lists(table, labels_column)
-        ),
+        Y=Y,
         label_names=None if label_columns is None else labels,
         feature_names=list(feature_columns) or None,
         texts=_joined(table, texts) if texts else None,
         name=name,
+        label_separator=label_separator,
     )
 
 
@@ -109,6 +122,7 @@ def read_parquet(
     labels_column: str | None = None,
     text_column: str | Sequence[str] | None = None,
     feature_columns: Sequence[str] | None = None,
+    label_separator: str | None = AUTO,
     name: str | None = None,
 ) -> Dataset:
     """Read a Parquet file: one written by `to_parquet` as it was, any other as `from_frame` reads a table.
@@ -134,6 +148,7 @@ def read_parquet(
             labels_column=labels_column,
             text_column=text_column,
             feature_columns=feature_columns,
+            label_separator=label_separator,
             name=name,
         )
 
@@ -160,6 +175,7 @@ def dataset_of_table(
     labels_column: str | None = None,
     text_column: str | Sequence[str] | None = None,
     feature_columns: Sequence[str] | None = None,
+    label_separator: str | None = AUTO,
     name: str = "",
 ) -> Dataset:
     """What `read_parquet` makes of the content of a file, or of some of its row groups."""
@@ -183,6 +199,7 @@ def dataset_of_table(
         labels_column=labels_column,
         text_column=text_column,
         feature_columns=feature_columns,
+        label_separator=label_separator,
         name=name,
     )
 
@@ -223,6 +240,7 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
         "n_labels": dataset.n_labels,
         "label_names": dataset.label_names,
         "label_names_are_ids": dataset.label_names_are_ids,
+        "label_separator": dataset.label_separator,
         "feature_names": dataset.feature_names,
         "label_texts": dataset.label_texts,
     }
@@ -247,6 +265,7 @@ def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
         label_texts=about["label_texts"],
         texts=table.column(TEXT).to_pylist() if TEXT in table.column_names else None,
         name=about["name"] or name,
+        label_separator=about.get("label_separator", AUTO),
         label_names_are_ids=bool(about.get("label_names_are_ids", False)),
     )
 
@@ -301,11 +320,6 @@ def _joined(table: pa.Table, columns: list[str]) -> list[str]:
                 f"text_column must hold text, got {type(values[wrong]).__name__} in {column!r} at row {wrong}"
             )
     return ["\n".join(value for value in row if value) for row in zip(*parts)]
-
-
-def _label_lists(table: pa.Table, column: str) -> list[list[Any]]:
-    values = table.column(column).to_pylist()
-    return [[] if value is None else value if isinstance(value, list) else [value] for value in values]
 
 
 def _list_column(indptr: np.ndarray, values: np.ndarray) -> pa.LargeListArray:

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
+from metarank.data.separators import AUTO, check_separator
 from metarank.data.xc import PathLike, parse_pairs, parse_xc, read_bytes
 
 COMPRESSED = (".gz", ".xz")
@@ -28,7 +29,7 @@ def load(
     n_labels: int | None = None,
     text_column: str | Sequence[str] | None = None,
     labels_column: str | None = None,
-    label_separator: str | None = None,
+    label_separator: str | None = AUTO,
     name: str | None = None,
     n_jobs: int | None = None,
 ) -> Dataset:
@@ -51,7 +52,7 @@ def load(
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
     text_column, labels_column, label_separator
-        Columns of a table, and what parts the labels in one cell; see `metarank.data.text.read_table`.
+        Columns of a table or of Parquet, and what parts the labels in one text; see `read_table`.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
 
@@ -73,6 +74,7 @@ def load(
     ['sea', 'sun']
     """
     path = Path(path)
+    check_separator(label_separator)
     if grades not in (True, False, "auto"):
         raise ValueError(f"grades must be True, False or 'auto', got {grades!r}")
     if path.is_dir():
@@ -84,7 +86,13 @@ def load(
     if head.startswith(PARQUET_MAGIC):
         from metarank.data.frames import read_parquet
 
-        return read_parquet(path, text_column=text_column, labels_column=labels_column, name=name)
+        return read_parquet(
+            path,
+            text_column=text_column,
+            labels_column=labels_column,
+            label_separator=label_separator,
+            name=name,
+        )
     content = read_bytes(path)
     if text_column is not None or suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS):
         from metarank.data.text import read_table
@@ -148,6 +156,7 @@ def _in_label_set(table: Dataset, folder: Path) -> Dataset:
         label_names=names,
         label_texts=None if texts is None else _read_lines(texts, len(names), "labels"),
         name=table.name,
+        label_separator=table.label_separator,
         label_names_are_ids=table.label_names_are_ids,
     )
 

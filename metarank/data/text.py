@@ -11,11 +11,11 @@ from typing import Any
 
 from metarank._json import parse_json
 from metarank.data.dataset import Dataset
+from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.xc import PathLike, read_bytes
 
 TEXT_COLUMNS = ("title", "text", "body")
 LABELS_COLUMNS = ("labels", "label", "tags", "topics")
-SEPARATORS = (";", "|", ",")
 FASTTEXT_LABEL = "__label__"
 
 # A record: the line it starts on, and its fields by column.
@@ -54,7 +54,7 @@ def read_table(
     *,
     text_column: str | Sequence[str] | None = None,
     labels_column: str | None = None,
-    label_separator: str | None = None,
+    label_separator: str | None = AUTO,
     name: str | None = None,
 ) -> Dataset:
     """Read a table of raw text, plain, gz or xz.
@@ -69,10 +69,11 @@ def read_table(
         Column of the text; several, also as "a,b", are joined by a line break. None takes those of "title",
         "text" and "body" that are there.
     labels_column : str or None
-        Column of the labels: a JSON array, or names between separators. None takes the first of "labels",
-        "label", "tags" and "topics" that is there, or else reads no labels.
+        Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
+        and "topics" that is there, or else reads no labels.
     label_separator : str or None
-        None takes the first of ";", "|" and "," that occurs in the column.
+        What parts the names in one text: any text, "whitespace", "json", None for one name a cell, or "auto",
+        decided once from the whole column: see `metarank.data.separators`.
     name : str or None
         None takes the file's stem.
 
@@ -96,19 +97,24 @@ def read_table(
     Dataset('drinks': 2 rows, no features, 2 labels, 1.50 labels a row, with text)
     """
     path = Path(path)
+    check_separator(label_separator)
     content = decode(read_bytes(path), path)
     suffix = _suffix(path, content)
     try:
         texts: list[str]
-        labels: list[list[str]] | None
+        labels: list[list[Any]] | None
+        separator = label_separator
         if suffix == "fasttext":
             texts, labels = _fasttext(content)
         else:
             records = _json_records(content) if suffix == ".jsonl" else _csv_records(content, suffix)
-            texts, labels = _columns(list(records), text_column, labels_column, label_separator)
+            texts, labels, separator = _columns(
+                list(records), text_column, labels_column, label_separator, path
+            )
         if not texts:
             raise ValueError("the table has no rows")
-        return Dataset(texts=texts, Y=labels, name=path.name.split(".")[0] if name is None else name)
+        name = path.name.split(".")[0] if name is None else name
+        return Dataset(texts=texts, Y=labels, name=name, label_separator=separator)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{path}: {error}") from None
 
@@ -199,7 +205,8 @@ def _columns(
     text_column: str | Sequence[str] | None,
     labels_column: str | None,
     separator: str | None,
-) -> tuple[list[str], list[list[str]] | None]:
+    path: Path,
+) -> tuple[list[str], list[list[Any]] | None, str | None]:
     # JSON objects may leave a column out; a column is there if any record has it.
     present = list(dict.fromkeys(column for _, record in records for column in record))
     text_columns = _text_columns(present, text_column)
@@ -214,13 +221,14 @@ def _columns(
     if labels_column is None:
         labels_column = next((column for column in LABELS_COLUMNS if column in present), None)
         if labels_column is None:
-            return texts, None
+            return texts, None, separator
     _require_column(labels_column, present, "labels_column")
-    cells = [(line, record.get(labels_column)) for line, record in records]
-    if separator is None:
-        strings = [cell for _, cell in cells if isinstance(cell, str) and not _is_array(cell)]
-        separator = next((s for s in SEPARATORS if any(s in cell for cell in strings)), SEPARATORS[0])
-    return texts, [_labels(cell, separator, line) for line, cell in cells]
+    return texts, *cut_column(
+        [record.get(labels_column) for _, record in records],
+        separator,
+        column=f"{path}, column {labels_column!r}",
+        where=lambda i: f"line {records[i][0]}",
+    )
 
 
 def _text_columns(present: list[str], wanted: str | Sequence[str] | None) -> list[str]:
@@ -239,24 +247,3 @@ def _text_columns(present: list[str], wanted: str | Sequence[str] | None) -> lis
 def _require_column(column: str, present: list[str], parameter: str) -> None:
     if column not in present:
         raise ValueError(f"{parameter} must be one of the columns {present}, got {column!r}")
-
-
-def _is_array(cell: str) -> bool:
-    return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
-
-
-def _labels(cell: Any, separator: str, line: int) -> list[str]:
-    if cell is None:
-        return []
-    if isinstance(cell, str) and _is_array(cell):
-        try:
-            cell = parse_json(cell)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"line {line}: the labels are not a JSON array: {error.msg}") from None
-    if isinstance(cell, str):
-        cell = cell.split(separator)
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        cell = [cell]
-    if not isinstance(cell, list) or not all(isinstance(label, str | int) for label in cell):
-        raise ValueError(f"line {line}: labels must be names or a list of names, got {cell!r}")
-    return [label for label in (str(label).strip() for label in cell) if label]

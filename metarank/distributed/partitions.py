@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
 from metarank.data.frames import damage_named, dataset_of_table
+from metarank.data.separators import AUTO, check_separator, described
 from metarank.data.xc import HEADER, decompressed, parse_xc
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ def read(
     labels_column: str | None = None,
     label_columns: Sequence[str] | None = None,
     feature_columns: Sequence[str] | None = None,
+    label_separator: str | None = AUTO,
 ) -> Partitions:
     """Partitions of Parquet files or of text of the extreme classification repository.
 
@@ -138,6 +140,8 @@ def read(
     block_bytes : int
         Bytes of text to a part, up to the end of a line. A row group of Parquet is a part.
     text_column, labels_column, label_columns, feature_columns : as in `metarank.data.read_parquet`
+    label_separator : as in `metarank.data.read_parquet`
+        Parts are read apart: where "auto" would part them differently, `collect` asks for the separator.
 
     Raises
     ------
@@ -157,13 +161,14 @@ def read(
     """
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be positive, got {block_bytes}")
-    given = {
+    given: dict[str, Any] = {
         "text_column": text_column,
         "labels_column": labels_column,
         "label_columns": label_columns,
         "feature_columns": feature_columns,
     }
     columns = {name: value for name, value in given.items() if value is not None}
+    columns |= {"label_separator": check_separator(label_separator)}
     parts: list[Part] = []
     expected: list[int] = []
     for url in [urls] if isinstance(urls, str) else list(urls):
@@ -237,6 +242,11 @@ def _lines(text: bytes) -> int:
 def _joined(parts: list[Dataset]) -> Dataset:
     """The rows of several data sets of the same columns; labels are put under common names."""
     first = parts[0]
+    separators = list(dict.fromkeys(p.label_separator for p in parts if p.label_separator != AUTO))
+    if len(separators) > 1:
+        raise ValueError(
+            f"label_separator must be given, since parts differ: {' or '.join(map(described, separators))}"
+        )
     if any(part.label_names != first.label_names for part in parts):
         if any(part.label_names is None for part in parts):
             raise ValueError("all parts must name their labels, or none")
@@ -267,6 +277,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
         feature_names=first.feature_names,
         texts=texts,
         name=first.name,
+        label_separator=separators[0] if separators else AUTO,
         label_names_are_ids=all(part.label_names_are_ids for part in parts),
     )
 

@@ -92,6 +92,7 @@ propensity_weight, memory_budget : as for `MetaRanker`
         shortlist_size: int = 50,
         propensity_weight: Any = "auto",
         memory_budget: Any = None,
+        label_separator: str | None = "auto",
         resume: Any = None,
         ranker_pairs: str = "sample",
     ) -> None:
@@ -108,6 +109,7 @@ propensity_weight, memory_budget : as for `MetaRanker`
             shortlist_size=shortlist_size,
             propensity_weight=propensity_weight,
             memory_budget=memory_budget,
+            label_separator=label_separator,
         )
         self.client = client
         self.resume = resume

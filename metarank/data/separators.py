@@ -1,0 +1,233 @@
+"""What parts the labels in one cell of text: one rule, for every file and container.
+
+A `label_separator` is any text, such as ";"; or
+
+- "whitespace": blanks, tabs and line breaks, however many;
+- "json": a cell in brackets is a JSON list of names, any other is one name;
+- None: each cell is one name, whatever it holds;
+- "auto": decided once, from all cells that are text, by the first of these that applies:
+
+  1. "json", where at least half of them stand in brackets.
+  2. "whitespace", where more than half hold nothing but URIs (`<http://a> <http://b>`) and some hold several.
+  3. ";", "|" or ",". Signs that part fewer than a quarter of the cells that another parts are strays; a comma
+     that mostly has a blank behind it comes last, otherwise the sign that parts most cells comes first, and
+     equals in this order. The first is taken that separates labels: it parts a tenth of all cells (a comma
+     half, and not with a blank behind it, which names have too); or a quarter of what it parts are labels of
+     several places: alone in one cell and within another, or first in one and second in another. So
+     "New York, NY" is one name, and "salt, sea" two where "sea, sun" is another cell. Of URIs the parts must
+     be URIs too.
+  4. None.
+
+Blanks around labels are dropped, and so are empty labels: an empty cell is a row without labels.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metarank._json import parse_json
+from metarank._validation import plain_column
+
+logger = logging.getLogger("metarank.data")
+
+SIGNS = (";", "|", ",")
+WHITESPACE, JSON, AUTO = "whitespace", "json", "auto"
+
+_URI = re.compile(r"(<[^<>\s]+>|[A-Za-z][\w+.-]*:[^\s<>]+)(?<![;|,])")
+# The share of all cells that a sign must part to separate labels, whatever it parts.
+_SHARE = {";": 0.1, "|": 0.1, ",": 0.5}
+_STRAY, _SEVERAL_PLACES = 0.25, 0.25
+
+
+def check_separator(value: Any, name: str = "label_separator") -> str | None:
+    """The separator; ValueError or TypeError naming the parameter where it is none.
+
+    Examples
+    --------
+    >>> check_separator(" / ")
+    ' / '
+    """
+    rule = f"{name} must be a text, 'whitespace', 'json', 'auto' or None (never cut), got {value!r:.80}"
+    if value is not None and not isinstance(value, str):
+        raise TypeError(rule)
+    if value == "":
+        raise ValueError(rule)
+    return value
+
+
+def described(separator: str | None) -> str:
+    """How labels stand in a cell, for a person.
+
+    Examples
+    --------
+    >>> described(";"), described(None)
+    ("labels are parted by ';'", 'each cell is one label')
+    """
+    if separator is None:
+        return "each cell is one label"
+    return {WHITESPACE: "labels are parted by white space", JSON: "labels are JSON lists"}.get(
+        separator, f"labels are parted by {separator!r}"
+    )
+
+
+def chosen_separator(cells: Sequence[str]) -> str | None:
+    """What "auto" stands for in a column, see the module's text; "auto" itself where no cell holds anything.
+
+    Examples
+    --------
+    >>> chosen_separator(["sea;sun", "sun", "salt,sand;sea"])
+    ';'
+    >>> chosen_separator(["<http://a/1> <http://a/2>", "<http://a/2>"])
+    'whitespace'
+    >>> chosen_separator(['["sea", "sun"]', "[]"])
+    'json'
+    >>> chosen_separator(["New York, NY", "Paris", "Albany, NY"])
+    """
+    cells = [cell.strip() for cell in cells if not cell.isspace() and cell]
+    if not cells:
+        return AUTO
+    if 2 * sum(map(_is_array, cells)) >= len(cells):
+        return JSON
+    words = [cell.split() for cell in cells]
+    uris = [all(map(_URI.fullmatch, row)) for row in words]
+    of_uris = 2 * sum(uris) > len(cells)
+    if of_uris and any(uri and len(row) > 1 for uri, row in zip(uris, words)):
+        return WHITESPACE
+    parted = {sign: [split(cell, sign) for cell in cells] for sign in SIGNS}
+    count = {sign: sum(len(row) > 1 for row in rows) for sign, rows in parted.items()}
+    most = max(count.values())
+    spaced = sum(cell.count(", ") for cell in cells) * 2 > sum(cell.count(",") for cell in cells)
+    weak = {sign: sign == "," and spaced for sign in SIGNS}
+    present = [sign for sign in SIGNS if count[sign] and count[sign] >= _STRAY * most]
+    for sign in sorted(present, key=lambda s: (weak[s], -count[s])):
+        if of_uris and not all(_URI.fullmatch(label) for row in parted[sign] for label in row):
+            continue
+        often = not weak[sign] and count[sign] >= _SHARE[sign] * len(cells)
+        if often or _share_of_several_places(parted[sign]) >= _SEVERAL_PLACES:
+            return sign
+    return None
+
+
+def _share_of_several_places(rows: list[list[str]]) -> float:
+    """Of the labels in cells that are parted, each cell counted once: how many stand elsewhere too."""
+    distinct = {tuple(row) for row in rows}
+    places: dict[str, set[int]] = {}
+    for row in distinct:
+        for place, label in enumerate(row):
+            places.setdefault(label, set()).add(place if len(row) > 1 else -1)
+    within = [label for row in distinct if len(row) > 1 for label in row]
+    return sum(len(places[label]) > 1 for label in within) / max(1, len(within))
+
+
+def split(cell: str, separator: str | None) -> list[str]:
+    """The labels in one cell.
+
+    Raises
+    ------
+    ValueError
+        If a cell in brackets is no JSON list of names, where the separator is "json".
+
+    Examples
+    --------
+    >>> split(" sea ;; sun", ";"), split("sea  sun", "whitespace"), split('["sea", 3]', "json")
+    (['sea', 'sun'], ['sea', 'sun'], ['sea', '3'])
+    """
+    parts: list[Any]
+    if separator is None:
+        parts = [cell]
+    elif separator == WHITESPACE:
+        return cell.split()
+    elif separator == JSON:
+        parts = _of_json(cell) if _is_array(cell) else [cell]
+    else:
+        parts = cell.split(separator)
+    return [label for label in (str(part).strip() for part in parts) if label]
+
+
+def cut_column(
+    cells: Sequence[Any], separator: str | None, *, column: str, where: Callable[[int], str]
+) -> tuple[list[list[Any]], str | None]:
+    """The labels of each cell of a column, and by what its texts were parted.
+
+    Cells are text, a list of names or integers, one integer, or None for no label. Where no cell is text or a
+    list of names, integers stay such. What "auto" is decided to be is told to the logger, in one line that
+    calls the column `column`.
+
+    Raises
+    ------
+    ValueError
+        If a cell holds anything else; it is called `where(its place)`.
+    """
+    if separator == AUTO:
+        separator = chosen_separator([cell for cell in cells if isinstance(cell, str)])
+        if separator != AUTO:
+            logger.info(
+                "%s: %s; label_separator (--label-separator) says otherwise", column, described(separator)
+            )
+    rows: list[list[Any]] = []
+    for i, cell in enumerate(cells):
+        if isinstance(cell, str):
+            try:
+                rows.append(split(cell, separator))
+            except ValueError as error:
+                raise ValueError(f"{where(i)}: {error}") from None
+            continue
+        row = [] if cell is None else [cell] if _is_integer(cell) else cell
+        if isinstance(row, (tuple, np.ndarray)):
+            row = list(row)
+        if not isinstance(row, list) or not all(isinstance(v, str) or _is_integer(v) for v in row):
+            raise ValueError(f"{where(i)}: labels must be names or a list of names, got {cell!r:.80}")
+        rows.append([v.strip() if isinstance(v, str) else v for v in row if v != ""])
+    if any(isinstance(label, str) for row in rows for label in row):
+        rows = [[label for label in map(str, row) if label] for row in rows]
+    return rows, separator
+
+
+def cut_labels(Y: Any, separator: str | None, *, name: str = "Y") -> tuple[Any, str | None]:
+    """Y with its texts parted, where it is a column of texts (nulls are rows without labels), and by what.
+
+    Anything else is given back as it is, with the separator as it is.
+
+    Examples
+    --------
+    >>> cut_labels(["sea;sun", "sun", None], "auto")
+    ([['sea', 'sun'], ['sun'], []], ';')
+    >>> cut_labels([["sea;sun"], ["sun"]], "auto")
+    ([['sea;sun'], ['sun']], 'auto')
+    """
+    Y = plain_column(Y, name)
+    one_dimensional = isinstance(Y, (list, tuple)) or (isinstance(Y, np.ndarray) and Y.ndim == 1)
+    if not one_dimensional or not any(isinstance(cell, str) for cell in Y):
+        return Y, separator
+    if not all(cell is None or isinstance(cell, str) for cell in Y):
+        return Y, separator  # refused with the rest of what mixes names and numbers
+    return cut_column(list(Y), separator, column=name, where=lambda i: f"{name}, row {i}")
+
+
+def same_separator(given: str | None, separator: str | None) -> bool:
+    """Whether two columns were parted alike, as far as they were parted at all."""
+    return AUTO in (given, separator) or given == separator
+
+
+def _is_array(cell: str) -> bool:
+    return cell.lstrip().startswith("[") and cell.rstrip().endswith("]")
+
+
+def _of_json(cell: str) -> list[Any]:
+    try:
+        labels = parse_json(cell)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"the labels are not a JSON array: {error.msg}") from None
+    if not isinstance(labels, list) or not all(isinstance(v, str) or _is_integer(v) for v in labels):
+        raise ValueError(f"labels must be names or a list of names, got {cell!r:.80}")
+    return labels
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
