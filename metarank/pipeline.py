@@ -698,7 +698,8 @@ class MetaRanker(Training, BaseEstimator):
         model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
         model.label_separator_ = AUTO  # not kept in older files
         if "label_separator" in fields:
-            model.label_separator_ = check_separator(fields.raw("label_separator"))
+            kept = fields.text("label_separator") if fields.has("label_separator") else None
+            model.label_separator_ = check_separator(kept)
         model.row_names_ = _packed(fields.raw("row_names"))
         model.inv_propensity_ = fields.array("inv_propensity", np.float64, (L,))
         if L and not model.inv_propensity_.min() > 0:
