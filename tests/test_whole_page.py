@@ -113,6 +113,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "aggregation/run.py": ["--only", "counterexample"],
     "extreme/run.py": None,
     "extreme/ablations.py": None,
+    "extreme/alone.py": None,
     "leave_fold_out/run.py": None,
     "neighbors/run.py": None,
     "propensity/run.py": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from borrowed_runs import PEERS, Setting
@@ -32,6 +33,17 @@ SHORTLISTERS = (
     Setting("metarank", "OneVsAll", {"estimator": "OneVsAll"}, kind="flat", sets=_NOT_LARGEST),
     Setting("metarank", "NeighborShortlister", {"estimator": "NeighborShortlister"}),
 )
+# What else of ours is good on rare labels, by itself.
+ALONE = (
+    Setting(
+        "metarank",
+        "OneVsAll, ridge",
+        {"estimator": "OneVsAll", "loss": "ridge"},
+        kind="flat",
+        sets=_NOT_LARGEST,
+    ),
+    Setting("metarank", "XReg-t", {"estimator": "XReg", "relevance": "inverse-propensity", "tail": "auto"}),
+)
 # `params` are the arguments of MetaRanker. The peers do not read the names of labels.
 PIPELINE = (Setting("metaranker", "without names", {"label_text": None}),)
 WITH_NAMES = (Setting("metaranker", "with names"),)
@@ -45,15 +57,16 @@ GROUPS = {
     "tree": TREE_PEERS,
     "flat": FLAT_PEERS,
     "shortlister": SHORTLISTERS,
+    "alone": ALONE,
     "pipeline": PIPELINE,
     "names": WITH_NAMES,
     "over one": OVER_ONE,
 }
 
 
-def contenders(set_name: str) -> list[Setting]:
-    """All that run on a set."""
-    return [setting for group in GROUPS.values() for setting in group if setting.runs_on(set_name)]
+def contenders(set_name: str, groups: Iterable[str] = GROUPS) -> list[Setting]:
+    """All of some groups that run on a set."""
+    return [setting for group in groups for setting in GROUPS[group] if setting.runs_on(set_name)]
 
 
 def group_of(setting: Setting) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -58,14 +58,27 @@ def write(sets: Sequence[Measured]) -> str:
     every = [verdict for of_set in judged.values() for verdict in of_set]
     parts = ["# The extreme pipeline and its peers", _introduction(), "## Verdicts"]
     parts.append(f"{sum(v.holds for v in every)} of {len(every)} claims hold.")
-    for name, of_set in judged.items():
-        if of_set:
-            parts += [f"### {name}", _bullets(map(_line, of_set))]
+    parts += by_set(judged)
+    return "\n\n".join([*parts, *chapters(sets)]) + "\n"
+
+
+def by_set(judged: Mapping[str, Sequence[Verdict]]) -> list[str]:
+    """The verdicts under the names of their sets."""
+    return [
+        part
+        for name, of_set in judged.items()
+        if of_set
+        for part in (f"### {name}", _bullets(map(_line, of_set)))
+    ]
+
+
+def chapters(sets: Sequence[Measured]) -> list[str]:
+    """The table of each set, and how all was made."""
+    parts = []
     for measured in sets:
         parts += [f"## {measured.dataset.name}", _sizes(measured.dataset), _table(measured)]
         parts += _failed(measured)
-    parts += ["## How it was made", _provenance(sets)]
-    return "\n\n".join(parts) + "\n"
+    return [*parts, "## How it was made", _provenance(sets)]
 
 
 def _introduction() -> str:

@@ -13,13 +13,14 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from borrowed_runs import Figures, Laboratory, Prepared, Run, environments, log
-from contenders import contenders
+from contenders import GROUPS, contenders
 from judging import Judge
 from report import Measured, write
 from sets import REPOSITORY, SETS, available
@@ -66,9 +67,9 @@ class Study:
         self.laboratory, self.only, self.again = laboratory, only, again
         self.ready: dict[str, bool] = {}
 
-    def measure(self, dataset: Prepared) -> Measured:
+    def measure(self, dataset: Prepared, groups: Iterable[str] = GROUPS) -> Measured:
         measured, judge = Measured(dataset), Judge(dataset)
-        for setting in contenders(dataset.name):
+        for setting in contenders(dataset.name, groups):
             run = Run(dataset, setting, 0)
             figures = self._figures(run)
             if figures is not None:

@@ -57,6 +57,8 @@ def _of_pipeline(name: str, contender: str, row: Row, rows: Rows) -> Iterable[Ve
     peers = {**trees, **flat}
     if peers:
         yield _above("F1 above every peer's", row, {metric: _best(peers, metric)[0] for metric in F1})
+    for other, alone in rows.get("alone", {}).items():
+        yield _above(f"above {other}", row, alone, MAIN)
     yield from _costs(name, row, rows)
 
 

@@ -70,7 +70,6 @@ def main(arguments: list[str] | None = None) -> int:
         print("there is no data to run on", file=sys.stderr)
         return 2
 
-    started = time.perf_counter()
     wanted = None if options.methods is None else set(options.methods.split(","))
     results: dict[tuple[str, str], Result | str] = {}
     neighbor_seconds: dict[str, float] = {}
@@ -87,7 +86,6 @@ def main(arguments: list[str] | None = None) -> int:
         results,
         neighbor_seconds,
         settings,
-        time.perf_counter() - started,
         whole.folder / "fig2.svg",
     )
     whole.write(text)
@@ -125,7 +123,6 @@ def page(
     results: dict[tuple[str, str], Result | str],
     neighbor_seconds: dict[str, float],
     settings: Settings,
-    seconds: float,
     picture: Path,
 ) -> str:
     """The whole of results.md; Fig. 2 is drawn into `picture`."""
@@ -168,17 +165,16 @@ def page(
         "\n## Times\n",
         tables.times(everything),
         "\n## How it was made\n",
-        provenance(problems, settings, seconds),
+        provenance(problems, settings),
     ]
     return "\n".join(parts) + "\n"
 
 
-def provenance(problems: dict[str, Problem], settings: Settings, seconds: float) -> str:
+def provenance(problems: dict[str, Problem], settings: Settings) -> str:
     lines = [
         f"- seed {settings.seed}, n_jobs {settings.n_jobs}, {available_cores()} cores "
         f"({platform.machine()}), Python {platform.python_version()}",
         "- " + ", ".join(f"{package} {version(package)}" for package in PACKAGES),
-        f"- {seconds:.0f} s, kept results not counted",
         *(f"- sha256 {path}: {digest}" for p in problems.values() for path, digest in p.checksums.items()),
     ]
     return "\n".join(lines)

@@ -49,14 +49,17 @@ class Results:
         return None if isinstance(found, str) else found
 
     def judged(self, set_name: str, method: str, metric: str, threshold: str = "sets") -> np.ndarray | None:
-        """What a metric judges: scores, or the label sets of a threshold ("sets" by default)."""
+        """What a metric judges: scores, or the label sets of a threshold: "sets", the system's own,
+        "regression" or "learned"; None where there are none."""
         result = self.get(set_name, method)
         if result is None:
             return None
         if metric not in SET_METRICS:
             return result["scores"]
-        own = result.get(f"sets:{metric}")
-        return (result[threshold] if own is None else own).astype(np.int8)
+        # metarank's sets are of the cut learned for the metric, whatever the threshold of the others.
+        names = (f"{threshold}:{metric}", f"sets:{metric}", threshold)
+        found = next((result[name] for name in names if name in result), None)
+        return None if found is None else found.astype(np.int8)
 
     def value(self, set_name: str, method: str, metric: str, threshold: str = "sets") -> float:
         """The metric; NaN where the method was not run."""

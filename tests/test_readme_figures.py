@@ -1,0 +1,167 @@
+"""README.md says of experiments what their pages say: the rows of its tables, figures of sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+Row = dict[str, str]
+
+
+def page(name: str) -> str:
+    return (ROOT / "experiments" / name).read_text()
+
+
+def tables(text: str) -> Iterator[tuple[str, list[Row]]]:
+    """(heading, rows) of each table; an empty first cell stands for the one above it."""
+    heading, rows, columns = "", [], None
+    for line in [*text.splitlines(), ""]:
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if columns is None:
+                columns = cells
+            elif not all(cell.strip("-:") == "" and cell for cell in cells):
+                cells[0] = cells[0] or rows[-1][columns[0]]
+                rows.append(dict(zip(columns, cells)))
+        else:
+            if columns is not None:
+                yield heading, rows
+                rows, columns = [], None
+            heading = line.lstrip("# ") if line.startswith("#") else heading
+
+
+def table_of_readme(*columns: str) -> list[Row]:
+    """The one table that has these columns."""
+    (found,) = (rows for _, rows in tables(README) if rows and set(columns) <= set(rows[0]))
+    return found
+
+
+def row_of(name: str, heading: str, first: str, column: str) -> Row:
+    """The row of a page by its first cell, in the table under the heading that has the column."""
+    for under, rows in tables(page(name)):
+        if under == heading and rows and column in rows[0]:
+            for row in rows:
+                if next(iter(row.values())) == first:
+                    return row
+    raise AssertionError(f"{name} has no {first} under {heading}")
+
+
+# The names of README's rows on the pages.
+SPEED = {
+    "omikuji, 3 trees": "omikuji parabel3",
+    "omikuji, 1 tree": "omikuji 1 tree, collapse 5",
+    "PECOS, 3 trees": "pecos default3",
+    "PECOS, 1 tree": "pecos 1 tree, 16-way",
+    "napkinXC, 3 trees": "napkinxc parabel3",
+    "PECOS, one-vs-all": "pecos one-vs-all",
+    "**metarank** `Parabel()`": "metarank Parabel",
+    "`Parabel(n_trees=1, visitors=10, beam=15)`": "metarank 1 tree, visitors 10, beam 15",
+    "`OneVsAll()`": "metarank OneVsAll",
+    '`OneVsAll(loss="ridge")`': "metarank OneVsAll, ridge",
+    "`Parabel`, 1 tree for short texts": "metarank short texts, 1 tree",
+}
+EXTREME = {
+    "omikuji, 3 trees": "omikuji parabel3",
+    "PECOS, 3 trees": "pecos default3",
+    "PECOS, one-vs-all": "pecos one-vs-all",
+    "**metarank**, no label names": "metaranker without names",
+    "**metarank**": "metaranker with names",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "names", "columns", "renamed"),
+    [
+        ("shortlist_speed/results.md", SPEED, ("R@100", "batch ms"), {}),
+        ("extreme/results.md", EXTREME, ("rare R@5", "micro-F1"), {"rare R@5": "tail R@5"}),
+    ],
+)
+def test_rows_of_tables_are_those_of_the_page(name, names, columns, renamed):
+    rows = table_of_readme(*columns)
+    assert len(rows) > 10
+    for row in rows:
+        heading, contender = row["set"].split(" (")[0], names[row[""]]
+        found = row_of(name, heading, contender, columns[1])
+        for column, figure in list(row.items())[2:]:
+            # "0.286 (0.285)": milliseconds by the clock, and by CPU.
+            assert figure == found[renamed.get(column, column)].split(" (")[0], (row, column)
+
+
+def low_and_high(name: str, heading: str, column: str, **of: str) -> tuple[float, float]:
+    """The range of a column over the rows with these cells."""
+    (rows,) = (r for h, r in tables(page(name)) if h == heading and r and column in r[0])
+    values = [
+        float(r[column])
+        for r in rows
+        if r[column] and all(r[key] in cell.split("|") for key, cell in of.items())
+    ]
+    return min(values), max(values)
+
+
+def told(pattern: str) -> list[str]:
+    """The groups of the one place of README that matches; blanks may be line ends."""
+    (found,) = re.findall(pattern.replace(" ", r"\s+"), README)
+    return [found] if isinstance(found, str) else list(found)
+
+
+def test_times_of_one_row():
+    times = ("small_mlc/results.md", "Times", "one row, ms")
+    four = "emotions|scene|yeast|reuters90"
+    ours = told(r"ranked in (\S+) to (\S+) ms")
+    assert [round(ms, 1) for ms in low_and_high(*times, set=four, method="metarank")] == [
+        float(x) for x in ours
+    ]
+    nearest = told(
+        r"LightGBM, .{,60} takes (\S+) to (\S+) ms, extra trees, .{,40}, (\d+) ms, "
+        r"Binary-SVM, .{,40}, (\d+) ms"
+    )
+    low, high = low_and_high(*times, set="scene|yeast", method="LightGBMOneVsRest")
+    trees, _ = low_and_high(*times, set="emotions", method="ExtraTrees")
+    svm, _ = low_and_high(*times, set="reuters90", method="BinarySVM")
+    assert [round(low, 1), round(high, 1), round(trees), round(svm)] == [float(x) for x in nearest]
+
+
+def test_one_vs_all_beside_that_of_pecos():
+    found = {
+        heading: row
+        for heading, rows in tables(page("shortlist_speed/results.md"))
+        for row in rows
+        if row.get("peer") == "pecos one-vs-all"
+    }
+    assert {heading: (row["ours"], row["dominated"]) for heading, row in found.items()} == {
+        "CiteULike-t-tags": ("OneVsAll, C 0.7", "yes"),
+        "LLMs4Subjects-dev-en": ("OneVsAll, ridge", "yes"),
+        "Wikispeedia-Links": ("beam 20", "missing: R@100"),
+    }
+    assert "that holds on two of three sets" in README
+
+
+def test_embeddings_are_behind_label_trees_on_every_set():
+    sets = {
+        heading: rows
+        for heading, rows in tables(page("search_filters/results.md"))
+        if rows and "P@5" in rows[0] and rows[0].get("") == "FastXML"
+    }
+    assert len(sets) == 5
+    for rows in sets.values():
+        ndcg = {row[""]: float(re.sub(r"\*| ±.*", "", row["nDCG@5"])) for row in rows}
+        trees = min(ndcg["Parabel"], ndcg["omikuji"])
+        assert max(ndcg[m] for m in ("ID-only", "Text-only", "Combined", "LALE")) < trees
+
+
+def test_memory_of_the_largest_set():
+    rows = next(rows for heading, rows in tables(page("scale/results.md")) if heading == "1 and 2 workers")
+    (peak,) = (r["peak MB a worker"] for r in rows if r["set"].startswith("YSO") and r["workers"] == "1")
+    assert told(r"takes ([\d,]+) MB at most") == [f"{int(peak):,}"]
+
+
+def test_first_places_on_pydocs():
+    for figure, contender in zip(
+        told(r"\((\S+) against (\S+)\)\."), ("pecos default3", "metaranker without names")
+    ):
+        assert row_of("extreme/results.md", "pydocs", contender, "P@1")["P@1"] == figure
