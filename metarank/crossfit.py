@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
+from metarank._progress import side_by_side
 from metarank.candidates import Candidates
 from metarank.scorers.base import LabelScorer
 from metarank.view import TrainingSet
@@ -195,7 +197,13 @@ def over_folds(one_fold: Callable[[int, int], T], folds: np.ndarray, n_jobs: int
     """`one_fold(f, threads)` for every fold, several at once where there are threads for it."""
     workers = max(1, min(n_jobs, len(folds)))
     threads = max(1, n_jobs // workers)
+    parts = side_by_side([f"fold {number} of {len(folds)}" for number in range(1, len(folds) + 1)])
+
+    def told(f: Any, part: AbstractContextManager[None]) -> T:
+        with part:
+            return one_fold(int(f), threads)
+
     if workers == 1:
-        return [one_fold(int(f), threads) for f in folds]
+        return [told(f, part) for f, part in zip(folds, parts)]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda f: one_fold(int(f), threads), folds))
+        return list(pool.map(told, folds, parts))

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
 from metarank._parameters import check_random_state, check_real, one_target, seed_of
-from metarank._progress import note, report, taking_notes
+from metarank._progress import check_verbose, note, report, shows_progress, taking_notes
 from metarank._state import Fields
 from metarank._strings import PackedStrings
 from metarank._threads import resolve_n_jobs, single_threaded_blas
@@ -115,6 +115,10 @@ class MetaRanker(Training, BaseEstimator):
         estimate of the peak, part by part, is logged before work starts; what no result depends on, such as
         the number of pairs described at once, is held to what the budget leaves, and a fit that cannot be had
         within it is refused. Same bytes with any budget.
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress with what is being done, the share that lies behind and
+        the time left, on a terminal or in a notebook (by `tqdm.auto`); elsewhere a plain line a stage, on
+        standard error. In any case stages are logged, by the logger "metarank". No result depends on it.
 
     Attributes
     ----------
@@ -165,6 +169,7 @@ class MetaRanker(Training, BaseEstimator):
         propensity_weight: Any = "auto",
         memory_budget: Any = None,
         label_separator: str | None = "auto",
+        verbose: int = 0,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -179,9 +184,11 @@ class MetaRanker(Training, BaseEstimator):
         self.propensity_weight = propensity_weight
         self.memory_budget = memory_budget
         self.label_separator = label_separator
+        self.verbose = verbose
 
     # --- fit ---------------------------------------------------------------
 
+    @shows_progress
     def fit(
         self,
         X: Any,
@@ -316,6 +323,7 @@ class MetaRanker(Training, BaseEstimator):
             if not low <= int(value) < 2**31:
                 raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
         check_random_state(self.random_state)
+        check_verbose(self.verbose)
         if self.effort not in EFFORTS:
             raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
         if isinstance(self.ranker, str):

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from metarank._progress import report
+from metarank._progress import in_turn
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns, held_out_shortlist
@@ -116,7 +116,6 @@ def ranked(columns: list[Columns], pairs: PairsToRank, n_jobs: int) -> RankedPai
     `columns` is emptied on the way: beside the table there is seldom room for both.
     """
     table, raw, classifier_columns = assembled(columns, pairs, n_jobs)
-    report("ranking", 0.65)
     ranker = pairs.new_ranker(classifier_columns)
     lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
     scores = ranker.fit_out_of_fold(lists, n_jobs)
@@ -165,6 +164,11 @@ def joined_columns(
     return joined, of_classifiers
 
 
+def name_of(scorer: Any) -> str:
+    """What a report calls the work of a scorer."""
+    return type(scorer).__name__
+
+
 class LocalStages:
     """Runs the stages of one fit in this process, one after another.
 
@@ -189,7 +193,7 @@ class LocalStages:
 
     def settle(self, scorers: list[Any]) -> list[Any]:
         """`settled` for each of some distinct scorers."""
-        return [settled(scorer, self.data, self.n_jobs) for scorer in scorers]
+        return in_turn(lambda scorer: settled(scorer, self.data, self.n_jobs), scorers, name_of)
 
     def propose(
         self, shortlisters: list[Any], scorers: list[LabelScorer], rows: np.ndarray, k: int
@@ -199,20 +203,21 @@ class LocalStages:
         `scorers` are those that describe the pairs later.
         """
         self._fits = {id(s): {} for s in shortlisters if any(s is t for t in scorers)}
-        return [
-            held_out_shortlist(s, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=self._fits.get(id(s)))
-            for s in shortlisters
-        ]
+
+        def proposals(s: Any) -> Candidates:
+            fits = self._fits.get(id(s))
+            return held_out_shortlist(s, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
+
+        return in_turn(proposals, shortlisters, name_of)
 
     def describe(self, scorers: list[LabelScorer], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
         """The columns of each scorer for the candidates of some training rows, as if the rows were new."""
-        columns = []
-        for i, scorer in enumerate(scorers):
-            report(f"describing: {type(scorer).__name__}", 0.05 + 0.6 * i / len(scorers))
+
+        def columns_of(scorer: LabelScorer) -> Columns:
             own = self._fits.pop(id(scorer), None)
-            columns.append(
-                held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=own)
-            )
+            return held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=own)
+
+        columns = in_turn(columns_of, scorers, name_of)
         self.data.release("held-out")
         return columns
 
@@ -227,4 +232,4 @@ class LocalStages:
     def fit_on_all(self, scorers: list[Any]) -> list[Any]:
         """`fitted_on_all` for each of some distinct scorers."""
         with single_threaded_blas():
-            return [fitted_on_all(scorer, self.data, self.n_jobs) for scorer in scorers]
+            return in_turn(lambda scorer: fitted_on_all(scorer, self.data, self.n_jobs), scorers, name_of)

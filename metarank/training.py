@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._parameters import seed_of
-from metarank._progress import note, report
+from metarank._progress import as_part, note
 from metarank.candidates import Candidates
 from metarank.choices import choose_features, choose_shortlister
 from metarank.label_table import LabelTable
@@ -152,13 +152,14 @@ class Training(Scoring):
         )
         self._plan_memory(data, shortlisters, scorers, rows, n_jobs)
         stages = self._stages(data, n_jobs)
-        shortlisters, scorers = self._settle(shortlisters, scorers, stages)
+        with as_part("settling parameters", 0.01, 0.04):
+            shortlisters, scorers = self._settle(shortlisters, scorers, stages)
         # Held out by their views already, the rows of some folds only are divided anew.
         fold = data.fold[rows]
         if len(np.unique(fold)) < data.n_folds:
             fold = fold_of_rows(len(rows), self.n_folds, self.random_state + _FOLD_SHIFT)
-        report("shortlisting", 0.02)
-        proposals = stages.propose(shortlisters, scorers, rows, self.shortlist_size)
+        with as_part("shortlisting", 0.05, 0.2):
+            proposals = stages.propose(shortlisters, scorers, rows, self.shortlist_size)
         candidates = united(proposals, len(rows), self.n_labels_)
         if excluded is not None:
             candidates = candidates.without(excluded.rows(rows))
@@ -167,7 +168,8 @@ class Training(Scoring):
                     "exclude must leave at least one candidate in the training rows, it leaves none"
                 )
         gains = candidates.values_of(Y[rows])
-        columns = stages.describe(scorers, candidates, rows)
+        with as_part("describing", 0.25, 0.35):
+            columns = stages.describe(scorers, candidates, rows)
         pairs = PairsToRank(
             self.ranker,
             aggregation,
@@ -181,23 +183,24 @@ class Training(Scoring):
             standardize=self._standardizes,
             targets={name: candidates.values_of(of[rows]) for name, of in targets.items()},
         )
-        found = stages.rank(columns, pairs)
+        with as_part("ranking", 0.6, 0.2):
+            found = stages.rank(columns, pairs)
         del pairs
         self.ranker_, scores = found.ranker, found.scores
         self.feature_columns_, self.raw_columns_ = found.feature_columns, found.raw_columns
-        report("thresholds", 0.85)
         # Cuts are for labels that have rows.
         shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
         unseen = np.bincount(candidates.row_of_pair[~shown & (gains > 0)], minlength=len(rows))
         n_relevant = np.diff(Y.indptr)[rows] - unseen
-        self._learn_cuts(candidates.where(shown), scores[shown], gains[shown], fold, n_relevant, stages)
+        with as_part("thresholds", 0.8, 0.05):
+            self._learn_cuts(candidates.where(shown), scores[shown], gains[shown], fold, n_relevant, stages)
         probabilities = self.thresholds_.probabilities(candidates, scores)
         self.missing_: MissingPairs | None = MissingPairs.surest(candidates, probabilities, gains, rows)
         self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs, stages)
         del candidates, scores, gains
-        report("fitting on all rows", 0.9)
         distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
-        fitted = dict(zip(distinct, stages.fit_on_all(list(distinct.values()))))
+        with as_part("fitting on all rows", 0.85, 0.15):
+            fitted = dict(zip(distinct, stages.fit_on_all(list(distinct.values()))))
         self.shortlisters_ = [fitted[id(s)] for s in shortlisters]
         self.scorers_ = [fitted[id(s)] for s in scorers]
 

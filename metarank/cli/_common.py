@@ -7,9 +7,8 @@ import errno
 import logging
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,62 +145,13 @@ def aligned_labels(dataset: Dataset, model: MetaRanker) -> tuple[sp.csr_matrix, 
     return out, int((~keep).sum())
 
 
-class ProgressLine:
-    """One line on a terminal, rewritten; plain lines where stderr is redirected."""
-
-    def __init__(self, stream: IO[str] | None = None) -> None:
-        self.stream: IO[str] | None = stream if stream is not None else sys.stderr
-        if self.stream is not None:
-            self.stream = unguarded(self.stream)  # it moves the cursor
-        self.live = self.stream is not None and self.stream.isatty()
-        self.started = time.monotonic()
-        self.last = ""
-
-    def __call__(self, stage: str, done: float) -> None:
-        if self.stream is None:
-            return
-        try:
-            self._show(stage, done)
-        except OSError:  # nobody reads it any more; the work goes on
-            self.stream, self.live = None, False
-
-    def _show(self, stage: str, done: float) -> None:
-        assert self.stream is not None
-        seconds = time.monotonic() - self.started
-        if self.live:
-            filled = round(24 * done)
-            bar = "█" * filled + "░" * (24 - filled)
-            self.stream.write(f"\r\x1b[K{bar} {100 * done:3.0f} %  {stage}  {seconds:.0f} s")
-            if done >= 1:
-                self.stream.write("\r\x1b[K")
-            self.stream.flush()
-        elif stage != self.last:
-            self.stream.write(f"{100 * done:3.0f} %  {stage}  ({seconds:.1f} s)\n")
-            self.stream.flush()
-        self.last = stage
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self.stream is not None and self.live:
-            with suppress(OSError):
-                self.stream.write("\r\x1b[K")
-                self.stream.flush()
-
-
-@contextmanager
-def showing_progress(quiet: bool = False) -> Iterator[None]:
+def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:
     """Show the library's progress reports on stderr."""
-    from metarank._progress import listening
+    from metarank._progress import showing_progress
 
-    if quiet:
-        yield
-        return
-    line = ProgressLine()
-    with listening(line):
-        try:
-            yield
-        finally:
-            line.clear()
+    # The line moves the cursor; what it names is made printable there.
+    stream = None if sys.stderr is None else unguarded(sys.stderr)
+    return nullcontext() if quiet else showing_progress(stream)
 
 
 @contextmanager

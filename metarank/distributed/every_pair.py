@@ -152,7 +152,7 @@ class EveryPair:
         folds = np.unique(self.pairs.fold)
         scores, places = [], []
         for i, fold in enumerate(folds):
-            report("ranking", 0.65 + 0.2 * i / (len(folds) + 1))
+            report(f"fold {i + 1} of {len(folds)}", i / (len(folds) + 1))
             learns = self._learning(int(fold))
             trees = self._trees(f"{key}-fold-{fold}", learns, int(fold)) if learns else None
             for rows, table in zip(self.parts, self.tables):

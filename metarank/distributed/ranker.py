@@ -41,7 +41,7 @@ class DaskMetaRanker(MetaRanker):
     client : distributed.Client or None
         None: the client in use, the latest that was made in this process.
     shortlister, features, label_text, ranker, threshold, n_folds, random_state, effort, shortlist_size, \
-propensity_weight, memory_budget : as for `MetaRanker`
+propensity_weight, memory_budget, verbose : as for `MetaRanker`
     n_jobs : int or None
         Threads of a task. None and -1: one for a task with others beside it, and as many as the worker has
         for one that stands alone, such as the ranker; and all cores for what this process does itself.
@@ -95,6 +95,7 @@ propensity_weight, memory_budget : as for `MetaRanker`
         label_separator: str | None = "auto",
         resume: Any = None,
         ranker_pairs: str = "sample",
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             shortlister=shortlister,
@@ -110,6 +111,7 @@ propensity_weight, memory_budget : as for `MetaRanker`
             propensity_weight=propensity_weight,
             memory_budget=memory_budget,
             label_separator=label_separator,
+            verbose=verbose,
         )
         self.client = client
         self.resume = resume

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import hash as digest
 from sklearn.base import clone
 
-from metarank._progress import note, report
+from metarank._progress import in_turn, note
 from metarank._version import __version__
 from metarank.candidates import Candidates
 from metarank.distributed import tasks
@@ -22,7 +22,7 @@ from metarank.distributed.job import Job, release
 from metarank.distributed.tasks import QuickFit
 from metarank.distributed.workers import QUIET
 from metarank.scorers.base import LabelScorer
-from metarank.stages import LocalStages, PairsToRank, RankedPairs, fitted_on_all
+from metarank.stages import LocalStages, PairsToRank, RankedPairs, fitted_on_all, name_of
 from metarank.view import TrainingSet
 
 if TYPE_CHECKING:
@@ -189,13 +189,11 @@ class DaskStages(LocalStages):
             out.append(own)
             if closed and not _is_quick(s):
                 self._fit_on_all(s, after=own.columns[0])
-        for i, (s, own) in enumerate(zip(scorers, out)):
-            report(f"describing: {type(s).__name__}", 0.05 + 0.6 * i / len(scorers))
-            _wait(own.columns)
+        waited = [(name_of(s), own) for s, own in zip(scorers, out)]
+        in_turn(lambda own: _wait(own[1].columns), waited, lambda own: own[0])
         return out
 
     def rank(self, columns: list[Any], pairs: PairsToRank) -> RankedPairs:
-        report("ranking", 0.65)
         if self.every_pair:
             return self._rank_every_pair(columns, pairs)
         key = self._key("rank", [own.keys for own in columns], pairs)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
 from metarank._parameters import LARGEST_SEED, check_choice, check_random_state, one_target, seed_of
-from metarank._progress import report
+from metarank._progress import check_verbose, report, shows_progress
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_features, layout_of
@@ -82,6 +82,8 @@ class MultiObjectiveRanker(BaseEstimator):
         Whose gain: an objective by name or number, "min" or "mean" of all; None is "mean".
     constraints : mapping of names to numbers in (0, 1], or None
         For "epsilon": the share of its value alone that an objective must attain on the watched rows.
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
 
     Attributes
     ----------
@@ -138,6 +140,7 @@ class MultiObjectiveRanker(BaseEstimator):
         early_stopping: int = 0,
         stop_on: str | int | None = None,
         constraints: Mapping[str, float] | None = None,
+        verbose: int = 0,
     ) -> None:
         self.aggregation = aggregation
         self.model = model
@@ -160,9 +163,11 @@ class MultiObjectiveRanker(BaseEstimator):
         self.early_stopping = early_stopping
         self.stop_on = stop_on
         self.constraints = constraints
+        self.verbose = verbose
 
     # --- fit ---------------------------------------------------------------
 
+    @shows_progress
     def fit(
         self,
         X: Any,
@@ -268,6 +273,7 @@ class MultiObjectiveRanker(BaseEstimator):
                 rule = ">= 0" if low < 0 else "> 0" if high == np.inf else "in (0, 1]"
                 raise ValueError(f"{name} must be a number {rule}, got {value!r}")
         check_random_state(self.random_state, LARGEST_SEED)
+        check_verbose(self.verbose)
         if (self.constraints is not None) != (self.aggregation == "epsilon"):
             raise ValueError(
                 "constraints and aggregation='epsilon' go together, got "

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._progress import note
+from metarank._progress import in_turn, note
 from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
@@ -92,8 +92,9 @@ class AutoRanker(Ranker):
         quality: dict[str, np.ndarray] = {}
         scores: dict[str, np.ndarray] = {}
         if len(candidates) > 1:
-            for candidate in candidates:
-                scores[candidate.name] = candidate.fit_out_of_fold(part, n_jobs)
+            held_out = in_turn(lambda c: c.fit_out_of_fold(part, n_jobs), candidates, lambda c: str(c.name))
+            for candidate, own in zip(candidates, held_out):
+                scores[candidate.name] = own
                 quality[candidate.name] = list_quality(scores[candidate.name], part, n_jobs)
             self.choice_ = first_near_the_best(quality, self.tolerance)
         else:

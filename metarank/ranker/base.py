@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from metarank._progress import as_part
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.features.table import FeatureTable
@@ -124,8 +125,11 @@ class Ranker(BaseEstimator):
         What the thresholds learn from: scores of rows a ranker has seen are too good.
         """
         settled = self.tuned(data, n_jobs)
-        scores = cross_fit_scores(settled, data, n_jobs)
-        fitted = clone(settled).fit_lists(data, n_jobs)
+        n_folds = len(np.unique(data.fold))
+        with as_part("held out", 0.0, n_folds / (n_folds + 1)):
+            scores = cross_fit_scores(settled, data, n_jobs)
+        with as_part("on all folds", n_folds / (n_folds + 1), 1 / (n_folds + 1)):
+            fitted = clone(settled).fit_lists(data, n_jobs)
         # What was learned comes over; the parameters stay as the user gave them.
         self.__dict__.update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
         return scores

@@ -13,7 +13,13 @@ from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
-from metarank.ranker.boosting import lightgbm_params, model_text, pointwise_objective, sampled_pairs
+from metarank.ranker.boosting import (
+    lightgbm_params,
+    model_text,
+    pointwise_objective,
+    rounds_told,
+    sampled_pairs,
+)
 from metarank.ranker.lists import RankingData, hash_numbers
 
 # LightGBM refuses longer lists.
@@ -128,6 +134,7 @@ class BoostedRanker(Ranker):
             self._dataset(train, target, params, pair_weight),
             num_boost_round=self.n_rounds,
             valid_sets=[held_out] if held_out else [],
+            callbacks=rounds_told(self.n_rounds),
         )
         self.model_text_ = model_text(booster, n_jobs)
         self.arrays_ = BoosterArrays.from_text(self.model_text_)

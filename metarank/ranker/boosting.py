@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import lightgbm as lgb
 import numpy as np
 
+from metarank._progress import report
 from metarank._threads import openmp_threads
 from metarank.ranker.lists import hash_numbers
 
@@ -35,6 +37,15 @@ def lightgbm_params(ranker: Any, seed: int, n_jobs: int) -> dict[str, Any]:
 def pointwise_objective(target: np.ndarray) -> str:
     """The logistic loss for targets 0 and 1, its extension to probabilities for others in [0, 1]."""
     return "cross_entropy" if bool(((target > 0) & (target < 1)).any()) else "binary"
+
+
+def rounds_told(n_rounds: int) -> list[Callable[[Any], None]]:
+    """Callbacks of LightGBM that report each of so many rounds."""
+
+    def tell(env: Any) -> None:
+        report(f"round {env.iteration + 1} of {n_rounds}", (env.iteration + 1) / n_rounds)
+
+    return [tell]
 
 
 def model_text(booster: lgb.Booster, n_jobs: int) -> str:

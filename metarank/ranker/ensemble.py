@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from metarank._progress import as_part, report
 from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
@@ -64,16 +65,21 @@ class EnsembleRanker(Ranker):
         a pooled model has few parameters, and the fold's share in it is not to be seen.
         """
         small = len(data.gains) <= _SMALL
+        report("pooled model", 0.0)
         pooled = LogisticRanker().tuned(data, n_jobs) if small else LogisticRanker(l2=_LARGE_L2)
-        pooled_scores = cross_fit_scores(pooled, data, n_jobs)
+        with as_part("pooled model", 0.1, 0.1):
+            pooled_scores = cross_fit_scores(pooled, data, n_jobs)
         corrections = LabelCorrections(columns=self.label_columns or [])
+        report("corrections by label", 0.2)
         corrected_scores = corrections.fit_out_of_fold(data, pooled_scores)
         boosted = self._boosted(small)
-        boosted_scores = cross_fit_scores(boosted, data, n_jobs)
+        with as_part("boosting", 0.3, 0.5):
+            boosted_scores = cross_fit_scores(boosted, data, n_jobs)
 
         self.pooled_ = clone(pooled).fit_lists(data, n_jobs)
         self.corrections_ = corrections
-        self.boosted_ = clone(boosted).fit_lists(data, n_jobs)
+        with as_part("boosting on all folds", 0.8, 0.2):
+            self.boosted_ = clone(boosted).fit_lists(data, n_jobs)
         self.names_ = list(data.table.names)
         return _mean(pooled_scores, corrected_scores, boosted_scores)
 

@@ -9,11 +9,18 @@ import lightgbm as lgb
 import numpy as np
 
 from metarank._booster_text import booster_of
+from metarank._progress import side_by_side
 from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
 from metarank.ranker.base import Ranker
-from metarank.ranker.boosting import lightgbm_params, model_text, pointwise_objective, sampled_pairs
+from metarank.ranker.boosting import (
+    lightgbm_params,
+    model_text,
+    pointwise_objective,
+    rounds_told,
+    sampled_pairs,
+)
 from metarank.ranker.lists import RankingData, cross_fit_scores
 
 # Keeps the draws of pairs apart from those of folds and rows.
@@ -111,14 +118,23 @@ class PointwiseRanker(Ranker):
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
         whole.construct()
         self.model_texts_ = []
-        for number in range(int(left_out.max()) + 1):
+        n_models = int(left_out.max()) + 1
+        for number, told in enumerate(
+            side_by_side([f"model {i + 1} of {n_models}" for i in range(n_models)])
+        ):
             seen = (left_out != number) | (left_out.max() == 0)
             if not _differ(data.gains, np.repeat(seen & (data.weight > 0), data.sizes)):
                 seen[:] = True
             kept, weight = self._drawn(number, data, seen)
             # A subset keeps the bins of the whole.
             part = whole.subset(kept.tolist()).set_weight(weight)
-            booster = lgb.train(params | {"seed": (data.seed + number) % 2**31}, part, self.n_rounds)
+            with told:
+                booster = lgb.train(
+                    params | {"seed": (data.seed + number) % 2**31},
+                    part,
+                    self.n_rounds,
+                    callbacks=rounds_told(self.n_rounds),
+                )
             self.model_texts_.append(model_text(booster, n_jobs))
         self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
 

@@ -90,6 +90,8 @@ class FastXML(TreeEnsemble, Shortlister):
     tolerance : float
         A hyperplane is learned until the violation of its optimality conditions has fallen to this share.
     random_state : int, None, RandomState or Generator
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
 
     Notes
     -----
@@ -128,6 +130,7 @@ class FastXML(TreeEnsemble, Shortlister):
         propensity: Any = "default",
         tolerance: float = 0.1,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.n_trees = n_trees
         self.max_leaf = max_leaf
@@ -141,6 +144,7 @@ class FastXML(TreeEnsemble, Shortlister):
         self.propensity = propensity
         self.tolerance = tolerance
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_params(self) -> None:
         check_integer("n_trees", self.n_trees, 1, 10_000)
@@ -335,6 +339,7 @@ class PfastXML(FastXML):
         propensity: Any = "default",
         tolerance: float = 0.1,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             n_trees=n_trees,
@@ -349,4 +354,5 @@ class PfastXML(FastXML):
             propensity=propensity,
             tolerance=tolerance,
             random_state=random_state,
+            verbose=verbose,
         )

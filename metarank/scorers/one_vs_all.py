@@ -72,6 +72,8 @@ class OneVsAll(Shortlister):
     max_size : int
         Ridge: largest factorisation, in rows or features, whichever are fewer: memory grows with its
         square, time with its cube. Larger problems are solved by conjugate gradients.
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
 
     Attributes
     ----------
@@ -112,6 +114,7 @@ class OneVsAll(Shortlister):
         max_epochs: int = 6,
         intercept_scaling: float = 0.1,
         max_size: int = 20_000,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.relevance = relevance
@@ -122,6 +125,7 @@ class OneVsAll(Shortlister):
         self.max_epochs = max_epochs
         self.intercept_scaling = intercept_scaling
         self.max_size = max_size
+        self.verbose = verbose
 
     @property
     def column(self) -> str:

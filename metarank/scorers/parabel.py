@@ -67,6 +67,8 @@ class Parabel(LabelTree):
         What to cluster labels by instead of their training points, such as vectors of their texts:
         ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
     random_state : int, None, RandomState or Generator
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
 
     Notes
     -----
@@ -118,6 +120,7 @@ class Parabel(LabelTree):
         hierarchy: Any = None,
         label_vectors: Any = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.n_trees = n_trees
         self.branching = branching
@@ -135,6 +138,7 @@ class Parabel(LabelTree):
         self.hierarchy = hierarchy
         self.label_vectors = label_vectors
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()

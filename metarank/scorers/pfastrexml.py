@@ -49,7 +49,7 @@ class PfastreXML(TailReranking, PfastXML):
         Re-rank this many of a row's best labels only. None, as published: all that a leaf names, which may
         be thousands where leaves are large. Fewer cost accuracy where alpha is small.
     n_trees, max_leaf, labels_per_leaf, C, C_rank, rounds, balanced, normaliser, relevance, propensity,
-    tolerance, random_state : see `FastXML`; `relevance` is "inverse-propensity" by default
+    tolerance, random_state, verbose : see `FastXML`; `relevance` is "inverse-propensity" by default
 
     Attributes
     ----------
@@ -91,6 +91,7 @@ class PfastreXML(TailReranking, PfastXML):
         propensity: Any = "default",
         tolerance: float = 0.1,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             n_trees=n_trees,
@@ -105,6 +106,7 @@ class PfastreXML(TailReranking, PfastXML):
             propensity=propensity,
             tolerance=tolerance,
             random_state=random_state,
+            verbose=verbose,
         )
         self.alpha = alpha
         self.gamma = gamma

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from metarank import persist
 from metarank._parameters import one_target, seed_of
+from metarank._progress import report, shows_progress
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels, check_sample_weight, is_ready
 from metarank.data.dataset import Dataset
@@ -37,9 +38,11 @@ class Shortlister(LabelScorer):
     n_features_in_: int
     n_labels_: int
     random_state: Any = 0
+    verbose: int = 0
     # Parameters of the model that choices within `fit` are made with.
     _cheaper: ClassVar[dict[str, Any]] = {}
 
+    @shows_progress
     def fit(
         self: S,
         X: Any,
@@ -95,6 +98,7 @@ class Shortlister(LabelScorer):
         learned = type(self)(**params | seeded)
         learned.n_features_in_, learned.n_labels_ = view.n_features, view.n_labels
         learned._learn(view, weight, resolve_n_jobs(n_jobs))
+        report("done", 1.0)
         self.__dict__ = learned.__dict__ | params
         return self
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._progress import is_heard, report
 from metarank.scorers._arrays import csr_parts, pruning_factors
 from metarank.scorers.hierarchy import learn_hierarchy
 
@@ -61,8 +62,14 @@ def squared_hinge_weights(
         kept = weights_per_label * len(sample)
         if kept < len(magnitude):
             least = float(np.partition(magnitude, -kept)[-kept])
-    indptr, features, values, biases = train(order, least)
-    label = np.repeat(order, np.diff(indptr))
+    # Groups of labels are trained apart: where progress is shown, so many of them at a time.
+    step = _GROUP * max(16, n_jobs) if is_heard() else len(order)
+    parts = []
+    for start in range(0, len(order), step):
+        report(f"label {start} of {len(order)}", start / len(order))
+        parts.append(train(order[start : start + step], least))
+    label = np.repeat(order, np.concatenate([np.diff(indptr) for indptr, _, _, _ in parts]))
+    features, values, biases = (np.concatenate([part[i] for part in parts]) for i in (1, 2, 3))
     W = sp.csr_matrix((values, (features, label)), shape=(X.shape[1], n_labels))
     bias = np.full(n_labels, -1, np.float32)
     bias[order] = biases

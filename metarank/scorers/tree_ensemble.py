@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from metarank._parameters import check_integer
+from metarank._progress import is_heard, report
 from metarank._threads import resolve_n_jobs
 from metarank.scorers.base import LabelScorer
 from metarank.view import View
@@ -182,8 +183,14 @@ class TreeEnsemble(LabelScorer):
         return out
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
-        """A whole fit: one block of all trees."""
-        self._take([self._block(view, sample_weight, 0, self.tree_count, n_jobs)])
+        """A whole fit: one block of all trees, or several, of the same bytes, where progress is shown."""
+        n = self.tree_count
+        size = max(self.trees_per_block, n_jobs) if self._divides and is_heard() else n
+        blocks = []
+        for first in range(0, n, size):
+            report(f"tree {first + 1} of {n}", first / n)
+            blocks.append(self._block(view, sample_weight, first, min(size, n - first), n_jobs))
+        self._take(blocks)
         self._take_rest(self._learn_rest(view, sample_weight, n_jobs))
 
     def _block(

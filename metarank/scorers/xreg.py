@@ -51,7 +51,7 @@ class XReg(TailReranking, LabelTree):
         As in `Parabel`. None: 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best from
         the points relevant nearby; 1, 20, 0.1 and 5 for squared hinge.
     n_trees, branching, max_leaf, beam, link_power, path_weight, prune : see `Parabel`
-    hierarchy, label_vectors, random_state : see `Parabel`
+    hierarchy, label_vectors, random_state, verbose : see `Parabel`
 
     Examples
     --------
@@ -89,6 +89,7 @@ class XReg(TailReranking, LabelTree):
         hierarchy: Any = None,
         label_vectors: Any = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.relevance = relevance
         self.propensity = propensity
@@ -109,6 +110,7 @@ class XReg(TailReranking, LabelTree):
         self.hierarchy = hierarchy
         self.label_vectors = label_vectors
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()

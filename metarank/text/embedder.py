@@ -15,7 +15,7 @@ from metarank import persist
 from metarank._extra import require_extra
 from metarank._lazy import lazy
 from metarank._parameters import check_choice, one_target, seed_of
-from metarank._progress import report
+from metarank._progress import report, shows_progress
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates
 from metarank.candidates import Candidates
@@ -90,6 +90,8 @@ class LabelEmbedder(BaseEstimator):
         Threads; no result depends on it.
     random_state : int, None, RandomState or Generator
         As for `MetaRanker`.
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
 
     Attributes
     ----------
@@ -142,6 +144,7 @@ class LabelEmbedder(BaseEstimator):
         search: Literal["exact", "faiss"] = "exact",
         n_jobs: int | None = None,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.combine = combine
         self.encoder = encoder
@@ -164,9 +167,11 @@ class LabelEmbedder(BaseEstimator):
         self.search = search
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     # --- fit ---------------------------------------------------------------
 
+    @shows_progress
     def fit(
         self,
         texts: Any,

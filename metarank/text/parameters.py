@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metarank._parameters import check_choice, check_integer, check_random_state, check_real
+from metarank._progress import check_verbose
 from metarank._threads import resolve_n_jobs
 from metarank.text.kinds import COMBINES, ENCODER_KINDS, LOSSES, NAME_ACTIVATIONS
 
@@ -46,6 +47,7 @@ def check_parameters(model: LabelEmbedder) -> int:
     for name, least in {"vocabulary_size": 2, **dict.fromkeys(counts, 1)}.items():
         check_integer(name, getattr(model, name), least)
     check_random_state(model.random_state)
+    check_verbose(model.verbose)
     if model.encoder == "bilstm" and model.hidden_dim % 2:
         raise ValueError(f"hidden_dim must be even for encoder='bilstm', got {model.hidden_dim!r}")
     if model.sampled_labels not in ("auto", None):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit
 
 from metarank import _core
+from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
@@ -158,15 +159,17 @@ class ThresholdLearner:
         n_folds = 10 if candidates.n_rows < 3000 else 5
         with single_threaded_blas():
             across = _folds_across(fold, n_folds, seed + _SEED_SHIFT)
+            report("calibration", 0.0)
             self.calibrator_ = Calibrator().fit(candidates, scores, relevant, across)
             lists = ScoredLists(candidates, self.calibrator_.cross_fitted_, relevant, float(missed))
             if not relevant.any():
                 self.cuts_ = {metric: NoneCut() for metric in METRICS}
             elif self.threshold == "auto":
                 judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT)
-                self.cuts_ = {metric: _choose(metric, lists, judge, seed) for metric in METRICS}
+                self.cuts_ = {metric: _choose(metric, lists, judge, seed) for metric in _told(METRICS)}
             else:
-                self.cuts_ = {metric: _FAMILIES[self.threshold]().fit(lists, metric) for metric in METRICS}
+                family = _FAMILIES[self.threshold]
+                self.cuts_ = {metric: family().fit(lists, metric) for metric in _told(METRICS)}
         return self
 
     def check_metric(self, optimize: str | None) -> str:
@@ -262,3 +265,10 @@ def _choose(metric: str, lists: ScoredLists, fold: np.ndarray, seed: int) -> Cut
         if gain[0] > max(most, _STANDARD_ERRORS * float(gain[1:].std())):
             best, most = challenger, float(gain[0])
     return best().fit(lists, metric)
+
+
+def _told(metrics: Sequence[str]) -> Iterator[str]:
+    """The metrics one after another, each reported."""
+    for number, metric in enumerate(metrics):
+        report(metric, 0.3 + 0.7 * number / len(metrics))
+        yield metric

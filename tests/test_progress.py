@@ -1,0 +1,145 @@
+"""Progress: what is reported, how it is shown, and that no result depends on it."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+
+import makers
+import numpy as np
+import pytest
+
+from metarank import MetaRanker, MultiObjectiveRanker
+from metarank._progress import ProgressLine, listening, report, side_by_side
+from metarank.crossfit import over_folds
+from metarank.shortlist import FastXML, OneVsAll, Parabel
+from metarank.text import LabelEmbedder
+
+TREES = {"n_trees": 4, "max_leaf": 5}
+BOW = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 2, "n_jobs": 1}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def fit(make, verbose: int):
+    ds = makers.dense() if make is MultiObjectiveRanker else makers.texts()
+    if make is MultiObjectiveRanker:
+        model = MultiObjectiveRanker(n_rounds=4, n_jobs=1, verbose=verbose)
+        return model.fit(ds.X, ds.Y.toarray()[:, :2]).predict(ds.X).tobytes()
+    if make is LabelEmbedder:
+        return LabelEmbedder(**BOW, verbose=verbose).fit(ds).decision_function(ds).tobytes()
+    if make is MetaRanker:
+        params = makers.QUICK | {"ranker": "pointwise", "features": ["prior", "parabel", "one-vs-all"]}
+        return MetaRanker(**params, verbose=verbose).fit(ds).decision_function(ds).tobytes()
+    ds = makers.many_labels()
+    params = {} if make is OneVsAll else TREES
+    return (
+        make(**params, verbose=verbose).fit(ds.X, ds.Y, n_jobs=1).shortlist(ds.X, 5).to_csr().data.tobytes()
+    )
+
+
+@pytest.mark.parametrize(
+    "make", [MetaRanker, MultiObjectiveRanker, LabelEmbedder, Parabel, FastXML, OneVsAll]
+)
+def test_verbose_shows_and_changes_nothing(make, capsys, monkeypatch):
+    silent = fit(make, 0)
+    assert capsys.readouterr() == ("", "")
+    assert fit(make, 1) == silent
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "\r" not in err  # no terminal: plain lines
+    lines = err.splitlines()
+    assert lines[-1].startswith("100 %  done")
+    shares = [int(line.partition("%")[0]) for line in lines]
+    assert shares == sorted(shares)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert fit(make, 1) == silent
+    shown = terminal.getvalue()
+    assert "%|" in shown
+    assert "<" in shown
+    assert shown.rstrip(" ").endswith("\r")  # taken away at the end
+
+
+def test_a_fit_reports_inside_its_long_steps():
+    ds = makers.sparse()
+    params = makers.QUICK | {"ranker": "pointwise", "features": ["prior", "parabel", "one-vs-all"]}
+    seen: dict[int, list[tuple[str, float]]] = {1: [], 2: []}
+    for n_jobs, reports in seen.items():
+        with listening(lambda stage, done, reports=reports: reports.append((stage, done))):
+            MetaRanker(**params | {"n_jobs": n_jobs}).fit(ds)
+        shares = [done for _, done in reports]
+        assert min(np.diff(shares)) > -1e-9
+        assert (shares[0], reports[-1]) == (0.0, ("done", 1.0))
+        assert max(np.diff(shares)) < 0.21  # nobody is asked for a shortlist
+    stages = {stage for stage, _ in seen[1]}
+    assert "describing: Parabel: fold 2 of 2: tree 3 of 3" in stages
+    assert "ranking: model 1 of 2: round 120 of 120" in stages
+    assert "thresholds: macro-f1" in stages
+    assert "fitting on all rows: OneVsAll: label 0 of 4" in stages
+    assert {stage.partition(":")[0] for stage, _ in seen[1]} == {
+        stage.partition(":")[0] for stage, _ in seen[2]
+    }
+
+
+def test_parts_of_the_work_may_run_in_threads():
+    seen = []
+    with listening(lambda stage, done: seen.append((stage, done))):
+        over_folds(lambda fold, threads: report("inside", 0.5), np.arange(8), 4)
+        report("after", 1.0)
+    assert seen[-1] == ("after", 1.0)
+    assert {f"fold {i} of 8: inside" for i in range(1, 9)} < {stage for stage, _ in seen}
+    assert (np.diff([done for _, done in seen]) >= 0).all()
+
+
+def test_a_failure_within_a_part_leaves_the_listener_as_it_was():
+    seen = []
+    with listening(lambda stage, done: seen.append(stage)):
+        for part in side_by_side(["a", "b"]):
+            with pytest.raises(ZeroDivisionError), part:
+                1 / 0  # noqa: B018
+        report("after", 1.0)
+    assert seen == ["a", "b", "after"]
+
+
+def test_the_log_has_stages_and_only_debugging_what_is_within(caplog):
+    with caplog.at_level(logging.DEBUG, "metarank"):
+        MetaRanker(**makers.QUICK).fit(makers.dense())
+    stages = [r for r in caplog.records if "%" in str(r.msg) and r.name == "metarank"]
+    top = [r.getMessage().partition(" % ")[2] for r in stages if r.levelno == logging.INFO]
+    assert top[0] == "reading"
+    assert top[-3:] == ["thresholds", "fitting on all rows", "done"]
+    assert any("fold" in r.getMessage() or "micro-f1" in r.getMessage() for r in stages if r.levelno < 20)
+
+
+@pytest.mark.parametrize("kind", [Terminal, io.StringIO])
+def test_names_within_a_stage_are_made_printable(kind):
+    stream = kind()
+    line = ProgressLine(stream)
+    line("\x1b]0;name\x07 alone", 0.5)
+    assert "\x1b]" not in stream.getvalue()
+    assert "alone" in stream.getvalue()
+
+
+def test_a_closed_stream_stops_nothing():
+    stream = Terminal()
+    line = ProgressLine(stream)
+    stream.close = lambda: None
+    with listening(line):
+        report("half", 0.5)
+        stream.write = lambda text: (_ for _ in ()).throw(OSError("gone"))
+        report("on", 0.75)
+        report("done", 1.0)
+    line.clear()
+    ProgressLine(None)("stage", 0.5)
+
+
+@pytest.mark.parametrize("verbose", [-1, 1.0, "1", None])
+def test_other_verbose_is_refused(verbose):
+    ds = makers.dense()
+    with pytest.raises(ValueError, match="verbose must be 0"):
+        MetaRanker(verbose=verbose).fit(ds)
