@@ -245,7 +245,7 @@ class MetaRanker(Training, BaseEstimator):
                 X.label_names,
                 X.label_texts,
                 X.feature_names,
-                _short_names(X.texts),
+                _short_names(X.titles or X.texts),
             )
         else:
             if Y is None:
@@ -422,7 +422,7 @@ class MetaRanker(Training, BaseEstimator):
         features = self.encoder_.encode(X)
         of_dataset = isinstance(X, Dataset)
         check_same_separator(self, X)
-        Y, names, texts = (X.Y, X.label_names, X.texts) if of_dataset else (Y, None, texts_of(X))
+        Y, names, texts = (X.Y, X.label_names, X.titles or X.texts) if of_dataset else (Y, None, texts_of(X))
         labels = rows_labels(self, Y, names, features.shape[0])
         with single_threaded_blas():
             n_jobs = resolve_n_jobs(self.n_jobs)

@@ -35,16 +35,16 @@ needs_benchmarks = pytest.mark.skipif(
 
 def test_dataset_takes_rows():
     ds = Dataset(
-        np.eye(3), [["a"], ["b"], ["a", "b"]], texts=["x", "y", "z"], feature_names="fgh", name="toy"
+        np.eye(3), [["a"], ["b"], ["a", "b"]], titles=["x", "y", "z"], feature_names="fgh", name="toy"
     )
     part = ds.take([2, 0])
     assert part.X.tolist() == [[0, 0, 1], [1, 0, 0]]
     assert part.Y.toarray().tolist() == [[1, 1], [1, 0]]
-    assert part.texts == ["z", "x"]
+    assert part.titles == ["z", "x"]
     assert (part.label_names, part.feature_names, part.name) == (["a", "b"], ["f", "g", "h"], "toy")
     assert ds.take(np.array([True, False, False])).n_rows == 1
     assert ds.take(slice(0, 0)).n_rows == 0
-    assert ds.take([-1]).texts == ["z"]
+    assert ds.take([-1]).titles == ["z"]
     with pytest.raises(IndexError):
         ds.take([3])
 
@@ -82,7 +82,7 @@ def test_summary_is_plain():
             "one name a label .2., got 1",
         ),
         ({"X": np.eye(2), "feature_names": ["a"]}, "feature_names must have 2 entries, got 1"),
-        ({"X": np.eye(2), "texts": ["a"]}, "texts must have 2 entries, got 1"),
+        ({"Y": np.eye(2), "titles": ["a"]}, "titles must have 2 entries, got 1"),
         ({"Y": np.eye(2), "label_texts": ["a"]}, "label_texts must have 2 entries, got 1"),
         ({"X": [[np.nan]]}, "X contains NaN"),
     ],

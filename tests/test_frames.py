@@ -43,20 +43,20 @@ def same(a, b):
         assert (x is None) == (y is None)
         assert x is None or (x.dtype == y.dtype and np.array_equal(x, y))
         assert sp.issparse(getattr(a, field)) == sp.issparse(getattr(b, field))
-    for field in ("label_names", "feature_names", "texts", "label_texts", "name"):
+    for field in ("label_names", "feature_names", "texts", "titles", "label_texts", "name"):
         assert getattr(a, field) == getattr(b, field)
 
 
 def test_every_library_gives_the_same():
     for frame in frames():
-        ds = from_frame(
-            frame, labels_column="tags", text_column=["title", "note"], feature_columns=["size", "flag"]
-        )
+        ds = from_frame(frame, labels_column="tags", feature_columns=["size", "flag"])
         assert ds.X.tolist() == [[1.5, 1], [2, 0], [-1, 1]]
         assert ds.feature_names == ["size", "flag"]
-        assert ds.texts == ["red\nwine", "x", "tea"]
-        assert ds.label_names == ["a", "b"]
-        assert ds.Y.toarray().tolist() == [[1, 1], [0, 0], [0, 1]]
+        read = from_frame(frame, labels_column="tags", text_column=["title", "note"], feature_columns=[])
+        assert read.texts == ["red\nwine", "x", "tea"]
+        for found in (ds, read):
+            assert found.label_names == ["a", "b"]
+            assert found.Y.toarray().tolist() == [[1, 1], [0, 0], [0, 1]]
 
 
 def test_label_forms():
@@ -82,7 +82,12 @@ def test_label_forms():
         ({"feature_columns": ["title"]}, "feature_columns must be numeric or boolean, got 'title' of type"),
         ({"label_columns": ["tags"]}, "label_columns must be numeric or boolean, got 'tags' of type"),
         ({"label_columns": ["hot"], "labels_column": "tags"}, "exclude each other"),
-        ({"text_column": "size"}, "text_column must hold text, got float in 'size' at row 0"),
+        ({"text_column": "size", "feature_columns": []}, "text_column must hold text, got float in 'size'"),
+        (
+            {"text_column": "note"},
+            "texts or numbers, got text_column 'note' beside .*'size', .*feature_columns=",
+        ),
+        ({"text_column": "note", "feature_columns": ["size"]}, "texts or numbers, .* numbers in 'size': "),
     ],
 )
 def test_bad_input_is_named(parameters, message):
@@ -105,7 +110,7 @@ def datasets():
     lists = [["x"], [], ["x", "y"], ["z"], ["y"]]
     grades = sp.csr_matrix(np.array([[1.5, 0], [0, 2], [0, 0], [1, 1], [0, 3]], np.float32))
     yield Dataset(dense, lists, name="dense", feature_names=list("abcd"))
-    yield Dataset(wide, grades, name="wide", texts=["a", "", "ü\n", "d", "e"])
+    yield Dataset(wide, grades, name="wide", titles=["a", "", "ü\n", "d", "e"])
     yield Dataset(texts=list("abcde"), Y=lists, name="text", label_texts=["the x", "the y", "the z"])
     yield Dataset(dense, name="no labels")
     yield Dataset(sp.csr_matrix((5, 300), dtype=np.float32), lists, name="empty rows")
@@ -121,12 +126,20 @@ def test_parquet_round_trip(dataset, tmp_path):
 def test_parquet_of_others(tmp_path):
     path = tmp_path / "other.parquet"
     pq.write_table(pa.table({"a": [1, 2], "text": ["u", "v"], "labels": [["p"], ["q"]]}), path)
-    ds = read_parquet(path, text_column="text")
-    assert (ds.name, ds.label_names, ds.texts, ds.feature_names) == ("other", ["p", "q"], ["u", "v"], ["a"])
+    ds = read_parquet(path, text_column="text", feature_columns=[])
+    assert (ds.name, ds.label_names, ds.texts, ds.feature_names) == ("other", ["p", "q"], ["u", "v"], None)
+    for parameters in ({}, {"text_column": "text"}):
+        with pytest.raises(
+            ValueError, match=r"other\.parquet: .* text_column 'text' beside numbers in 'a': "
+        ):
+            read_parquet(path, **parameters)
+    with pytest.raises(ValueError, match=r"beside numbers in 'a'.*--text-column"):
+        data.load(path)
+    same(ds, data.load(path, text_column="text"))
     with pytest.raises(ValueError, match=r"other\.parquet: labels_column must be among"):
         read_parquet(path, labels_column="nope")
-    same(ds, read_parquet(path))
-    assert read_parquet(path, text_column=[]).texts is None
+    for numbers in ({"text_column": []}, {"feature_columns": ["a"]}):
+        assert (read_parquet(path, **numbers).texts, read_parquet(path, **numbers).n_features) == (None, 1)
     path.write_bytes(b"PAR1 and then nothing of use PAR1")
     with pytest.raises(ValueError, match=r"other\.parquet: "):
         read_parquet(path)
@@ -134,10 +147,10 @@ def test_parquet_of_others(tmp_path):
 
 def test_columns_of_text_in_parquet_are_found_by_name_as_in_other_tables(tmp_path):
     path = tmp_path / "plain.parquet"
-    columns = {"body": ["b", None], "title": ["t", "u"], "text": [1.0, 2.0], "labels": [["p"], ["q"]]}
+    columns = {"body": ["b", None], "title": ["t", "u"], "text": [[1.0], None], "labels": [["p"], ["q"]]}
     pq.write_table(pa.table(columns), path)
     ds = data.load(path)
-    assert (ds.texts, ds.label_names, ds.feature_names) == (["t\nb", "u"], ["p", "q"], ["text"])
+    assert (ds.texts, ds.label_names, ds.feature_names) == (["t\nb", "u"], ["p", "q"], None)
     pq.write_table(pa.table({"note": ["u", "v"], "labels": [["p"], ["q"]]}), path)
     with pytest.raises(
         ValueError, match=r"plain\.parquet: no column .* among \['note', 'labels'\]: .*text_column"

@@ -304,13 +304,13 @@ def test_sidecars(tmp_path):
     assert ds.label_names == ["sea", "sun"]
     assert ds.feature_names == ["a", "b", "c"]
     assert ds.label_texts == ["the sea", "the sun"]
-    assert ds.texts == ["first", "second"]
+    assert (ds.titles, ds.texts) == (["first", "second"], None)
     assert ds.Y.toarray().tolist() == [[0, 4], [2, 3]]
     assert ds.is_graded
     assert ds.name == tmp_path.name
     assert not load(tmp_path / "train.txt", grades=False).is_graded
     bare = load(tmp_path / "train.txt", sidecars=False, name="bare")
-    assert bare.label_names is bare.texts is None
+    assert bare.label_names is bare.titles is None
     assert not bare.is_graded
 
 
@@ -377,5 +377,5 @@ def test_tables_go_to_their_reader(tmp_path, monkeypatch, file, content, options
     monkeypatch.setitem(sys.modules, "metarank.data.text", reader)
     (tmp_path / file).write_bytes(content)
     load(tmp_path / file, name="n", **options)
-    defaults = {"text_column": None, "labels_column": None, "label_separator": None, "name": "n"}
+    defaults = {"text_column": None, "labels_column": None, "label_separator": "auto", "name": "n"}
     assert calls == [(tmp_path / file, defaults | options)]

@@ -121,7 +121,8 @@ def _pydocs() -> tuple[data.Dataset, data.Dataset]:
     vectorizer = data.TextVectorizer().fit(train.texts)
     words = vectorizer.vocabulary_
     return tuple(
-        replace(part, X=vectorizer.transform(part.texts), feature_names=words) for part in (train, test)
+        replace(part, X=vectorizer.transform(part.texts), texts=None, feature_names=words)
+        for part in (train, test)
     )
 
 

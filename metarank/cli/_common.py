@@ -98,7 +98,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         dataset = data.load(
             path,
             **sizes,
-            text_column=args.text_column,
+            text_column=[] if args.text_column == "" else args.text_column,
             labels_column=args.labels_column,
             label_separator=separator,
             zero_based=not args.one_based,

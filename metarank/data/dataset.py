@@ -21,7 +21,7 @@ class Dataset:
     ----------
     X : features (n, d) or None
         Anything `check_features` takes; kept as float32, dense or CSR by density. None where there
-        is only text.
+        is only text: a model reads numbers or texts, not both.
     Y : labels of the n instances, or None
         A matrix (n, L), lists of labels, or one class a row; kept as float32 CSR (n, L). None: no labels,
         L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
@@ -30,10 +30,12 @@ class Dataset:
         Of lists of names: all names there are, in the order of their ids. Labels of a matrix may share names.
     feature_names : sequence of str (d) or None
     texts : sequence of str (n) or None
-        Raw text of each instance.
+        Raw text of each instance, which a model learns from; X is None then.
     label_texts : sequence of str (L) or None
         A longer description of each label.
     name : str
+    titles : sequence of str (n) or None
+        What each instance is called, for display: explanations and reports name rows by them.
     n_labels : int or None
         L, where Y is lists of integers that are places of labels.
     label_separator : str or None
@@ -47,7 +49,7 @@ class Dataset:
     Raises
     ------
     ValueError
-        If X, Y, names and texts do not agree in length, or X or Y is invalid.
+        If X, Y, names and texts do not agree in length, X or Y is invalid, or both X and texts are given.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Dataset:
     texts: list[str] | None
     name: str
     label_texts: list[str] | None
+    titles: list[str] | None
     label_separator: str | None
     label_names_are_ids: bool
 
@@ -78,10 +81,16 @@ class Dataset:
         name: str = "",
         label_texts: Sequence[str] | None = None,
         *,
+        titles: Sequence[str] | None = None,
         n_labels: int | None = None,
         label_separator: str | None = AUTO,
         label_names_are_ids: bool = False,
     ) -> None:
+        if X is not None and texts is not None:
+            raise ValueError(
+                "X and texts must not both be given, since a model reads one of them: leave one out, or pass "
+                "the texts as titles, which are for display"
+            )
         X = None if X is None else check_features(X, min_rows=0, name="X")
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
         if n_rows is None and Y is None:
@@ -93,7 +102,7 @@ class Dataset:
         )
         lists = {"label_names": (names, Y.shape[1]), "label_texts": (label_texts, Y.shape[1]),
                  "feature_names": (feature_names, 0 if X is None else X.shape[1]),
-                 "texts": (texts, Y.shape[0])}  # fmt: skip
+                 "texts": (texts, Y.shape[0]), "titles": (titles, Y.shape[0])}  # fmt: skip
         for field, (values, expected) in lists.items():
             if values is not None and len(values) != expected:
                 raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
@@ -132,6 +141,7 @@ class Dataset:
         object.__setattr__(out, "X", None if self.X is None else self.X[rows])
         object.__setattr__(out, "Y", self.Y[rows])
         object.__setattr__(out, "texts", None if self.texts is None else [self.texts[i] for i in rows])
+        object.__setattr__(out, "titles", None if self.titles is None else [self.titles[i] for i in rows])
         return out
 
     def summary(self) -> dict[str, Any]:
@@ -155,6 +165,7 @@ class Dataset:
             "label_names": self.label_names is not None,
             "feature_names": self.feature_names is not None,
             "texts": self.texts is not None,
+            "titles": self.titles is not None,
             "label_texts": self.label_texts is not None,
         }
 

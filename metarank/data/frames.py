@@ -19,7 +19,7 @@ from metarank._json import parse_json
 from metarank._validation import check_names_as_ids
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
-from metarank.data.text import TEXT_COLUMNS
+from metarank.data.text import TEXT_COLUMNS, left_out, shown
 from metarank.data.xc import PathLike
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 METADATA_KEY = b"metarank"
 # Columns of `to_parquet`; `read_parquet` knows a file of its own by the metadata.
 INDICES, VALUES, LABELS, GRADES, TEXT = "x_indices", "x_values", "labels", "grades", "text"
+TITLES = "titles"
 
 
 def from_frame(
@@ -53,7 +54,8 @@ def from_frame(
     text_column : str, sequence of str or None
         Columns of text, joined by a line break; nulls count as empty.
     feature_columns : sequence of str or None
-        Numeric or boolean columns that make X; None takes all such columns not used otherwise.
+        Numeric or boolean columns that make X; None takes all such columns not used otherwise. A model reads
+        numbers or texts: beside a `text_column`, [] leaves the numbers out.
     label_separator : str or None
         What parts the names in one text of `labels_column`: any text, "whitespace", "json", None for one name
         a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
@@ -64,8 +66,12 @@ def from_frame(
     TypeError
         If `frame` is no table.
     ValueError
-        If both kinds of label columns are given, a column is missing (those there are listed) or has the
-        wrong type, or a feature is null, NaN or infinite.
+        If both kinds of label columns are given, texts beside numbers, a column is missing (those there are
+        listed) or has the wrong type, or a feature is null, NaN or infinite.
+
+    Notes
+    -----
+    Columns that are left out are told in a line of the logger "metarank.data".
 
     Examples
     --------
@@ -74,8 +80,28 @@ def from_frame(
     >>> from_frame(frame, labels_column="tags")
     Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels a row)
     """
-    check_separator(label_separator)
-    table = _to_arrow(frame)
+    return _dataset(
+        _to_arrow(frame),
+        label_columns,
+        labels_column,
+        text_column,
+        feature_columns,
+        check_separator(label_separator),
+        name,
+    )
+
+
+def _dataset(
+    table: pa.Table,
+    label_columns: Sequence[str] | None,
+    labels_column: str | None,
+    text_column: str | Sequence[str] | None,
+    feature_columns: Sequence[str] | None,
+    label_separator: str | None,
+    name: str,
+    *,
+    tell: bool = True,
+) -> Dataset:
     if label_columns is not None and labels_column is not None:
         raise ValueError("label_columns and labels_column exclude each other, got both")
     texts = [text_column] if isinstance(text_column, str) else list(text_column or ())
@@ -88,11 +114,19 @@ def from_frame(
         for column in columns:
             if column not in table.column_names:
                 raise ValueError(f"{parameter} must be among {table.column_names}, got {column!r}")
+    taken = {*texts, *labels}
     if feature_columns is None:
-        taken = {*texts, *labels}
         feature_columns = [
             c for c in table.column_names if c not in taken and _is_number(table.schema.field(c).type)
         ]
+    if texts and feature_columns:
+        raise ValueError(
+            f"a model reads texts or numbers, got text_column {shown(texts)} beside numbers in "
+            f"{shown(feature_columns)}: feature_columns=[] leaves out the numbers (as text_column does where "
+            "`load` or --text-column has it), text_column=[] the text"
+        )
+    if tell:
+        left_out(name or "the table", [c for c in table.column_names if c not in {*taken, *feature_columns}])
     Y: Any = None
     if label_columns is not None:
         check_names_as_ids(labels, "label_columns")
@@ -177,6 +211,7 @@ def dataset_of_table(
     feature_columns: Sequence[str] | None = None,
     label_separator: str | None = AUTO,
     name: str = "",
+    tell: bool = True,
 ) -> Dataset:
     """What `read_parquet` makes of the content of a file, or of some of its row groups."""
     own = (table.schema.metadata or {}).get(METADATA_KEY)
@@ -184,6 +219,8 @@ def dataset_of_table(
         return _restore(table, parse_json(own), name)
     if label_columns is None and labels_column is None and LABELS in table.column_names:
         labels_column = LABELS
+    if text_column is None and feature_columns:
+        text_column = []
     if text_column is None:
         used = {labels_column, *(label_columns or ()), *(feature_columns or ())}
         text_column = [c for c in TEXT_COLUMNS if c not in used and _is_text(table, c)]
@@ -193,14 +230,9 @@ def dataset_of_table(
                 f"no column of numbers or of text was found among {table.column_names}: "
                 "name those of the text with text_column (--text-column)"
             )
-    return from_frame(
-        table,
-        label_columns=label_columns,
-        labels_column=labels_column,
-        text_column=text_column,
-        feature_columns=feature_columns,
-        label_separator=label_separator,
-        name=name,
+    separator = check_separator(label_separator)
+    return _dataset(
+        table, label_columns, labels_column, text_column, feature_columns, separator, name, tell=tell
     )
 
 
@@ -208,8 +240,9 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
     """Write a `Dataset` so that `read_parquet` gives the same one back.
 
     Dense X has a float column a feature; sparse X the list columns ``x_indices`` and ``x_values``. Labels
-    are the list column ``labels`` of ids, with ``grades`` where they are graded, texts the column ``text``;
-    label names and texts stand in the file's metadata. The file appears whole or not at all.
+    are the list column ``labels`` of ids, with ``grades`` where they are graded; texts are the column
+    ``text``, titles ``titles``; label names and texts stand in the file's metadata. The file appears whole or
+    not at all.
 
     Examples
     --------
@@ -233,6 +266,8 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
         columns[GRADES] = _list_column(dataset.Y.indptr, dataset.Y.data)
     if dataset.texts is not None:
         columns[TEXT] = pa.array(dataset.texts, pa.string())
+    if dataset.titles is not None:
+        columns[TITLES] = pa.array(dataset.titles, pa.string())
     about = {
         "version": 1,
         "name": dataset.name,
@@ -257,13 +292,18 @@ def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
         X = _csr(table, INDICES, VALUES, about["n_features"])
     elif about["n_features"]:
         X = _matrix(table, [f"x_{j}" for j in range(about["n_features"])], "the file's features")
+    texts, titles = (
+        table.column(column).to_pylist() if column in table.column_names else None
+        for column in (TEXT, TITLES)
+    )
     return Dataset(
         X=X,
         Y=_csr(table, LABELS, GRADES if GRADES in table.column_names else None, about["n_labels"]),
         label_names=about["label_names"],
         feature_names=about["feature_names"],
         label_texts=about["label_texts"],
-        texts=table.column(TEXT).to_pylist() if TEXT in table.column_names else None,
+        texts=texts if X is None else None,
+        titles=texts if X is not None and titles is None else titles,  # as earlier versions wrote titles
         name=about["name"] or name,
         label_separator=about.get("label_separator", AUTO),
         label_names_are_ids=bool(about.get("label_names_are_ids", False)),

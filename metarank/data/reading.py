@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,8 @@ import scipy.sparse as sp
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator
 from metarank.data.xc import PathLike, parse_pairs, parse_xc, read_bytes
+
+logger = logging.getLogger("metarank.data")
 
 COMPRESSED = (".gz", ".xz")
 TABLES = (".csv", ".tsv", ".jsonl")
@@ -47,8 +50,8 @@ def load(
     sidecars : bool
         Whether to pick up the files beside repository or svmlight text `STEM.*` (any of them may be
         compressed): `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature, and
-        `titles.STEM.txt`, `STEM_grades.txt` with a line a row. Beside a table `labels.txt` gives the label
-        set, which may hold labels without a row, and `label_text.txt` their texts.
+        `titles.STEM.txt` (for display), `STEM_grades.txt` with a line a row. Beside a table `labels.txt` gives
+        the label set, which may hold labels without a row, and `label_text.txt` their texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
     text_column, labels_column, label_separator
@@ -90,6 +93,7 @@ def load(
             path,
             text_column=text_column,
             labels_column=labels_column,
+            feature_columns=[] if text_column else None,
             label_separator=label_separator,
             name=name,
         )
@@ -126,13 +130,16 @@ def load(
         found = _find(path.parent / file) if sidecars else None
         return None if found is None else _read_lines(found, expected, what)
 
+    titles = beside(f"titles.{stem}.txt", Y.shape[0], "rows")
+    if titles is not None:
+        logger.info("%s: titles.%s.txt names the rows for display, nothing is learned from it", path, stem)
     return Dataset(
         X if X.shape[1] else None,
         Y,
         label_names=beside("labels.txt", Y.shape[1], "labels"),
         feature_names=beside("features.txt", X.shape[1], "features"),
         label_texts=beside("label_text.txt", Y.shape[1], "labels"),
-        texts=beside(f"titles.{stem}.txt", Y.shape[0], "rows"),
+        titles=titles,
         name=name,
     )
 

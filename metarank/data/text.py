@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,34 @@ from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.xc import PathLike, read_bytes
 
+logger = logging.getLogger("metarank.data")
+
 TEXT_COLUMNS = ("title", "text", "body")
 LABELS_COLUMNS = ("labels", "label", "tags", "topics")
 FASTTEXT_LABEL = "__label__"
 
 # A record: the line it starts on, and its fields by column.
 Record = tuple[int, dict[str, Any]]
+
+
+def shown(columns: Sequence[str]) -> str:
+    """Names of columns, a few at most.
+
+    Examples
+    --------
+    >>> shown(["id", "price"])
+    "'id', 'price'"
+    """
+    more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""
+    return ", ".join(map(repr, columns[:6])) + more
+
+
+def left_out(name: object, columns: Sequence[str]) -> None:
+    """Tell of columns that are not read, in one line."""
+    if columns:
+        logger.warning(
+            "%s: left out %d column%s: %s", name, len(columns), "s"[: len(columns) > 1], shown(columns)
+        )
 
 
 def from_texts(texts: Sequence[str], labels: Any = None, *, name: str = "") -> Dataset:
@@ -81,6 +104,7 @@ def read_table(
     -------
     Dataset
         `texts`, Y and `label_names` (sorted); X is None. Blanks around a label and empty labels are dropped.
+        Other columns are left out, and told in a line of the logger "metarank.data".
 
     Raises
     ------
@@ -221,8 +245,10 @@ def _columns(
     if labels_column is None:
         labels_column = next((column for column in LABELS_COLUMNS if column in present), None)
         if labels_column is None:
+            left_out(path, [column for column in present if column not in text_columns])
             return texts, None, separator
     _require_column(labels_column, present, "labels_column")
+    left_out(path, [column for column in present if column not in {*text_columns, labels_column}])
     return texts, *cut_column(
         [record.get(labels_column) for _, record in records],
         separator,

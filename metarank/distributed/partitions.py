@@ -63,7 +63,7 @@ class Part:
         """
         if self.header is None:
             with damage_named(self.url):
-                return dataset_of_table(self.table(), name="", **self.columns)
+                return dataset_of_table(self.table(), tell=self.first_row == 0, **self.columns)
         D, L = self.header
         body = self.text()
         try:
@@ -269,6 +269,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
             else np.vstack([p.X for p in parts])
         )
     texts = None if first.texts is None else [text for part in parts for text in part.texts or ()]
+    titles = None if first.titles is None else [title for part in parts for title in part.titles or ()]
     return Dataset(
         X,
         Y,
@@ -276,6 +277,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
         label_texts=first.label_texts if names == first.label_names else None,
         feature_names=first.feature_names,
         texts=texts,
+        titles=titles,
         name=first.name,
         label_separator=separators[0] if separators else AUTO,
         label_names_are_ids=all(part.label_names_are_ids for part in parts),

@@ -105,7 +105,8 @@ def example(
         return Suggestion(name(label), e.rank, e.score, e.probability, reasons(e, n_reasons))
 
     text = " ".join(dataset.texts[row].split()) if dataset.texts is not None else ""
-    title = dataset.texts[row].partition("\n")[0][:90] if dataset.texts is not None else f"row {row}"
+    titles = dataset.titles or dataset.texts
+    title = titles[row].partition("\n")[0][:90] if titles is not None else f"row {row}"
     return Example(
         title=title,
         text=text.removeprefix(title).strip(),

@@ -1,0 +1,91 @@
+"""Columns and texts are learned from, refused by name, or left out with a line that says so."""
+
+import json
+import logging
+
+import makers
+import numpy as np
+import pandas as pd
+import pytest
+
+from metarank import Dataset, MetaRanker, load
+from metarank.cli import main
+from metarank.data import from_frame, read_parquet, to_parquet, write_xc
+from metarank.data import load as load_data
+
+ROWS = makers.texts()
+FRAME = pd.DataFrame(
+    {
+        "id": range(len(ROWS.texts)),
+        "text": ROWS.texts,
+        "tags": [";".join(ROWS.label_names[j] for j in row.indices) for row in ROWS.Y],
+        "url": "http://a",
+    }
+)
+
+
+def test_texts_beside_numbers_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"X and texts must not both be given, .*titles"):
+        Dataset(np.eye(3), [["a"], ["b"], ["a"]], texts=["x", "y", "z"])
+    with pytest.raises(ValueError, match=r"text_column 'text' beside numbers in 'id': feature_columns=\[\]"):
+        from_frame(FRAME, text_column="text", labels_column="tags")
+    ds = from_frame(FRAME, text_column="text", labels_column="tags", feature_columns=[])
+    assert (ds.X, ds.texts, ds.label_names) == (None, ROWS.texts, sorted(ROWS.label_names))
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_columns_left_out_are_told_in_one_line(kind, tmp_path, caplog, capsys):
+    path = tmp_path / f"t.{kind}"
+    {
+        "csv": lambda: FRAME.to_csv(path, index=False),
+        "jsonl": lambda: FRAME.to_json(path, orient="records", lines=True),
+        "parquet": lambda: FRAME.to_parquet(path),
+    }[kind]()
+    with caplog.at_level(logging.WARNING, "metarank.data"):
+        ds = load_data(path, text_column="text", labels_column="tags")
+    assert (ds.texts, ds.n_features) == (ROWS.texts, 0)
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{ds.name if kind == 'parquet' else path}: left out 2 columns: 'id', 'url'"
+    ]
+    assert main(["inspect", str(path), "--text-column", "text", "--labels-column", "tags"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "left out" in line] == [f"metarank: {caplog.records[0].getMessage()}"]
+
+
+def test_titles_are_for_display(tmp_path, caplog):
+    ds = makers.dense()
+    write_xc(tmp_path / "train.txt", ds)
+    titles = [f"the {i}th" for i in range(ds.n_rows)]
+    (tmp_path / "titles.train.txt").write_text("\n".join(titles))
+    with caplog.at_level(logging.INFO, "metarank.data"):
+        read = load_data(tmp_path / "train.txt")
+    assert [r.getMessage() for r in caplog.records] == [
+        f"{tmp_path / 'train.txt'}: titles.train.txt names the rows for display, nothing is learned from it"
+    ]
+    assert (read.titles, read.texts, read.summary()["titles"]) == (titles, None, True)
+    assert read.take([2, 0]).titles == ["the 2th", "the 0th"]
+    to_parquet(read, tmp_path / "t.parquet")
+    assert read_parquet(tmp_path / "t.parquet").titles == titles
+    titled, plain = MetaRanker(**makers.QUICK).fit(read), MetaRanker(**makers.QUICK).fit(ds)
+    assert np.array_equal(titled.decision_function(ds), plain.decision_function(ds))
+    titled.save(tmp_path / "m")
+    names = [n.name for n in load(tmp_path / "m").explain(ds.X[0], 0).neighbors]
+    assert names
+    assert set(names) <= set(titles)
+    with pytest.raises(ValueError, match="titles must have 60 entries, got 1"):
+        Dataset(ds.X, titles=["a"])
+
+
+def test_titles_in_files_of_earlier_versions(tmp_path):
+    """They stood beside X as texts."""
+    import pyarrow.parquet as pq
+
+    to_parquet(Dataset(np.eye(2), [["a"], ["b"]], titles=["u", "v"]), tmp_path / "t.parquet")
+    table = pq.read_table(tmp_path / "t.parquet")
+    about = json.loads(table.schema.metadata[b"metarank"])
+    for field in ("label_separator", "label_names_are_ids"):
+        del about[field]
+    old = table.rename_columns({"titles": "text"}).replace_schema_metadata({b"metarank": json.dumps(about)})
+    pq.write_table(old, tmp_path / "old.parquet")
+    read = read_parquet(tmp_path / "old.parquet")
+    assert (read.titles, read.texts, read.label_separator) == (["u", "v"], None, "auto")
