@@ -50,8 +50,8 @@ def load(
     sidecars : bool
         Whether to pick up the files beside repository or svmlight text `STEM.*` (any of them may be
         compressed): `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature, and
-        `titles.STEM.txt` (for display), `STEM_grades.txt` with a line a row. Beside a table `labels.txt` gives
-        the label set, which may hold labels without a row, and `label_text.txt` their texts.
+        `titles.STEM.txt` (for display), `STEM_grades.txt` with a line a row. Beside a table `labels.txt`
+        gives the label set, which may hold labels without a row, and `label_text.txt` their texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
     text_column, labels_column, label_separator
