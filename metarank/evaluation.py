@@ -70,9 +70,7 @@ def evaluate_model(
         out |= _measure(Y, result, [str(m) for m in lists], intervals, inv_propensity=model.inv_propensity_)
     if relevances:
         # A probability predicts relevance as a share of the greatest.
-        parts = [
-            s.candidates.to_csr(model.thresholds_.probabilities(s.candidates, s.evidence)) for s in scored
-        ]
+        parts = [s.candidates.to_csr(model.probabilities(s)) for s in scored]
         predicted = sp.vstack(parts, format="csr")
         out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:

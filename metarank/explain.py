@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # What the lean towards rare labels is called among the columns.
 LEAN = "lean towards rare labels"
+# What is said of a row without evidence.
+NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guesses, by their frequency"
 # Digits after the point of scores and their parts, wherever they are printed.
 DIGITS = 3
 # Columns that a page names.
@@ -62,6 +64,9 @@ class Explanation:
         How far the score leans towards rare labels.
     is_candidate : bool
         Whether `MetaRanker.rank` has the label among the candidates; else it is described as if it had.
+    without_evidence : bool
+        Whether the model knows nothing of the row, so that score and probability are guesses, by the label's
+        frequency.
 
     Examples
     --------
@@ -87,6 +92,7 @@ class Explanation:
     base: float = 0.0
     propensity_weight: float = 0.0
     is_candidate: bool = True
+    without_evidence: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain dicts, lists and numbers."""
@@ -98,6 +104,8 @@ class Explanation:
             f"{name}: rank {self.rank} of {self.n_candidates}, "
             f"score {self.score:.{DIGITS}f}, probability {self.probability:.2f}"
         ]
+        if self.without_evidence:
+            lines.append(f"  {NOTHING_KNOWN}")
         if not self.is_candidate:
             lines.append("  no candidate of this row: described as if it had been proposed")
         if self.neighbors:
@@ -156,17 +164,21 @@ def explain_pair(
     ranker: Ranker,
 ) -> Explanation:
     """The `Explanation` of one encoded row and a label id, which becomes a candidate if it was none."""
-    (candidates, table), *_ = model.described(features, None, limits)
+    (candidates, table, blank), *_ = model.described(features, None, limits)
     is_candidate = bool(np.any(candidates.labels == label))
     if not is_candidate:
-        (candidates, table), *_ = model.described(features, None, limits, also=label)
-    scored = model.scored(candidates, model.evidence_of(table, ranker), weight)
+        (candidates, table, blank), *_ = model.described(features, None, limits, also=label)
+    scored = model.scored(candidates, model.evidence_of(table, ranker), weight, blank)
+    knows_nothing = bool(blank[0])
     at = int(np.searchsorted(candidates.labels, label))
     # As `Ranking.from_scores` orders them.
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
     score = float(scored.scores[at])
-    shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
-    parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
+    if knows_nothing and model.prior_ is not None:
+        parts = [("prior", float(np.log(model.prior_[label])), float(scored.evidence[at]))]
+    else:
+        shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
+        parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
     lean = float(model.lean_of(candidates.labels[at : at + 1], weight)[0])
     if lean != 0:
         parts.append((LEAN, float(np.log(model.inv_propensity_[label])), lean))
@@ -177,13 +189,14 @@ def explain_pair(
         rank=rank,
         n_candidates=candidates.n_pairs,
         score=score,
-        probability=float(model.thresholds_.probabilities(candidates, scored.evidence)[at]),
-        neighbors=_neighbors(model, features, label, n_neighbors),
+        probability=float(model.probabilities(scored)[at]),
+        neighbors=[] if knows_nothing else _neighbors(model, features, label, n_neighbors),
         contributions=parts,
         # The ranker's expected score, and what float32 rounds off the sum.
         base=score - math.fsum(effect for _, _, effect in parts),
         propensity_weight=weight,
         is_candidate=is_candidate,
+        without_evidence=knows_nothing,
     )
 
 

@@ -470,7 +470,9 @@ class MetaRanker(Training, BaseEstimator):
         Returns
         -------
         Ranking
-            Equal scores are ordered by ascending label id.
+            Equal scores are ordered by ascending label id. Rows without evidence (`without_evidence`: texts
+            without a word that the model knows, sparse rows of zeros) have the labels in the order of their
+            frequency, leaning by the weight as any.
         """
         self._check_is_fitted()
         k = check_k(k)
@@ -481,7 +483,9 @@ class MetaRanker(Training, BaseEstimator):
         k = min(k, self.n_labels_)
         weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
         parts = [
-            Ranking.from_scores(s.candidates, k, values=s.scores, label_names=self.label_names_)
+            Ranking.from_scores(
+                s.candidates, k, values=s.scores, label_names=self.label_names_, without_evidence=s.blank
+            )
             for s in self._scored_chunks(features, own, limits, k, ranker, weight)
         ]
         return Ranking.concatenate(parts)
@@ -502,23 +506,22 @@ class MetaRanker(Training, BaseEstimator):
         """Calibrated probabilities of relevance; 0 for labels in `exclude`, and for all but the `allowed`.
 
         They are learned from more than the score (the label's frequency, the place in the list), so that
-        they need not fall in exactly the order of the ranking.
+        they need not fall in exactly the order of the ranking. In rows without evidence, see `rank`, they are
+        the labels' shares of the training rows.
 
         Returns
         -------
         float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
         """
         scored = self._scored(X, exclude, allowed)
-        parts = [
-            s.candidates.to_csr(self.thresholds_.probabilities(s.candidates, s.evidence)) for s in scored
-        ]
+        parts = [s.candidates.to_csr(self.probabilities(s)) for s in scored]
         out = sp.vstack(parts, format="csr")
         return out if self.shortlisters_ else out.toarray()
 
     def predict(
         self, X: Any, optimize: str | None = None, *, exclude: Any = None, allowed: Any = None
     ) -> sp.csr_matrix:
-        """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric.
+        """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric; none in rows without evidence.
 
         Parameters
         ----------
@@ -546,8 +549,8 @@ class MetaRanker(Training, BaseEstimator):
 
     def _cut(self, scored: list[Scored], metric: str) -> sp.csr_matrix:
         parts = []
-        for c, evidence, _ in scored:
-            keep = self.thresholds_.cut(c, evidence, metric)
+        for s in scored:
+            c, keep = s.candidates, self.kept(s, metric)
             row = c.row_of_pair[keep]
             indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
             ones = np.ones(len(row), np.int8)
@@ -684,6 +687,7 @@ class MetaRanker(Training, BaseEstimator):
             "feature_columns": self.feature_columns_,
             "choices": self.choices_,
             "raw_columns": self.raw_columns_,
+            "prior": self.prior_,
             "propensity_weight": self.propensity_weight_,
             "shortlisters": self.shortlisters_,
             "scorers": self.scorers_,
@@ -725,6 +729,11 @@ class MetaRanker(Training, BaseEstimator):
             for name, own, of in zip(("features", "labels"), (model.n_features_in_, L), scorer.sizes()):
                 if of is not None and of != own:
                     raise ValueError(f"{type(scorer).__name__} is of {of} {name}, the model of {own}")
+        model.prior_ = None  # not kept in older files
+        if fields.has("prior"):
+            model.prior_ = fields.array("prior", np.float32, (L,))
+            if L and not (model.prior_.min() > 0 and model.prior_.max() < 1):
+                raise ValueError(f"prior of {fields.name} must lie between 0 and 1")
         model.ranker_ = Ranker.from_state(fields.raw("ranker"))
         if model.ranker_.names_ != model.feature_columns_:
             raise ValueError(f"ranker of {fields.name} must be of the columns in feature_columns")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -30,6 +30,9 @@ class Ranking:
         Size L of the label set.
     label_names : sequence of str, optional
         The L names.
+    without_evidence : bool array (n,), optional
+        Rows of which the model knows nothing, such as texts without a word that it knows: their labels are
+        guesses, by their frequency. By default none. Not a column of `to_frame`.
 
     Raises
     ------
@@ -51,6 +54,7 @@ class Ranking:
     scores: np.ndarray
     n_labels: int
     label_names: Sequence[str] | None = None
+    without_evidence: np.ndarray = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         ids = np.asarray(self.labels)
@@ -79,6 +83,7 @@ class Ranking:
         _check_names(self.label_names, self.n_labels)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "without_evidence", _flags(self.without_evidence, len(labels)))
 
     @classmethod
     def from_scores(
@@ -88,6 +93,7 @@ class Ranking:
         *,
         values: np.ndarray | None = None,
         label_names: Sequence[str] | None = None,
+        without_evidence: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> Ranking:
         """The k labels with the greatest scores of each row; ties go to the smaller label id.
@@ -101,7 +107,8 @@ class Ranking:
             Length of the lists, at least 1; above L the lists are padded.
         values : float array (m,), optional
             Scores of the m pairs, when `scores` is a `Candidates`; its final score by default.
-        label_names : sequence of str, optional
+        label_names, without_evidence : optional
+            As of a Ranking.
         n_jobs : int, optional
             Threads; None for all cores.
 
@@ -126,6 +133,7 @@ class Ranking:
             ("scores", best),
             ("n_labels", n_labels),
             ("label_names", label_names),
+            ("without_evidence", _flags(without_evidence, len(labels))),
         ):
             object.__setattr__(out, name, value)
         return out
@@ -152,17 +160,21 @@ class Ranking:
         """The rows of several rankings of the same k and labels, one after the other."""
         if len(parts) == 1:
             return parts[0]
-        labels, scores = (np.concatenate([getattr(p, name) for p in parts]) for name in ("labels", "scores"))
-        return cls(labels, scores, parts[0].n_labels, parts[0].label_names)
+        labels, scores, flags = (
+            np.concatenate([getattr(p, name) for p in parts])
+            for name in ("labels", "scores", "without_evidence")
+        )
+        return cls(labels, scores, parts[0].n_labels, parts[0].label_names, flags)
 
     def top(self, k: int) -> Ranking:
         """The first k columns; all of them if there are fewer."""
         k = check_k(k)
-        return Ranking(self.labels[:, :k], self.scores[:, :k], self.n_labels, self.label_names)
+        return replace(self, labels=self.labels[:, :k], scores=self.scores[:, :k])
 
     def rows(self, index: np.ndarray | slice) -> Ranking:
         """The lists of some rows, in the given order."""
-        return Ranking(self.labels[index], self.scores[index], self.n_labels, self.label_names)
+        own = {name: getattr(self, name)[index] for name in ("labels", "scores", "without_evidence")}
+        return replace(self, **own)
 
     def to_csr(self) -> sp.csr_matrix:
         """float32 CSR (n, L) of the scores; a listed label is stored even if its score is 0."""
@@ -250,6 +262,16 @@ def _look_like_ids(values: np.ndarray) -> bool:
         return False
     ordered = np.sort(values, axis=1)
     return not np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0))
+
+
+def _flags(flags: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """bool (n,), False where none are given."""
+    if flags is None:
+        return np.zeros(n_rows, bool)
+    out = np.asarray(flags)
+    if out.dtype != bool or out.shape != (n_rows,):
+        raise ValueError(f"without_evidence must be bool ({n_rows},), got {out.dtype} {out.shape}")
+    return out
 
 
 def _check_names(label_names: Sequence[str] | None, n_labels: int) -> None:

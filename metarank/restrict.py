@@ -62,7 +62,7 @@ class Limits:
         return candidates.where(open_to[candidates.labels])
 
     def complete(
-        self, candidates: Candidates, rows: slice, least: int, inv_propensity: np.ndarray
+        self, candidates: Candidates, rows: slice | np.ndarray, least: int, inv_propensity: np.ndarray
     ) -> Candidates:
         """Candidates after `cut`, rows with fewer than `least` completed to so many by other allowed labels.
 

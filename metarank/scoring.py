@@ -6,9 +6,11 @@ rows -> candidates -> meta-features -> scores
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy.special import logit
 
 from metarank._parameters import check_real
 from metarank._threads import resolve_n_jobs
@@ -43,11 +45,27 @@ class Scored(NamedTuple):
     scores : float32 array (m,)
         The ranking scores, by which everything is ordered: evidence, and the lean towards rare labels. As
         they are shown, so that no order hangs on digits that nobody sees.
+    blank : bool array (n,)
+        Rows without evidence: their pairs stand on the frequency of the labels alone.
     """
 
     candidates: Candidates
     evidence: np.ndarray
     scores: np.ndarray
+    blank: np.ndarray
+
+    @property
+    def of_blank(self) -> np.ndarray:
+        """bool (m,): the pairs of rows without evidence."""
+        return np.repeat(self.blank, np.diff(self.candidates.indptr))
+
+
+class Described(NamedTuple):
+    """Pairs of some rows with their meta-features, and which of the rows are without evidence."""
+
+    candidates: Candidates
+    table: FeatureTable
+    blank: np.ndarray
 
 
 class Scoring:
@@ -62,6 +80,7 @@ class Scoring:
     n_labels_: int
     removed_: np.ndarray
     inv_propensity_: np.ndarray
+    prior_: np.ndarray | None
     propensity_weight_: float
     feature_columns_: list[str]
     raw_columns_: list[str] | None
@@ -117,11 +136,52 @@ class Scoring:
         lean: np.ndarray = weight * self.thresholds_.scores_per_logit * np.log(self.inv_propensity_[labels])
         return lean
 
-    def scored(self, candidates: Candidates, evidence: np.ndarray, weight: float | None = None) -> Scored:
-        """Pairs with their one ranking score; None leans as far as was learned in fit."""
+    def blank_rows(self, X: Features) -> np.ndarray:
+        """bool (n,): encoded rows of a sparse model that hold nothing, such as texts without a known word.
+
+        Nothing speaks for one label or another there but how frequent it is. A dense row of zeros is a
+        measurement like any other.
+        """
+        return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else np.diff(X.indptr) == 0
+
+    def answers_by_frequency(self, blank: np.ndarray) -> bool:
+        """Whether some rows are blank and frequencies are known; saved models of earlier versions, which have
+        none, answer such rows as they did then."""
+        return self.prior_ is not None and bool(blank.any())
+
+    def scored(
+        self,
+        candidates: Candidates,
+        evidence: np.ndarray,
+        weight: float | None = None,
+        blank: np.ndarray | None = None,
+    ) -> Scored:
+        """Pairs with their one ranking score; None leans as far as was learned in fit.
+
+        Pairs of `blank` rows (n,) have the evidence of their labels' frequency, whatever is given.
+        """
+        out = Scored(
+            candidates, evidence, evidence, np.zeros(candidates.n_rows, bool) if blank is None else blank
+        )
+        if self.prior_ is not None and self.answers_by_frequency(out.blank):
+            log_odds = logit(self.prior_[candidates.labels].astype(np.float64))
+            evidence = np.where(out.of_blank, self.thresholds_.scores_of(log_odds), evidence)
         weight = self.propensity_weight_ if weight is None else weight
         scores = evidence if weight == 0 else evidence + self.lean_of(candidates.labels, weight)
-        return Scored(candidates, evidence, scores.astype(np.float32))
+        return out._replace(evidence=evidence, scores=scores.astype(np.float32))
+
+    def probabilities(self, scored: Scored) -> np.ndarray:
+        """Calibrated probabilities of relevance of the pairs, float32 (m,); in rows without evidence the
+        share of the training rows that have the label."""
+        found = self.thresholds_.probabilities(scored.candidates, scored.evidence)
+        if self.prior_ is not None and self.answers_by_frequency(scored.blank):
+            found[scored.of_blank] = self.prior_[scored.candidates.labels[scored.of_blank]]
+        return found
+
+    def kept(self, scored: Scored, metric: str) -> np.ndarray:
+        """bool (m,): the pairs above the cut learned for a metric; none of rows without evidence."""
+        above = self.thresholds_.cut(scored.candidates, scored.evidence, metric)
+        return above & ~scored.of_blank if self.answers_by_frequency(scored.blank) else above
 
     def checked_weight(self, propensity_weight: float | None) -> float:
         """The weight of rare labels that is asked for, or that of the fit."""
@@ -140,7 +200,7 @@ class Scoring:
 
     def described(
         self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, also: int | None = None
-    ) -> Iterator[tuple[Candidates, FeatureTable]]:
+    ) -> Iterator[Described]:
         """The candidates of encoded rows and their meta-features, chunk by chunk.
 
         `own` are candidates to be taken instead of the model's; the label `also` becomes one of every row.
@@ -155,14 +215,37 @@ class Scoring:
             part = X if step >= n else X[rows]
             found = self.searched(part) if own is None else {}
             c = limits.cut(self.candidates_of(part, found) if own is None else own.rows(rows), rows)
+            blank = self.blank_rows(part)
             if own is None and self.shortlisters_:
-                c = limits.complete(c, rows, least, self.inv_propensity_)
+                c = self.completed(c, limits, rows, least, blank)
             if also is not None:
                 one = np.full(c.n_rows, also, np.int32)
                 c = Candidates(c.indptr, c.labels, c.n_labels).union(
                     Candidates(np.arange(c.n_rows + 1), one, c.n_labels)
                 )
-            yield c, self.table_of(part, c, found)
+            yield Described(c, self.table_of(part, c, found), blank)
+
+    def completed(
+        self, candidates: Candidates, limits: Limits, rows: slice, least: int, blank: np.ndarray
+    ) -> Candidates:
+        """Shortlisted candidates after `Limits.cut` and `complete`; of blank rows the most frequent labels
+        that may be ranked, whatever was proposed: as many as a shortlister proposes, or `least` of `allowed`.
+        """
+        found = limits.complete(candidates, rows, least, self.inv_propensity_)
+        if not self.answers_by_frequency(blank):
+            return found
+        of_blank = np.repeat(blank, np.diff(found.indptr))
+        others = Candidates(found.indptr, found.labels, found.n_labels).where(~of_blank)
+        every = np.setdiff1d(np.arange(self.n_labels_, dtype=np.int32), self.removed_)
+        open_to = limits if limits.allowed is not None else replace(limits, allowed=every)
+        at = np.flatnonzero(blank)
+        nothing = Candidates(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.int32), self.n_labels_)
+        least = self.shortlist_size if limits.allowed is None else least
+        frequent = open_to.complete(nothing, at + rows.start, least, self.inv_propensity_)
+        counts = np.zeros(len(blank), np.int64)
+        counts[at] = np.diff(frequent.indptr)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return others.union(Candidates(indptr, frequent.labels, self.n_labels_))
 
     def evidence_of(self, table: FeatureTable, ranker: Ranker | None = None) -> np.ndarray:
         """The ranker's scores of described pairs, float64 (m,)."""
@@ -181,8 +264,8 @@ class Scoring:
         weight: float | None = None,
     ) -> list[Scored]:
         return [
-            self.scored(c, self.evidence_of(table, ranker), weight)
-            for c, table in self.described(X, own, limits, k)
+            self.scored(d.candidates, self.evidence_of(d.table, ranker), weight, d.blank)
+            for d in self.described(X, own, limits, k)
         ]
 
 

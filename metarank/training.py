@@ -28,6 +28,7 @@ from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.name_embedder import NameEmbedder
 from metarank.scorers.names import label_phrases
 from metarank.scorers.objective import ObjectiveScorer
+from metarank.scorers.prior import smoothed_shares
 from metarank.scoring import Scoring, united
 from metarank.stages import LocalStages, PairsToRank
 from metarank.thresholds import ThresholdLearner
@@ -79,6 +80,7 @@ class Training(Scoring):
         self.removed_ = np.zeros(0, np.int32)
         self.label_table_ = LabelTable(n_labels, self.label_names_)
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
+        self.prior_ = smoothed_shares(np.diff((Y > 0).tocsc().indptr), n).astype(np.float32)
         if isinstance(self.label_text, (list, tuple)):
             label_texts = list(self.label_text)
             if not all(isinstance(text, str) for text in label_texts):

@@ -29,6 +29,7 @@ from metarank.scorers.kept import KeptScorer
 from metarank.scorers.name_embedder import NameEmbedder
 from metarank.scorers.names import NameScorer, label_phrases
 from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+from metarank.scorers.prior import smoothed_shares
 from metarank.scorers.training_rows import TrainingRows
 from metarank.view import TrainingSet
 
@@ -260,6 +261,7 @@ def _updated(model: MetaRanker, data: TrainingSet, now: np.ndarray, n_jobs: int)
         "shortlisters_": [done[id(s)] for s in model.shortlisters_],
         "scorers_": [done[id(s)] for s in model.scorers_],
         "inv_propensity_": inv_propensity(data.Y) if n >= 3 else np.ones(n_labels),
+        "prior_": smoothed_shares(view.label_counts, n).astype(np.float32),
     }
 
 

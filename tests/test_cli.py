@@ -164,7 +164,7 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
         return
     ranking = makers.fitted("texts").rank(data.load(work / "talk.csv"), k=2)
     expected = [
-        (i, rank, label, ranking.label_names[label], score)
+        (i, rank, label, ranking.label_names[label], score, False)
         for i, row in enumerate(ranking)
         for rank, (label, score) in enumerate(row, 1)
     ]
@@ -177,12 +177,12 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
         import pyarrow.parquet as pq
 
         assert pq.read_table(out).to_pydict() == dict(
-            zip(("row", "rank", "label", "name", "score"), map(list, zip(*expected)))
+            zip(("row", "rank", "label", "name", "score", "without_evidence"), map(list, zip(*expected)))
         )
     elif kind in ("csv", "tsv"):
         lines = list(csv.reader(content.decode().splitlines(), delimiter="\t" if kind == "tsv" else ","))
-        assert lines[0] == ["row", "rank", "label", "name", "score"]
-        assert lines[1:] == [[*map(str, line[:-1]), f"{line[-1]:.6g}"] for line in expected]
+        assert lines[0] == ["row", "rank", "label", "name", "score", "without_evidence"]
+        assert lines[1:] == [[*map(str, line[:-2]), f"{line[-2]:.6g}", "0"] for line in expected]
         assert b"\r" not in content
         assert run([*command, "--crlf"]) == 0
         packer = {"": bytes, ".gz": gzip.decompress, ".XZ": lzma.decompress}[packed]
@@ -193,7 +193,7 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
         lines = content.decode().splitlines()
         records = json.loads(content) if kind == "json" else [json.loads(line) for line in lines]
         found = [
-            (r["row"], rank, e["label"], e["name"], e["score"])
+            (r["row"], rank, e["label"], e["name"], e["score"], r["without_evidence"])
             for r in records
             for rank, e in enumerate(r["labels"], 1)
         ]
@@ -228,7 +228,7 @@ def evil(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(
     "argv",
     [
-        ["predict", "M", "--text", "salt and \x1b[31mflour", "--text", "b\x9b"],
+        ["predict", "M", "--text", "salt and \x1b[31mflour", "--text", "bread\x9b"],
         ["predict", "M", "--text", "salt", "--format", "json"],
         ["explain", "M", "--text", "salt", "--top", "3"],
         ["explain", "M", "--text", "salt", "--top", "3", "--json"],

@@ -35,7 +35,9 @@ def pair(text: str) -> tuple[str, str]:
     model = makers.fitted("texts")
     row = next(iter(model.rank([text], k=2)))
     entries = [{"label": v, "name": model.label_names_[v], "score": s} for v, s in row]
-    return json.dumps({"instance": text, "k": 2}), json.dumps({"rankings": [entries]})
+    return json.dumps({"instance": text, "k": 2}), json.dumps(
+        {"rankings": [entries], "without_evidence": [False]}
+    )
 
 
 @pytest.mark.parametrize("even", [True, False])

@@ -73,13 +73,18 @@ def expected(path: Path) -> list[tuple[str, str]]:
     """The test texts of pydocs as requests, with the replies that `MetaRanker.rank` gives."""
     model = load(path)
     texts = list(data.load_pydocs("test").texts)
-    names = model.label_names_
+    names, ranking = model.label_names_, model.rank(texts, k=K)
     return [
         (
             json.dumps({"instance": text, "k": K}),
-            json.dumps({"rankings": [[{"label": v, "name": names[v], "score": s} for v, s in row]]}),
+            json.dumps(
+                {
+                    "rankings": [[{"label": v, "name": names[v], "score": s} for v, s in row]],
+                    "without_evidence": [bool(blank)],
+                }
+            ),
         )
-        for text, row in zip(texts, model.rank(texts, k=K))
+        for text, row, blank in zip(texts, ranking, ranking.without_evidence)
     ]
 
 

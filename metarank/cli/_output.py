@@ -19,7 +19,7 @@ from metarank.cli._common import writing
 FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
 _PACKED = (".gz", ".xz")
 ENDINGS = f"{', '.join('.' + name for name in FORMATS)}, all but the last also with .gz or .xz after it"
-COLUMNS = ("row", "rank", "label", "name", "score")
+COLUMNS = ("row", "rank", "label", "name", "score", "without_evidence")
 
 
 class Form(NamedTuple):
@@ -92,7 +92,9 @@ def opened(path: str, form: Form) -> Iterator[IO]:
 
 
 def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crlf: bool = False) -> None:
-    """Records of rows, ``{"row": i, "labels": [{"label", "name", "score"}, ...]}``, in any format but text.
+    """Records of rows in any format but text.
+
+    ``{"row": i, "without_evidence": bool, "labels": [{"label": id, "name": name, "score": score}, ...]}``.
 
     csv, tsv and Parquet hold a line for each label, with its rank from 1; json is one list, jsonl a record a
     line. Lines end with "\\n"; with `crlf` those of csv and tsv with "\\r\\n".
@@ -101,7 +103,7 @@ def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crl
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        types = (pa.int64(), pa.int32(), pa.int32(), pa.string(), pa.float32())
+        types = (pa.int64(), pa.int32(), pa.int32(), pa.string(), pa.float32(), pa.bool_())
         columns = list(zip(*_lines(records))) or [()] * len(COLUMNS)
         arrays = [pa.array(column, kind) for column, kind in zip(columns, types)]
         pq.write_table(pa.table(arrays, names=list(COLUMNS)), out)
@@ -109,7 +111,7 @@ def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crl
         ends, sign = ("\r\n" if crlf else "\n"), ("\t" if form.kind == "tsv" else ",")
         writer = csv.writer(out, delimiter=sign, lineterminator=ends)
         writer.writerow(COLUMNS)
-        writer.writerows((*line[:-1], f"{line[-1]:.6g}") for line in _lines(records))
+        writer.writerows((*line[:-2], f"{line[-2]:.6g}", int(line[-1])) for line in _lines(records))
     else:
         texts = (printable(json.dumps(record, ensure_ascii=False)) for record in records)
         start, between, end = ("", "\n", "\n") if form.kind == "jsonl" else ("[\n", ",\n", "\n]\n")
@@ -123,4 +125,5 @@ def _lines(records: Iterable[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
     """The `COLUMNS` of each pair of a row and a label."""
     for record in records:
         for rank, entry in enumerate(record["labels"], 1):
-            yield record["row"], rank, entry["label"], entry["name"], entry["score"]
+            own = entry["label"], entry["name"], entry["score"]
+            yield record["row"], rank, *own, record["without_evidence"]

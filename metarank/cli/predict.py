@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
@@ -82,11 +83,22 @@ def run(args: argparse.Namespace) -> None:
             own = read_label_lists(args.candidates, model.label_table_, n_rows, option="--candidates")
         ranking = model.rank(rows, k=top, candidates=own, **limits)
         kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize, **limits)
+        _say_what_is_unknown(ranking)
         records = _records(model, ranking, kept)
         if form.kind == "txt":
             _write_text(out, records, args.text)
         else:
             write_records(out, form, records, crlf=args.crlf)
+
+
+def _say_what_is_unknown(ranking: Ranking) -> None:
+    unknown = int(ranking.without_evidence.sum())
+    if unknown:
+        print(
+            f"metarank: nothing of {unknown} row{'s' * (unknown > 1)} of {ranking.n_rows} is known to the "
+            "model: such labels are guesses, by their frequency",
+            file=sys.stderr,
+        )
 
 
 def _records(model: MetaRanker, ranking: Ranking, kept: sp.csr_matrix | None) -> Iterator[dict[str, Any]]:
@@ -98,7 +110,7 @@ def _records(model: MetaRanker, ranking: Ranking, kept: sp.csr_matrix | None) ->
             for label, score in pairs
             if above is None or label in above
         ]
-        yield {"row": i, "labels": labels}
+        yield {"row": i, "without_evidence": bool(ranking.without_evidence[i]), "labels": labels}
 
 
 def _write_text(out: IO[str], records: Iterator[dict[str, Any]], texts: list[str] | None) -> None:
@@ -109,4 +121,8 @@ def _write_text(out: IO[str], records: Iterator[dict[str, Any]], texts: list[str
             continue
         if len(texts) > 1:
             out.write(f"{printable(texts[record['row']])}\n")
+        if record["without_evidence"]:
+            out.write(
+                "# nothing of this text is known to the model: its labels are guesses, by their frequency\n"
+            )
         out.writelines(f"{e['score']:8.3f}  {printable(e['name'])}\n" for e in record["labels"])

@@ -57,8 +57,9 @@ def rank(
     out : str, optional
         A folder (path or URL of fsspec) to which each part is written, ``part-00000.parquet`` and so on, with
         a record for each pair of a row and a label: ``row`` (its number over all parts, int64), ``rank``
-        (from 1), ``label``, ``label_name`` where known, ``score``. Files appear whole or not at all. The
-        folder must be empty or new, so that what is read from it is of this call alone.
+        (from 1), ``label``, ``label_name`` where known, ``score``, ``without_evidence`` (see `Ranking`).
+        Files appear whole or not at all. The folder must be empty or new, so that what is read from it is of
+        this call alone.
     optimize : str, optional
         With `out`: only labels above the cut learned for this metric; see `MetaRanker.predict`.
     options : as for `MetaRanker.rank`
@@ -262,6 +263,7 @@ def _write_pairs(
     if model.label_names_ is not None:
         columns["label_name"] = [model.label_names_[i] for i in label]
     columns["score"] = ranking.scores[row, place]
+    columns["without_evidence"] = ranking.without_evidence[row]
     return _write(url, columns)
 
 

@@ -212,7 +212,8 @@ def _candidates(
     found = limits.cut(found.without_labels(model.removed_), rows)
     if not parts:
         return found
-    return limits.complete(found, rows, max(min(k, n_labels), model.shortlist_size), model.inv_propensity_)
+    least = max(min(k, n_labels), model.shortlist_size)
+    return model.completed(found, limits, rows, least, model.blank_rows(X))
 
 
 def _described(
@@ -249,7 +250,11 @@ def _ranked(
         by_scorer.append(joined)
     table = model.assembled(by_scorer, candidates)
     evidence = model.ranker_.score(table, n_jobs=n_jobs)
-    scored = model.scored(candidates, evidence, weight)
+    scored = model.scored(candidates, evidence, weight, model.blank_rows(X))
     return Ranking.from_scores(
-        candidates, min(k, model.n_labels_), values=scored.scores, label_names=model.label_names_
+        candidates,
+        min(k, model.n_labels_),
+        values=scored.scores,
+        label_names=model.label_names_,
+        without_evidence=scored.blank,
     )

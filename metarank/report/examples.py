@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
+from metarank.explain import NOTHING_KNOWN
 from metarank.ranking import Ranking
 from metarank.report.words import Reason, reasons
 
@@ -45,6 +46,8 @@ class Example:
         Listed labels that are relevant, and those that are not.
     missed : list of (name, rank)
         Relevant labels not listed, with their place among all candidates; 0 where they are no candidate.
+    note : str
+        What is to be said of the row, as where the model knows nothing of it.
     """
 
     title: str
@@ -52,6 +55,7 @@ class Example:
     found: list[Suggestion] = field(default_factory=list)
     missed: list[tuple[str, int]] = field(default_factory=list)
     proposed: list[Suggestion] = field(default_factory=list)
+    note: str = ""
 
 
 def typical_rows(
@@ -115,4 +119,5 @@ def example(
             (name(v), listed.index(v) + 1 if v in listed else 0) for v in relevant if v not in listed[:k]
         ],
         proposed=[suggestion(label) for label in listed[:k] if label not in relevant],
+        note=NOTHING_KNOWN if ranking.without_evidence[row] else "",
     )

@@ -226,6 +226,8 @@ def _examples(report: Report) -> str:
 def _example(e: Example) -> str:
     text = e.text if len(e.text) <= 280 else e.text[:280].rsplit(" ", 1)[0] + " …"
     parts = [f"<article><h3>{escape(e.title)}</h3><p>{escape(text)}</p>"]
+    if e.note:
+        parts.append(f"<p class='note'>{escape(e.note)}</p>")
     if e.found:
         parts.append(_suggestions("Found", "found", e.found))
     if e.missed:

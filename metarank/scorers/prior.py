@@ -13,6 +13,17 @@ from metarank.scorers.training_rows import check_candidates
 from metarank.view import View
 
 
+def smoothed_shares(counts: np.ndarray, n_rows: int) -> np.ndarray:
+    """(N_l + 1/2) / (N + 1) of each label, float64 between 0 and 1, of the rows that have it among N.
+
+    Examples
+    --------
+    >>> smoothed_shares(np.array([0, 3]), 3)
+    array([0.125, 0.875])
+    """
+    return (counts + 0.5) / (n_rows + 1)
+
+
 class LabelPrior(LabelScorer):
     """Log of the label's smoothed share of the View's rows: log((N_l + 1/2) / (N + 1)), column ``prior``.
 
@@ -31,7 +42,7 @@ class LabelPrior(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""
-        self.log_prior_ = np.log((view.label_counts + 0.5) / (view.n_rows + 1)).astype(np.float32)
+        self.log_prior_ = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(np.float32)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -163,14 +163,15 @@ class Answerer:
         """The replies to requests of one company, by one call of the model."""
         try:
             start = time.perf_counter()
-            lists = self._lists(group)
+            lists, flags = self._lists(group)
             self._observe("model", time.perf_counter() - start)
             start = time.perf_counter()
             done = 0
             replies = []
             for one in group:
                 own = [entries[: one.request.k] for entries in lists[done : done + one.n_rows]]
-                replies.append((one.index, Reply(200, _json({"rankings": own}))))
+                known = {"rankings": own, "without_evidence": flags[done : done + one.n_rows]}
+                replies.append((one.index, Reply(200, _json(known))))
                 done += one.n_rows
             self._observe("write", time.perf_counter() - start)
         except Exception as error:
@@ -183,8 +184,8 @@ class Answerer:
             return
         yield from replies
 
-    def _lists(self, group: list[_Ranked]) -> list[list[dict[str, Any]]]:
-        """The ranked labels of every row of requests of one company."""
+    def _lists(self, group: list[_Ranked]) -> tuple[list[list[dict[str, Any]]], list[bool]]:
+        """The ranked labels of every row of requests of one company, and which rows are without evidence."""
         request, limits = group[0].request, group[0].limits
         X = _stacked([one.rows for one in group])
         k = max(one.request.k for one in group)
@@ -209,7 +210,7 @@ class Answerer:
                 own = _row_of(kept, i)
                 for entry in entries:
                     entry["kept"] = entry["label"] in own
-        return rows
+        return rows, ranking.without_evidence.tolist()
 
     def _explain(self, body: bytes) -> Reply:
         start = time.perf_counter()

@@ -195,6 +195,14 @@ class ThresholdLearner:
         slope = self.calibrator_.platt_.slope
         return 1 / slope if slope > 1e-9 else 0.0
 
+    def scores_of(self, logits: np.ndarray) -> np.ndarray:
+        """The scores that stand for log-odds, float64, by the first step of the calibration: what has no
+        score of its own stands beside what has one. Log-odds as they are where scores say nothing."""
+        per_logit = self.scores_per_logit
+        if per_logit == 0:
+            return np.array(logits, np.float64)
+        return (logits - self.calibrator_.platt_.offset) * per_logit
+
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
         return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())

@@ -141,13 +141,15 @@ function reasons(found) {
   return parts;
 }
 
-function show(ranking, asked, took) {
+function show(reply, asked, took) {
+  const ranking = reply.rankings[0];
   const list = at("labels");
   list.replaceChildren();
   const kept = ranking.filter((entry) => entry.kept).length;
   ranking.forEach((entry, i) => list.append(row(entry, i + 1, asked)));
   const cut = at("optimize").value;
   at("status").textContent =
+    (reply.without_evidence[0] ? `The model knows nothing of this ${facts.input === "text" ? "text" : "row"}: its labels are guesses, by their frequency. ` : "") +
     `${ranking.length} label${ranking.length === 1 ? "" : "s"} by score, in ${Math.round(took)} ms; ` +
     `the cut for ${cut} keeps ${kept === 0 ? "none" : kept} of them${kept ? ", marked ✓" : ""}. ` +
     "The bars show the probability, by which it decides; open a label for its reasons." +
@@ -177,7 +179,7 @@ async function rank(event) {
       optimize: at("optimize").value,
       probabilities: true,
     });
-    if (mine === latest) show(reply.rankings[0], asked, performance.now() - started);
+    if (mine === latest) show(reply, asked, performance.now() - started);
   } catch (error) {
     if (mine === latest) {
       at("answer").hidden = true;

@@ -1,0 +1,231 @@
+"""Rows of which a model knows nothing: none kept, probabilities are shares, and it is said everywhere."""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import MetaRanker, Ranking, load
+from metarank.cli import main
+from metarank.metrics import evaluate
+from metarank.thresholds.objectives import METRICS
+
+KINDS = ["texts", "many texts", "sparse", "many labels"]
+FLAGS = [True, False, True, False]
+
+
+def rows(kind: str):
+    """Four rows, the first and the third blank."""
+    ds = makers.MAKERS[kind]()
+    if ds.texts is not None:
+        return ["zzyzx qwrt", ds.texts[0], "", f"zzyzx {ds.texts[1]}"]
+    X = sp.lil_matrix((4, ds.n_features), dtype=np.float32)
+    X[1], X[3] = ds.X[0], ds.X[1]
+    return X.tocsr()
+
+
+def shares(kind: str) -> np.ndarray:
+    Y = makers.MAKERS[kind]().Y
+    return (np.asarray((Y > 0).sum(axis=0)).ravel() + 0.5) / (Y.shape[0] + 1)
+
+
+def dense(matrix) -> np.ndarray:
+    return matrix.toarray() if sp.issparse(matrix) else matrix
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_kept_and_probabilities_are_shares_of_the_rows(kind):
+    model, X = makers.fitted(kind), rows(kind)
+    for metric in METRICS:
+        assert model.predict(X, metric)[[0, 2]].nnz == 0
+    found, prior = dense(model.predict_proba(X)), shares(kind)
+    for i in (0, 2):
+        listed = found[i] > 0
+        assert listed.sum() == min(model.n_labels_, model.shortlist_size)
+        np.testing.assert_allclose(found[i][listed], prior[listed], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_order_is_that_of_frequency_and_flagged(kind):
+    model, X = makers.fitted(kind), rows(kind)
+    k = min(model.n_labels_, 60)
+    ranking = model.rank(X, k)
+    assert ranking.without_evidence.tolist() == FLAGS
+    count = shares(kind)[ranking.labels[0, : min(k, model.shortlist_size)]]
+    assert (np.diff(count) <= 0).all()
+    assert count[0] == shares(kind).max()
+    assert ranking.labels[0].tobytes() == ranking.labels[2].tobytes()
+    for part, flags in (
+        (ranking.top(2), FLAGS),
+        (ranking.rows(np.array([2, 1])), [True, False]),
+        (ranking.rows(slice(1, 2)), [False]),
+        (Ranking.concatenate([ranking, ranking.rows(slice(0, 1))]), [*FLAGS, True]),
+        (pickle.loads(pickle.dumps(ranking)), FLAGS),
+    ):
+        assert part.without_evidence.tolist() == flags
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_rows_do_not_notice(kind):
+    """Bytes of a row with evidence are those it has alone, whatever stands beside it."""
+    model, X = makers.fitted(kind), rows(kind)
+    ranking = model.rank(X, 3)
+    for i in (1, 3):
+        own = model.rank(X[i : i + 1], 3)
+        assert own.labels.tobytes() == ranking.rows(slice(i, i + 1)).labels.tobytes()
+        assert own.scores.tobytes() == ranking.rows(slice(i, i + 1)).scores.tobytes()
+        np.testing.assert_array_equal(
+            dense(model.predict_proba(X[i : i + 1])), dense(model.predict_proba(X))[[i]]
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weight", [0, 1.5])
+def test_one_answer(kind, weight):
+    """Ranking, decision function, explanation and evaluation agree on blank rows too."""
+    model, X = makers.fitted(kind), rows(kind)
+    ranking = model.rank(X, 3, propensity_weight=weight)
+    scores = model.decision_function(X, propensity_weight=weight)
+    found = dense(model.predict_proba(X))
+    for place, label in enumerate(ranking.labels[0]):
+        assert scores[0, label] == ranking.scores[0, place]
+        told = model.explain(X[:1], int(label), propensity_weight=weight)
+        assert (told.rank, told.score) == (place + 1, float(ranking.scores[0, place]))
+        assert told.probability == found[0, label]
+        assert told.score == pytest.approx(told.base + sum(c for *_, c in told.contributions), abs=1e-9)
+        assert (told.without_evidence, told.neighbors) == (True, [])
+        assert {name for name, *_ in told.contributions} <= {"prior", "lean towards rare labels"}
+        assert "nothing of this row is known to the model" in str(told)
+    told = model.explain(X[1:2], int(ranking.labels[1, 0]))
+    assert not told.without_evidence
+    assert "nothing of this row" not in str(told)
+
+
+@pytest.mark.parametrize("kind", ["many texts", "many labels"])
+def test_limits_hold(kind):
+    model, X = makers.fitted(kind), rows(kind)
+    frequent = model.rank(X, 5).labels[0].tolist()
+    assert not set(model.rank(X, 5, exclude=[frequent[:2]] * 4).labels[0]) & set(frequent[:2])
+    assert set(model.rank(X, 5, allowed=[7, 9, 11]).labels[0]) == {7, 9, 11, -1}
+    assert set(model.rank(X, 5, allowed=[[7], [8], [9, 11], [1]]).labels[2]) == {9, 11, -1}
+    own = model.rank(X, 5, candidates=[[7, 9]] * 4)
+    assert set(own.labels[0]) == {7, 9, -1}
+    assert own.without_evidence.tolist() == FLAGS
+
+
+def test_a_dense_row_of_zeros_is_a_measurement():
+    model = makers.fitted("dense")
+    assert not model.rank(np.zeros((2, model.n_features_in_)), 2).without_evidence.any()
+
+
+def test_saved_and_updated_models_know_the_frequencies(tmp_path):
+    model, X = makers.fitted("texts"), rows("texts")
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    again.partial_fit(["salt flour"] * 40, [["code"]] * 40)
+    assert again.rank(X, 1).label_names[again.rank(X, 1).labels[0, 0]] == "code"
+    with pytest.warns(UserWarning, match="no word of 'new'"):
+        again.update_labels(add=["new"])
+    assert again.predict_proba(X)[0, 3] == pytest.approx(0.5 / 101)
+
+
+def test_a_model_of_an_earlier_version_keeps_its_order(tmp_path):
+    """It has no frequencies to answer by, and what it said stays; the rows are flagged all the same."""
+    model, X = makers.fitted("texts"), rows("texts")
+    state = {name: value for name, value in model.get_state().items() if name != "prior"}
+    older = MetaRanker.from_state(state)
+    assert older.rank(X, 2).without_evidence.tolist() == FLAGS
+    assert older.predict_proba(X)[[1, 3]].tobytes() == model.predict_proba(X)[[1, 3]].tobytes()
+    assert (older.predict_proba(X)[0] != model.predict_proba(X)[0]).any()
+    told = older.explain(X[0], 0)
+    assert told.without_evidence
+    assert told.score == older.decision_function(X)[0, 0]
+    assert told.score == pytest.approx(told.base + sum(c for *_, c in told.contributions), abs=1e-9)
+
+
+def test_evaluation_counts_them_as_they_are_answered():
+    from metarank.evaluation import evaluate_model
+
+    model, X = makers.fitted("texts"), rows("texts")
+    Y = sp.csr_matrix(np.eye(4, 3, dtype=np.float32) + np.eye(4, 3, -1, dtype=np.float32))
+    found = evaluate_model(model, X, Y, ["MAP", "micro-F1"])
+    assert found["MAP"] == evaluate(Y, model.decision_function(X), ["MAP"])["MAP"]
+    kept = model.predict(X, "micro-f1")
+    assert found["micro-F1"] == evaluate(Y, None, ["micro-F1"], Y_pred=kept)["micro-F1"]
+
+
+def test_the_command_line_says_so(tmp_path, capsys):
+    makers.fitted("texts").save(tmp_path / "m")
+    command = ["predict", str(tmp_path / "m"), "--text", "zzyzx", "--text", "salt flour", "--jobs", "1"]
+    assert main(command) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("metarank: nothing of 1 row of 2 is known to the model")
+    assert said.out.splitlines()[1] == (
+        "# nothing of this text is known to the model: its labels are guesses, by their frequency"
+    )
+    assert said.out.count("# nothing") == 1
+    assert main([*command, "--format", "jsonl", "--optimize", "hamming"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [r["without_evidence"] for r in records] == [True, False]
+    assert records[0]["labels"] == []
+    assert main([*command, "--format", "csv"]) == 0
+    lines = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert {line["without_evidence"] for line in lines if line["row"] == "0"} == {"1"}
+    assert {line["without_evidence"] for line in lines if line["row"] == "1"} == {"0"}
+    assert main(["explain", str(tmp_path / "m"), "--text", "zzyzx", "--json"]) == 0
+    assert all(page["without_evidence"] for page in json.loads(capsys.readouterr().out))
+
+
+def test_the_service_says_so():
+    pytest.importorskip("fastapi")
+    from metarank.serve.answers import Answerer, Call
+    from metarank.serve.options import ServeOptions
+
+    answerer = Answerer(makers.fitted("texts"), ServeOptions())
+
+    def ask(path: str, body: dict) -> dict:
+        return json.loads(answerer.answer_one(Call(path, json.dumps(body).encode())).body)
+
+    reply = ask("rank", {"instances": rows("texts"), "optimize": "micro-f1"})
+    assert reply["without_evidence"] == FLAGS
+    assert not any(entry["kept"] for i in (0, 2) for entry in reply["rankings"][i])
+    reply = ask("explain", {"instance": "zzyzx"})
+    assert [page["without_evidence"] for page in reply["explanations"]] == [True] * 3
+
+
+def test_the_report_says_so():
+    from metarank import Dataset
+    from metarank.report import to_html
+    from metarank.report.content import measure_report
+
+    model, X = makers.fitted("texts"), rows("texts")
+    test = Dataset(texts=X, Y=[["bread"]] * 4, label_names=model.label_names_)
+    page = to_html(measure_report(model, test, rows=np.array([0, 1])))
+    assert page.count("nothing of this row is known to the model") == 1
+
+
+@pytest.mark.parametrize("kind", ["texts", "many labels"])
+def test_a_cluster_says_so(kind, tmp_path):
+    pytest.importorskip("distributed")
+    from clusters import cluster
+
+    from metarank.distributed import DaskMetaRanker, ShardedRanker
+
+    model, X = makers.fitted(kind), rows(kind)
+    local = model.rank(X, 60)
+    with cluster(2) as client:
+        distributed = DaskMetaRanker(client, **makers.QUICK)
+        distributed.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+        for found in (distributed.rank(X, 60), ShardedRanker(model, 2, client=client).rank(X, 60)):
+            assert found.without_evidence.tolist() == FLAGS
+            assert found.labels.tobytes() == local.labels.tobytes()
+            assert found.scores.tobytes() == local.scores.tobytes()
+        assert distributed.predict(X)[[0, 2]].nnz == 0
+        np.testing.assert_array_equal(dense(distributed.predict_proba(X)), dense(model.predict_proba(X)))
