@@ -156,8 +156,8 @@ def cut_column(
     """The labels of each cell of a column, and by what its texts were parted.
 
     Cells are text, a list of names or integers, one integer, or None for no label. Where no cell is text or a
-    list of names, integers stay such. What "auto" is decided to be is told to the logger, in one line that
-    calls the column `column`.
+    list of names, integers stay such. What "auto" is decided to be, where any cell holds a sign, is told to
+    the logger, in one line that calls the column `column`.
 
     Raises
     ------
@@ -165,8 +165,9 @@ def cut_column(
         If a cell holds anything else; it is called `where(its place)`.
     """
     if separator == AUTO:
-        separator = chosen_separator([cell for cell in cells if isinstance(cell, str)])
-        if separator != AUTO:
+        texts = [cell for cell in cells if isinstance(cell, str)]
+        separator = chosen_separator(texts)
+        if separator != AUTO and (separator or any(sign in text for text in texts for sign in SIGNS)):
             logger.info(
                 "%s: %s; label_separator (--label-separator) says otherwise", column, described(separator)
             )
