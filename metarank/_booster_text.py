@@ -67,6 +67,11 @@ def rewritten(text: str, n_features: int) -> str:
     return "".join(out)
 
 
+def finite_thresholds(threshold: np.ndarray) -> np.ndarray:
+    """The greatest finite number for infinity, by which LightGBM splits missing values from all others."""
+    return np.minimum(threshold, np.finfo(np.float64).max)
+
+
 def _entries(block: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
@@ -80,6 +85,8 @@ def _tree(entries: dict[str, str], n_features: int) -> str:
         if n is not None and len(words) != n:
             raise ValueError(f"{name} must have {n} entries, got {len(words)}")
         values: np.ndarray = np.array(words, dtype=dtype)
+        if name == "threshold":
+            values = finite_thresholds(values)
         if not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite")
         return values

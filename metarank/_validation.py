@@ -42,6 +42,8 @@ def check_features(
     min_rows: int = 1,
     name: str = "X",
     estimator: str = "MetaRanker",
+    allow_nan: bool = False,
+    nan_hint: str = "",
 ) -> np.ndarray | sp.csr_matrix:
     """Features as float32: a C-contiguous ndarray (n, d), or a canonical CSR matrix.
 
@@ -58,6 +60,10 @@ def check_features(
         Fewest rows allowed.
     name, estimator : str
         How messages call the input, and who expects `n_features`.
+    allow_nan : bool
+        Whether NaN stands for a missing value.
+    nan_hint : str
+        What may be done where it is not, at the end of the message.
 
     Raises
     ------
@@ -78,7 +84,8 @@ def check_features(
     """
     if layout not in (None, "dense", "sparse"):
         raise ValueError(f"layout must be None, 'dense' or 'sparse', got {layout!r}")
-    out = _sparse_features(X, name) if sp.issparse(X) else _dense_features(X, name)
+    is_value = np.isfinite if not allow_nan else _finite_or_nan
+    out = (_sparse_features if sp.issparse(X) else _dense_features)(X, name, is_value, nan_hint)
     n, d = out.shape
     if n < min_rows:
         raise ValueError(
@@ -106,7 +113,7 @@ def layout_of(X: np.ndarray | sp.csr_matrix) -> Layout:
     return "sparse" if sp.issparse(X) else "dense"
 
 
-def _dense_features(X: Any, name: str) -> np.ndarray:
+def _dense_features(X: Any, name: str, is_value: Any, hint: str) -> np.ndarray:
     values = _to_numpy(X)
     if values.dtype.kind in "US" or (values.dtype.kind == "O" and _holds_text(values)):
         raise ValueError(f"{name} must hold numbers, got text")
@@ -122,14 +129,18 @@ def _dense_features(X: Any, name: str) -> np.ndarray:
         )
     with np.errstate(over="ignore"):
         out = np.ascontiguousarray(values, dtype=np.float32)
-    finite = np.isfinite(out)
-    if not finite.all():
-        row, column = np.argwhere(~finite)[0]
-        _raise_not_finite(out[row, column], name, row, column)
+    good = is_value(out)
+    if not good.all():
+        row, column = np.argwhere(~good)[0]
+        _raise_not_finite(out[row, column], name, row, column, hint)
     return out
 
 
-def _sparse_features(X: Any, name: str) -> sp.csr_matrix:
+def _finite_or_nan(values: np.ndarray) -> np.ndarray:
+    return ~np.isinf(values)
+
+
+def _sparse_features(X: Any, name: str, is_value: Any, hint: str) -> sp.csr_matrix:
     if X.ndim != 2:
         raise ValueError(f"{name} must have shape (n, d), got {X.shape}. Reshape your data")
     if X.dtype.kind == "c":
@@ -138,11 +149,11 @@ def _sparse_features(X: Any, name: str) -> sp.csr_matrix:
         return X
     with np.errstate(over="ignore"):
         out = _canonical_csr(X)
-    finite = np.isfinite(out.data)
-    if not finite.all():
-        at = int(np.flatnonzero(~finite)[0])
+    good = is_value(out.data)
+    if not good.all():
+        at = int(np.flatnonzero(~good)[0])
         row = int(np.searchsorted(out.indptr, at, side="right")) - 1
-        _raise_not_finite(out.data[at], name, row, int(out.indices[at]))
+        _raise_not_finite(out.data[at], name, row, int(out.indices[at]), hint)
     return out
 
 
@@ -181,9 +192,10 @@ def _canonical_csr(matrix: Any) -> sp.csr_matrix:
     return out
 
 
-def _raise_not_finite(value: float, name: str, row: int, column: int) -> NoReturn:
+def _raise_not_finite(value: float, name: str, row: int, column: int, hint: str = "") -> NoReturn:
     what = "NaN" if np.isnan(value) else "infinity or a value too large for float32 (inf)"
-    raise ValueError(f"{name} contains {what} at row {row}, column {column}")
+    end = f": {hint}" if hint and np.isnan(value) else ""
+    raise ValueError(f"{name} contains {what} at row {row}, column {column}{end}")
 
 
 def _to_numpy(table: Any) -> np.ndarray:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._booster_text import finite_thresholds
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 
@@ -109,7 +110,7 @@ class BoosterArrays:
 
         return cls(
             feature=joined("feature", np.int32),
-            threshold=_outside_zero(joined("threshold", np.float64)),
+            threshold=_outside_zero(finite_thresholds(joined("threshold", np.float64))),
             children=np.concatenate([np.zeros((0, 2)), *children]).astype(np.int32),
             missing=joined("missing", np.uint8),
             root=np.array(root, np.int32),

@@ -21,6 +21,7 @@ from metarank._validation import check_features, layout_of
 from metarank.multi_objective.boosted import BoostedScorer
 from metarank.multi_objective.linear import LinearScorer
 from metarank.multi_objective.training import PLUG_IN, PlugIn, Training
+from metarank.multi_objective.watch import Metrics, metric_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
@@ -29,6 +30,7 @@ Method = Literal["label", "loss", "product", "plug-in-label", "plug-in-loss", "c
 METHODS: tuple[str, ...] = get_args(Method)
 _SCORERS = {scorer.kind: scorer for scorer in (BoostedScorer, LinearScorer)}
 _NAME = "MultiObjectiveRanker"
+_NO_MISSING = "model='linear' knows no missing values; fill them in, or take model='lightgbm', which does"
 
 
 class MultiObjectiveRanker(BaseEstimator):
@@ -185,6 +187,8 @@ class MultiObjectiveRanker(BaseEstimator):
         Parameters
         ----------
         X : array-like or sparse (n, d), or data frame
+            NaN is a missing value for boosted trees, as in LightGBM, here and in `predict`; the linear model
+            refuses it.
         Y : array-like (n, K) or (n,), data frame, or mapping of names to columns
             Grades >= 0, each label with two different ones at least.
         y : optional
@@ -215,7 +219,7 @@ class MultiObjectiveRanker(BaseEstimator):
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
         is_linear = self.model == "linear"
-        features = check_features(X, layout="dense" if is_linear else None, min_rows=2, estimator=_NAME)
+        features = self._features(X, layout="dense" if is_linear else None, min_rows=2)
         values, names = check_targets(Y, n_rows=features.shape[0])
         grouping = check_groups(len(values), group, qid)
         _refuse_constant_labels(values, names)
@@ -243,6 +247,11 @@ class MultiObjectiveRanker(BaseEstimator):
         self.plug_in_ = training.plug_in()
         _remember_feature_names(self, X)
         return self
+
+    def _features(self, X: Any, **rules: Any) -> Any:
+        """Features as float32; for boosted trees NaN is a missing value."""
+        trees = self.model == "lightgbm"
+        return check_features(X, estimator=_NAME, allow_nan=trees, nan_hint=_NO_MISSING, **rules)
 
     def _check_parameters(self) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
@@ -297,9 +306,7 @@ class MultiObjectiveRanker(BaseEstimator):
             X_eval, Y_eval = eval_set
         except (TypeError, ValueError):
             raise ValueError("eval_set must be a pair (X, Y)") from None
-        features = check_features(
-            X_eval, n_features=X.shape[1], layout=layout_of(X), name="X of eval_set", estimator=_NAME
-        )
+        features = self._features(X_eval, n_features=X.shape[1], layout=layout_of(X), name="X of eval_set")
         values, eval_names = check_targets(Y_eval, n_rows=features.shape[0], name="Y of eval_set")
         if eval_names != names:
             raise ValueError(f"Y of eval_set must hold the objectives {names}, got {eval_names}")
@@ -328,11 +335,49 @@ class MultiObjectiveRanker(BaseEstimator):
         """
         check_is_fitted(self)
         _check_feature_names(self, X)
-        features = check_features(
-            X, n_features=self.n_features_in_, layout=self.layout_, min_rows=0, estimator=_NAME
-        )
+        features = self._features(X, n_features=self.n_features_in_, layout=self.layout_, min_rows=0)
         model = self if weights is None else self.reweighted(weights)
         return model.scores(features, resolve_n_jobs(self.n_jobs))
+
+    def score(self, X: Any, Y: Any = None, group: Any = None, *, y: Any = None, qid: Any = None) -> float:
+        """How well the ranking serves the objectives: the mean over them of one metric, each counting alike.
+
+        Parameters
+        ----------
+        X, Y, y, group, qid : as in `fit`
+            Of rows that were held out. Y has the objectives of the fit.
+
+        Returns
+        -------
+        float
+            The metric is nDCG@10 where the rows have queries and AUC where they have none, or what `metric`
+            asks for; by objective it is what `evals_` and `attained_` hold of an `eval_set`.
+
+        Raises
+        ------
+        ValueError
+            Not fitted; bad input; other objectives than those of the fit; an objective that is constant;
+            ``metric="ndcg"`` without queries.
+        """
+        Y = one_target(Y, y)
+        check_is_fitted(self)
+        values, names = check_targets(Y)
+        if names != self.objective_names_:
+            raise ValueError(f"Y must hold the objectives {self.objective_names_}, got {names}")
+        grouping = check_groups(len(values), group, qid)
+        metrics = Metrics(
+            values,
+            grouping,
+            names,
+            cost=self.cost,
+            label_gain=self.label_gain,
+            n_jobs=resolve_n_jobs(self.n_jobs),
+        )
+        column = metrics.names.index(metric_of(self.metric, grouping))
+        scores = self.predict(X)
+        if len(scores) != len(values):
+            raise ValueError(f"Y must have as many rows as X, {len(scores)}, got {len(values)}")
+        return float(metrics.measure(scores)[:, column].mean())
 
     def reweighted(self, weights: Any) -> MultiObjectiveRanker:
         """The same fitted model with other weights of the objectives, without a new fit; for plug-ins only.
@@ -451,6 +496,7 @@ class MultiObjectiveRanker(BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.model == "lightgbm"
         return tags
 
 

@@ -15,11 +15,10 @@ from sklearn.base import clone
 from metarank._parameters import LARGEST_SEED, seed_of
 from metarank._progress import as_part, report
 from metarank._threads import resolve_n_jobs
-from metarank._validation import check_features
 from metarank.multi_objective.pareto import ParetoFront
 from metarank.multi_objective.ranker import METHODS, MultiObjectiveRanker
 from metarank.multi_objective.training import PLUG_IN
-from metarank.multi_objective.watch import Metrics
+from metarank.multi_objective.watch import Metrics, metric_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.front import check_reference
 from metarank.objectives.labels import hash_uniform
@@ -110,9 +109,7 @@ def pareto_front(
         raise TypeError(f"ranker must be a MultiObjectiveRanker, got {type(ranker).__name__}")
     n_threads = resolve_n_jobs(ranker.n_jobs if n_jobs is None else n_jobs)
     methods = _check_aggregations(aggregations)
-    features = check_features(
-        X, layout="dense" if ranker.model == "linear" else None, min_rows=2, estimator="pareto_front"
-    )
+    features = ranker._features(X, layout="dense" if ranker.model == "linear" else None, min_rows=2)
     values, names = check_targets(Y, n_rows=features.shape[0])
     if len(names) < 2:
         raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
@@ -121,7 +118,7 @@ def pareto_front(
     settings = clone(ranker).set_params(
         constraints=None, n_jobs=n_threads, random_state=seed_of(ranker.random_state, LARGEST_SEED)
     )
-    metric = _metric(settings, grouping)
+    metric = metric_of(settings.metric, grouping)
     corner = check_reference(0.0 if reference is None else reference, len(names))
 
     if eval_set is None:
@@ -296,12 +293,6 @@ def _check_aggregations(aggregations: Any) -> list[str]:
     if not methods or len(set(methods)) < len(methods):
         raise ValueError(f"aggregations must be one method or several different ones, got {methods}")
     return methods
-
-
-def _metric(settings: MultiObjectiveRanker, grouping: Grouping) -> str:
-    """What the points are measured in."""
-    ranked = settings.metric == "ndcg" or (settings.metric == "auto" and grouping.has_queries)
-    return "ndcg@10" if ranked else "auc"
 
 
 def _held_out(grouping: Grouping, seed: int) -> np.ndarray:

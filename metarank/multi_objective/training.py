@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from metarank.multi_objective.boosted import Boosting
 from metarank.multi_objective.linear import LinearFit
 from metarank.multi_objective.search import TRIALS, Trial, best_minimum, most_under_constraints
-from metarank.multi_objective.watch import Metrics, Watch
+from metarank.multi_objective.watch import Metrics, Watch, metric_of
 from metarank.objectives.aggregation import Aggregation, LabelAggregation, LossAggregation, RankMetric
 from metarank.objectives.bayes import label_aggregated_scorer, label_spread
 from metarank.objectives.checks import Grouping
@@ -102,11 +102,7 @@ class Training:
         self.Y = dict(zip(names, values.T))
         self.values, self.names, self.weights = values, names, weights
         self.n_jobs = n_jobs
-        if ranker.metric == "ndcg" and not grouping.has_queries:
-            raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
-        self.metric: RankMetric = "auc"
-        if ranker.metric == "ndcg" or (ranker.metric == "auto" and grouping.has_queries):
-            self.metric = "ndcg"
+        self.metric: RankMetric = "ndcg" if metric_of(ranker.metric, grouping) == "ndcg@10" else "auc"
         self.groups = {"group": group, "qid": qid}
         self.stop_on = self._check_stop_on()
         self.share = self._check_constraints()

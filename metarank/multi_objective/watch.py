@@ -55,6 +55,13 @@ class Metrics:
         return np.array(out)
 
 
+def metric_of(metric: str, grouping: Grouping) -> str:
+    """The name in `Metrics` of what a ranker's parameter `metric` asks for."""
+    if metric == "ndcg" and not grouping.has_queries:
+        raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
+    return "ndcg@10" if grouping.has_queries and metric != "auc" else "auc"
+
+
 class Watch:
     """Keeps the metrics of every round, and tells when there was no gain for long enough.
 
