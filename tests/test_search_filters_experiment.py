@@ -381,3 +381,12 @@ def test_verdicts_ask_for_more_than_a_deviation():
 def test_numbers_are_printed_with_their_deviation():
     assert page.with_deviation(np.array([0.5])) == "50.0"
     assert page.with_deviation(np.array([0.5, 0.6])) == "55.0 ± 7.1"
+
+
+@pytest.mark.parametrize("name", ["LLMs4Subjects-dev-en", "product_attribute_values"])
+def test_the_sets_are_still_those_of_the_page(name):
+    try:
+        checksum = titles.load(name).checksum
+    except FileNotFoundError as absent:
+        pytest.skip(str(absent))
+    assert f"- sha256 of {name}: {checksum}\n" in (FOLDER / "results.md").read_text()

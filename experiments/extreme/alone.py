@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,7 +60,9 @@ def page(sets: Sequence[Measured]) -> str:
         "## Is the pipeline better?",
     ]
     judged = {
-        measured.dataset.name: [v for v in measured.verdicts() if ": above metarank " in v.claim]
+        measured.dataset.name: [
+            v for v in measured.verdicts() if re.search(r"(above|below) metarank ", v.claim)
+        ]
         for measured in sets
     }
     return "\n\n".join([*parts, *by_set(judged), *chapters(sets)]) + "\n"

@@ -59,6 +59,8 @@ def _of_pipeline(name: str, contender: str, row: Row, rows: Rows) -> Iterable[Ve
         yield _above("F1 above every peer's", row, {metric: _best(peers, metric)[0] for metric in F1})
     for other, alone in rows.get("alone", {}).items():
         yield _above(f"above {other}", row, alone, MAIN)
+        every = {metric: alone[metric] for metric in (*RANKING, TAIL, "C@5")}
+        yield _above(f"no metric below {other}", row, every, strict=False)
     yield from _costs(name, row, rows)
 
 

@@ -70,7 +70,7 @@ def load(name: str) -> Titles:
     if record.task == "text":
         return of_dataset(data.load_named(name, "all", data_dir=folder))
     train, test = (data.load_named(name, part, data_dir=folder, grades=False) for part in ("train", "test"))
-    texts = [text.partition(_END_OF_TITLE)[0].strip() for text in (*train.texts, *test.texts)]
+    texts = [text.partition(_END_OF_TITLE)[0].strip() for text in (*train.titles, *test.titles)]
     joined = data.Dataset(
         texts=texts,
         Y=sp.vstack([train.Y, test.Y], format="csr"),
