@@ -165,3 +165,12 @@ def test_first_places_on_pydocs():
         told(r"\((\S+) against (\S+)\)\."), ("pecos default3", "metaranker without names")
     ):
         assert row_of("extreme/results.md", "pydocs", contender, "P@1")["P@1"] == figure
+
+
+def test_the_ridge_beside_the_pipeline():
+    figures = told(r"it has (\S+) in nDCG@5 \((\S+)\), (\S+) in PSP@5 \((\S+)\) and .{,40}, (\S+) \((\S+)\)")
+    rows = [
+        row_of("extreme/alone.md", "LLMs4Subjects-dev-en", contender, "P@1")
+        for contender in ("metarank OneVsAll, ridge", "metaranker without names")
+    ]
+    assert figures == [row[column] for column in ("nDCG@5", "PSP@5", "P@1") for row in rows]
