@@ -122,6 +122,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "search_filters/dropout.py": ["--kept"],
     "serve/run.py": None,
     "shortlist_speed/run.py": None,
+    "small_mlc/cuts_page.py": None,
     "small_mlc/run.py": None,
     "xreg/run.py": ["--kept"],
 }
