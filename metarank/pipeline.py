@@ -123,6 +123,8 @@ class MetaRanker(Training, BaseEstimator):
     Attributes
     ----------
     n_features_in_, n_labels_ : int
+    classes_ : array (L,)
+        Names of the labels as an object array, or 0 .. L-1 where they have none.
     label_names_ : list of str or None
         Those of removed labels included.
     label_separator_ : str or None
@@ -747,6 +749,18 @@ class MetaRanker(Training, BaseEstimator):
             model.missing_ = MissingPairs.from_state(fields.raw("missing"))
             model.missing_.check_sizes(None if model.row_names_ is None else len(model.row_names_), L)
         return model
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """What the columns of answers (n, L) stand for: names, or 0 .. L-1.
+
+        So scikit-learn's ``cross_val_predict(model, X, Y, method="predict_proba")`` works with a dense
+        indicator Y (n, L), and with "decision_function"; ``method="predict"`` with a sparse one too, which
+        scikit-learn takes for no other method. It recodes each column of Y by its distinct values: a label of
+        all rows then looks like one of none, and grades lose their distances.
+        """
+        known = self.label_names_
+        return np.arange(self.n_labels_) if known is None else np.array(known, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

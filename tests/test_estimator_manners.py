@@ -9,8 +9,11 @@ from pathlib import Path
 
 import makers
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_predict
 
 import metarank
 from metarank import MetaRanker, MultiObjectiveRanker
@@ -169,3 +172,33 @@ def test_what_draws_without_a_model_takes_the_same_seeds():
     view = TrainingSet(ds.X, ds.Y, np.zeros(ds.n_rows, np.int32)).view()
     with pytest.raises(ValueError, match="random_state must be an integer for a fit in parts, got None"):
         Parabel(n_trees=2, random_state=None).fit_trees(view, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("method", "as_given"),
+    [
+        *(("predict_proba", np.asarray), ("predict_proba", pd.DataFrame)),
+        *(("decision_function", np.asarray), ("predict", np.asarray), ("predict", sp.csr_matrix)),
+    ],
+)
+@pytest.mark.parametrize("maker", ["dense", "many labels"])
+def test_cross_val_predict_gives_each_row_what_a_model_without_its_fold_says(maker, method, as_given):
+    ds = makers.MAKERS[maker]()
+    Y = (ds.Y.toarray() > 0).astype(int)
+    model = MetaRanker(**makers.QUICK | ({"shortlister": "neighbors"} if maker == "many labels" else {}))
+    folds = KFold(2)
+    got = cross_val_predict(model, ds.X, as_given(Y), cv=folds, method=method)
+    assert got.shape == Y.shape
+    for train, test in folds.split(ds.X):
+        expected = getattr(clone(model).fit(ds.X[train], Y[train]), method)(ds.X[test])
+        assert abs(got[test] - expected).max() == 0
+
+
+def test_classes_are_names_or_numbers_and_follow_the_labels(tmp_path):
+    assert not hasattr(MetaRanker(), "classes_")
+    model = MetaRanker(**makers.QUICK).fit(makers.dense())
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    named = MetaRanker(**makers.QUICK).fit(makers.texts())
+    assert named.classes_.tolist() == makers.TOPICS
+    named.update_labels(add=["tea bread"]).save(tmp_path / "M")
+    assert metarank.load(tmp_path / "M").classes_.tolist() == [*makers.TOPICS, "tea bread"]
