@@ -126,6 +126,18 @@ def test_times_of_one_row():
     assert [round(low, 1), round(high, 1), round(trees), round(svm)] == [float(x) for x in nearest]
 
 
+def test_label_trees_dominate_every_tree_setting_measured():
+    judged = [
+        (heading, row["peer"], row["dominated"])
+        for heading, rows in tables(page("shortlist_speed/results.md"))
+        for row in rows
+        if "single (at most 0.33)" in row
+    ]
+    assert {verdict for *_, verdict in judged} == {"yes"}
+    assert len({heading for heading, *_ in judged}) == 5  # "On four public sets and a synthetic one"
+    assert {peer.split()[0] for _, peer, _ in judged} == {"omikuji", "napkinxc", "pecos"}
+
+
 def test_one_vs_all_beside_that_of_pecos():
     found = {
         heading: row
