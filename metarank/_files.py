@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from metarank._staging import (
+    NEW,
     OCCUPIED,
     displaced,
     put_back,
@@ -32,6 +33,8 @@ PathLike = str | os.PathLike[str]
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 _READINGS = 100
+# What a write without a file's name ends in where there is no room.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # What an exchange gives where it is not known, where a sandbox forbids it, and where a name has just gone.
 _CANNOT_EXCHANGE = (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM, errno.ENOENT)
 
@@ -65,12 +68,12 @@ def whole_file(path: PathLike, mode: str = "w") -> Iterator[IO]:
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "a file, not a folder, is to be written", str(target))
     if target.exists() and not target.is_file():
-        with open(target, mode, **text) as device:
+        with _naming(path), open(target, mode, **text) as device:
             yield device
         return
     target = target.resolve()
     remove_leftovers(target)
-    with staging(target, _new_file) as place:
+    with _naming(path), staging(target, _new_file) as place:
         with open(place, mode, **text) as f:
             yield f
             f.flush()
@@ -106,11 +109,23 @@ def whole_folder(path: PathLike) -> Iterator[Path]:
     _make_folders(target.parent)
     restore(target)
     remove_leftovers(target)
-    with staging(target, os.mkdir) as place:
+    with _naming(path), staging(target, os.mkdir) as place:
         yield place
         sync_folder(place)
         _put_in_place(place, target)
         sync_folder(target.parent)
+
+
+@contextmanager
+def _naming(path: PathLike) -> Iterator[None]:
+    """Errors of the writing name what was to be written, not the place beside it, and never nothing."""
+    try:
+        yield
+    except OSError as error:
+        of_place = error.filename is not None and NEW in os.fsdecode(error.filename)
+        if of_place or (error.filename is None and error.errno in _NO_ROOM):
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+        raise
 
 
 def can_be_written(path: PathLike) -> None:

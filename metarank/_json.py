@@ -1,4 +1,4 @@
-"""JSON of files, of which nothing is known before."""
+"""JSON of files and requests, of which nothing is known before."""
 
 from __future__ import annotations
 
@@ -12,14 +12,37 @@ def parse_json(text: str | bytes) -> Any:
     Raises
     ------
     json.JSONDecodeError
-        A ValueError, also where lists and objects stand deeper in one another than can be followed.
+        A ValueError, also where lists and objects stand deeper in one another than can be followed, and where
+        an object has a key twice, one of whose values would be dropped.
 
     Examples
     --------
     >>> parse_json('{"a": [1, 2]}')
     {'a': [1, 2]}
+    >>> parse_json('{"a": 1, "b": {"a": 2}, "a": 3}')
+    Traceback (most recent call last):
+    json.decoder.JSONDecodeError: repeated key 'a': line 1 column 17 (char 16)
     """
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise _repeated(twice, text)
+        return found
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=once)
     except RecursionError:
         raise json.JSONDecodeError("nested too deep", "", 0) from None
+
+
+def _repeated(key: str, text: str | bytes) -> json.JSONDecodeError:
+    """Where the key stands for the second time, if it is written there as JSON usually is."""
+    document = text if isinstance(text, str) else text.decode("utf-8", "replace")
+    written = json.dumps(key, ensure_ascii=False)
+    first = document.find(written)
+    return json.JSONDecodeError(
+        f"repeated key {key[:60]!r}", document, max(0, document.find(written, first + 1))
+    )

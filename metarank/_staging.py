@@ -25,7 +25,7 @@ try:
 except ImportError:  # Windows: nothing can be held, and what was left is left alone
     fcntl = None  # type: ignore[assignment]
 
-_NEW, _OLD = ".metarank-new", ".metarank-old"
+NEW, _OLD = ".metarank-new", ".metarank-old"
 # What renaming onto a folder that is not empty gives.
 OCCUPIED = (errno.ENOTEMPTY, errno.EEXIST)
 
@@ -68,12 +68,12 @@ def staging(target: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 
 def _unused(target: Path) -> Path:
-    return target.parent / f".{target.name}.{secrets.token_hex(4)}{_NEW}"
+    return target.parent / f".{target.name}.{secrets.token_hex(4)}{NEW}"
 
 
 def displaced(place: Path) -> Path:
     """Where what stood at the target goes while the content of `place` takes its place."""
-    return place.with_name(place.name.removesuffix(_NEW) + _OLD)
+    return place.with_name(place.name.removesuffix(NEW) + _OLD)
 
 
 def standing(target: Path) -> Path:
@@ -110,7 +110,7 @@ def put_back(old: Path, target: Path) -> None:
 
 def remove_leftovers(target: Path) -> None:
     """Remove what killed processes left beside `target`, as far as it can be removed."""
-    for place in [*_places(target, _NEW), *_places(target, _OLD)]:
+    for place in [*_places(target, NEW), *_places(target, _OLD)]:
         if place.name.endswith(_OLD) and os.path.lexists(_partner(place)):
             continue  # somebody is between two renames
         held = _claim(place)
@@ -140,7 +140,7 @@ def _places(target: Path, suffix: str) -> list[Path]:
 
 
 def _partner(old: Path) -> Path:
-    return old.with_name(old.name.removesuffix(_OLD) + _NEW)
+    return old.with_name(old.name.removesuffix(_OLD) + NEW)
 
 
 def _claim(place: Path, *, wait: bool = False) -> int | None:

@@ -25,7 +25,7 @@ from sklearn.base import clone
 
 from metarank._progress import side_by_side
 from metarank.candidates import Candidates
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, columns_of
 from metarank.view import TrainingSet
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def refit_columns(
         fitted = _fit_without(f, scorer, data, threads, fits)
         pairs = np.diff(candidates.indptr)[inside]
         parts = [
-            fitted.score(data.X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
+            columns_of(fitted, data.X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
             for some in _chunks(pairs, data.chunk_pairs)
         ]
         if len(parts) == 1:

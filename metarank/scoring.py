@@ -23,7 +23,7 @@ from metarank.memory import parse_budget, prediction_chunk
 from metarank.ranker import Ranker
 from metarank.ranker.objectives import ObjectivesRanker
 from metarank.restrict import Limits
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import Features, LabelScorer, columns_of
 from metarank.stages import Columns, joined_columns
 from metarank.thresholds import ThresholdLearner
 
@@ -105,7 +105,7 @@ class Scoring:
         """Meta-features of the candidate pairs of encoded rows."""
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
         columns = [
-            scorer.score(X, candidates, n_jobs=n_jobs, **found.get(id(scorer), {}))
+            columns_of(scorer, X, candidates, n_jobs=n_jobs, **found.get(id(scorer), {}))
             for scorer in self.scorers_
         ]
         return self.assembled(columns, candidates)

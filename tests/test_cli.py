@@ -262,6 +262,42 @@ def test_data_for_programs_are_as_they_are(evil, tmp_path, capsys):
     assert said == (tmp_path / "out").read_bytes().decode()
 
 
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        *(
+            (["predict", "words", "many.csv", "--out", name], name)
+            for name in ("o.csv", "o.csv.gz", "o.parquet", "/dev/full")
+        ),
+        (["train", "train.txt", "--effort", "low", "--ranker", "logistic", "--folds", "2", "--quiet"], "M"),
+        (["evaluate", "words", "many.csv", "--json", "--report", "r.html"], "r.html"),
+        (["data", "make", "synthetic", "--rows", "50", "--labels", "9", "--features", "9"], "synthetic"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else "",
+)
+def test_no_room_names_what_was_to_be_written(work, tmp_path, capsys, monkeypatch, argv, name):
+    """Not the place beside it, nor nothing."""
+    resource = pytest.importorskip("resource")
+    if name == "/dev/full" and not os.path.exists(name):
+        pytest.skip("no such device")
+    monkeypatch.chdir(tmp_path)
+    Path("many.csv").write_text("text,labels\n" + "salt flour,bread\n" * 500)
+    if argv[0] == "train":
+        argv = [*argv, "--model", "M"]
+    argv = [str(work / a) if a in ("words", "train.txt") else a for a in argv]
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, most))
+    try:
+        code = run([*argv, "--jobs", "1"] if argv[0] != "data" else argv)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+    said = capsys.readouterr().err.splitlines()
+    assert code == 2, said
+    assert re.fullmatch(rf"metarank: error: (File too large|No space left on device): '{name}.*'", said[-1])
+    assert "metarank-new" not in said[-1]
+    assert not Path(name).is_file()
+
+
 def test_a_device_is_written_to_and_stays_one(work):
     assert run(["predict", work / "words", "--text", "salt", "--out", os.devnull]) == 0
     assert not os.path.isfile(os.devnull)

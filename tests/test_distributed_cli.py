@@ -114,6 +114,44 @@ def test_bad_options_are_one_line(files, options, rule, tmp_path, capsys):
     assert err.count("\n") == 1
 
 
+NOISE = """
+import logging, os, threading, time
+from metarank.distributed import connected
+
+def noise():
+    handlers = logging.getLogger("distributed").handlers
+    flag = next(f.flag for handler in handlers for f in handler.filters if hasattr(f, "flag"))
+
+    def speak():
+        logging.getLogger("distributed.worker").error("early")
+        while os.path.exists(flag):
+            time.sleep(0.001)
+        for _ in range(100):  # as a heartbeat whose scheduler is gone
+            logging.getLogger("distributed.worker").error("late", exc_info=OSError("gone"))
+            logging.getLogger("asyncio").error("late")
+
+    threading.Thread(target=speak).start()
+
+if __name__ == "__main__":
+    try:
+        with connected(n_workers=1, n_jobs=1) as client:
+            client.submit(noise).result()
+            time.sleep(0.2)
+            KEY
+    except KeyboardInterrupt:
+        pass
+"""
+
+
+@pytest.mark.parametrize("key", ["pass", "raise KeyboardInterrupt"])
+def test_nothing_is_logged_while_a_cluster_is_ended(key, tmp_path):
+    (tmp_path / "noise.py").write_text(NOISE.replace("KEY", key))
+    done = subprocess.run([sys.executable, tmp_path / "noise.py"], capture_output=True, text=True, check=True)
+    assert done.stderr.count("early") == 1
+    assert "late" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def has_workers(pid):
     """Whether a process has begun to start worker processes, as Linux tells."""
     below = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]

@@ -331,3 +331,40 @@ def test_refusals_are_fast():
         with pytest.raises(ValueError):
             MetaRanker(**params).fit(big, np.ones((20_000, 1)))
     assert time.perf_counter() - started < 2
+
+
+class Wrong(makers.MeanFeature):
+    """A scorer that gives something else than columns."""
+
+    def __init__(self, *, feature: int = 0, gives: str = "array") -> None:
+        super().__init__(feature=feature)
+        self.gives = gives
+
+    def score(self, X, candidates, *, n_jobs=1):
+        (values,) = super().score(X, candidates).values()
+        return {
+            "array": values,
+            "list": {"a": values.tolist()},
+            "short": {"a": values[1:]},
+            "nameless": {0: values},
+            "texts": {"a": values.astype(str)},
+            "nothing": None,
+        }[self.gives]
+
+
+@pytest.mark.parametrize(
+    ("gives", "error", "got"),
+    [
+        ("array", TypeError, "got ndarray"),
+        ("list", TypeError, "got list for 'a'"),
+        ("short", ValueError, r"got shape \(\d+,\) for 'a'"),
+        ("nameless", TypeError, "got the name 0"),
+        ("texts", TypeError, "got ndarray for 'a'"),
+        ("nothing", TypeError, "got NoneType"),
+    ],
+)
+def test_a_scorer_that_gives_no_columns_is_named(gives, error, got):
+    ds = makers.dense()
+    rule = rf"^Wrong.score must return a dict of names to arrays of \d+ numbers, one a pair, {got}$"
+    with pytest.raises(error, match=rule):
+        MetaRanker(features=["centroids", Wrong(gives=gives)], **makers.QUICK).fit(ds)

@@ -491,3 +491,26 @@ def test_limits_are_positive(name, value):
         return
     with pytest.raises((ValueError, TypeError), match=f"{name} must be a positive"):
         ServeOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ('{"instance": "sea", "k": 1, "k": 2}', "k"),
+        ('{"instance": {"0": 1, "1": 2, "0": 3}}', "0"),
+        ('{"instances": [{"0": 1}, {"é": 1, "é": 1}]}', "é"),
+    ],
+)
+def test_a_key_that_is_there_twice_is_refused(body, key):
+    answerer = Answerer(makers.fitted("sparse"), ServeOptions())
+    for path in ("rank", "explain") if "instances" not in body else ("rank",):
+        reply = answerer.answer_one(Call(path, body.encode()))
+        assert reply.status == 422
+        told = json.loads(reply.body)["error"]
+        assert told == f"the body must be JSON of distinct keys: repeated key {key!r}"
+
+
+@pytest.mark.parametrize("timeout", [1e-9, 0.0009, 86_401.0, 1e300])
+def test_times_that_no_clock_has_are_refused(timeout):
+    with pytest.raises(ValueError, match=r"^timeout must be from 0.001 to 86400 seconds, got "):
+        ServeOptions(timeout=timeout)

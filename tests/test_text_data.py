@@ -153,3 +153,10 @@ def test_a_real_file_with_unquoted_commas_names_the_line():
         pytest.skip("fashion_styles is not in the data folder (set METARANK_DATA)")
     with pytest.raises(ValueError, match=r"line \d+ has 11 fields, the header has 10"):
         read_table(path, text_column="productDisplayName", labels_column="articleType")
+
+
+def test_a_key_that_is_there_twice_is_refused(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"text": "a", "labels": ["x"]}\n{"text": "b", "labels": ["x"], "text": "c"}\n')
+    with pytest.raises(ValueError, match=r"rows.jsonl: line 2 is not JSON: repeated key 'text' at 32$"):
+        read_table(path)

@@ -126,40 +126,41 @@ def _local_client(n_workers: int, n_jobs: int | None) -> Iterator[Client]:
     """A client of new worker processes. Cut off by Ctrl-C, they are closed without a word."""
     from distributed import Client, LocalCluster
 
+    from metarank.distributed.ending import QuietEnd, quiet_end
+
     threads = max(1, available_cores() // n_workers) if n_jobs in (None, -1) else resolve_n_jobs(n_jobs)
-    with _interrupts_later():
-        cluster = LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=threads,
-            dashboard_address=":0",
-            silence_logs=logging.ERROR,
-        )
-        client = Client(cluster)
-    # From here on, since a wait may be collected while the interrupt passes through the work.
-    logging.getLogger("asyncio").addFilter(_is_no_cut_off_wait)
-    try:
-        yield client
-    except KeyboardInterrupt:
-        with _interrupts_later(), _unlogged("distributed"), suppress(Exception):
-            client.close()
-            cluster.close()
-        raise
-    finally:
+    begun: list[Any] = []
+
+    def close() -> None:
+        Path(flag).unlink(missing_ok=True)
         with _interrupts_later():
-            client.close()
-            cluster.close()
+            while begun:
+                begun.pop().close()
 
-
-@contextmanager
-def _unlogged(name: str) -> Iterator[None]:
-    """Nothing is logged under this name."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
+    with quiet_end() as flag:
+        try:
+            with _interrupts_later():
+                begun.append(
+                    LocalCluster(
+                        n_workers=n_workers,
+                        threads_per_worker=threads,
+                        dashboard_address=":0",
+                        silence_logs=logging.ERROR,
+                    )
+                )
+                client = Client(begun[0])
+                begun.append(client)
+                client.register_plugin(QuietEnd(flag))
+            # From here on, since a wait may be collected while the interrupt passes through the work.
+            logging.getLogger("asyncio").addFilter(_is_no_cut_off_wait)
+            yield client
+        except KeyboardInterrupt:
+            while begun:
+                with suppress(Exception):
+                    close()
+            raise
+        finally:
+            close()
 
 
 def _is_no_cut_off_wait(record: logging.LogRecord) -> bool:

@@ -14,6 +14,29 @@ from metarank.view import View
 Features: TypeAlias = np.ndarray | sp.csr_matrix
 
 
+def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any) -> dict[str, np.ndarray]:
+    """What a scorer, which may be a user's own, says of the pairs: named arrays with a value a pair.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `score` gives anything else; the scorer is named.
+    """
+    found = scorer.score(X, candidates, **options)
+    who, m = type(scorer).__name__, candidates.n_pairs
+    rule = f"{who}.score must return a dict of names to arrays of {m} numbers, one a pair"
+    if not isinstance(found, dict):
+        raise TypeError(f"{rule}, got {type(found).__name__}")
+    for name, values in found.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{rule}, got the name {name!r:.40}")
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
+            raise TypeError(f"{rule}, got {type(values).__name__} for {name!r:.40}")
+        if values.shape != (m,):
+            raise ValueError(f"{rule}, got shape {values.shape} for {name!r:.40}")
+    return found
+
+
 class LabelScorer(BaseEstimator):
     """Evidence for pairs (instance, label): fit on a View, score any pair.
 

@@ -9,6 +9,8 @@ from typing import Any
 
 # More is a slip of the hand, and past what a system gives a process at some point.
 _MOST_THREADS = 256
+# Seconds: before the first nothing can be answered, and clocks take none far beyond the last.
+_TIMES = 0.001, 86_400.0
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,13 @@ class ServeOptions:
     threads : int
         Threads that ask the model, at most 256.
     timeout : float
-        Seconds from the start of a request to its answer, else 503 (408 where its body has not arrived).
+        Seconds from the start of a request to its answer, from a thousandth to a day, else 503 (408 where its
+        body has not arrived).
 
     Raises
     ------
     ValueError, TypeError
-        If a limit is not positive, or `threads` above 256.
+        If a limit is not positive, `threads` above 256, or `timeout` out of its range.
 
     Examples
     --------
@@ -68,5 +71,9 @@ class ServeOptions:
                 raise TypeError(rule)
             if not (math.isfinite(value) and float(value) > 0):
                 raise ValueError(rule)
+        if not _TIMES[0] <= self.timeout <= _TIMES[1]:
+            raise ValueError(
+                f"timeout must be from {_TIMES[0]:g} to {_TIMES[1]:g} seconds, got {self.timeout!r}"
+            )
         if self.threads > _MOST_THREADS:
             raise ValueError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")

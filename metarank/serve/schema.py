@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from metarank._json import parse_json
 from metarank.serve.errors import Refused, invalid
 from metarank.thresholds.objectives import METRICS
 
@@ -125,9 +126,13 @@ def read_body(kind: type[Body], body: bytes) -> Body:
     k must be a valid integer, got "3"
     """
     try:
-        return kind.model_validate_json(body)
+        read = kind.model_validate_json(body)
+        parse_json(body)  # pydantic keeps the last of the values of a repeated key, without a word
+        return read
     except ValidationError as error:
         raise _refusal(error) from None
+    except json.JSONDecodeError as error:
+        raise invalid("body", f"the body must be JSON of distinct keys: {error.msg}") from None
 
 
 def _refusal(error: ValidationError) -> Refused:
