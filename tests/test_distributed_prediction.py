@@ -86,7 +86,7 @@ def test_pairs_in_files_are_those_of_a_local_ranking(client, tmp_path):
     local = model.rank(rows.texts, 2)
     row, place = np.nonzero(local.labels >= 0)
     found = table(urls)
-    assert found.column_names == ["row", "rank", "label", "label_name", "score"]
+    assert found.column_names == ["row", "rank", "label", "label_name", "score", "without_evidence"]
     assert found["row"].to_pylist() == row.tolist()
     assert found["rank"].to_pylist() == (place + 1).tolist()
     assert found["label"].to_pylist() == local.labels[row, place].tolist()
