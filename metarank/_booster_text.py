@@ -67,6 +67,31 @@ def rewritten(text: str, n_features: int) -> str:
     return "".join(out)
 
 
+def split_gains(text: str, n_features: int) -> np.ndarray:
+    """float64 (n_features,): the gain of all splits by each feature, of a model in LightGBM's text format.
+
+    Raises
+    ------
+    ValueError
+        If a tree does not name a feature and a gain >= 0 for each split.
+    """
+    out = np.zeros(n_features)
+    for number, block in enumerate(text.split("\nend of trees", 1)[0].split("\nTree=")[1:]):
+        entries = _entries(block)
+        try:
+            feature = np.array(entries.get("split_feature", "").split(), np.int64)
+            gain = np.array(entries.get("split_gain", "").split(), np.float64)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"tree {number} of a LightGBM text: {error}") from None
+        good = feature.shape == gain.shape and np.isfinite(gain).all() and not np.any(gain < 0)
+        if not good or np.any((feature < 0) | (feature >= n_features)):
+            raise ValueError(
+                f"tree {number} of a LightGBM text must have a feature and a gain for each split"
+            )
+        np.add.at(out, feature, gain)
+    return out
+
+
 def finite_thresholds(threshold: np.ndarray) -> np.ndarray:
     """The greatest finite number for infinity, by which LightGBM splits missing values from all others."""
     return np.minimum(threshold, np.finfo(np.float64).max)

@@ -136,6 +136,11 @@ class MetaRanker(Training, BaseEstimator):
     scorers_ : list of fitted LabelScorers
     feature_columns_ : list of str
         Columns of the feature table.
+    feature_importances_ : float64 array (F,)
+        Of each of `feature_columns_`, whatever the ranker: the mean size of its contribution to the score (as
+        in `explain`, without the lean) over 500 training pairs, as a share of all, so that they sum to 1. It
+        says what the ranker listens to; columns that say the same share what is theirs. Models saved by
+        earlier versions lack it.
     choices_ : list of str
         What "auto" and cross-validation chose, and why, a line each.
     ranker_ : fitted Ranker
@@ -689,6 +694,7 @@ class MetaRanker(Training, BaseEstimator):
             "feature_columns": self.feature_columns_,
             "choices": self.choices_,
             "raw_columns": self.raw_columns_,
+            "feature_importances": getattr(self, "feature_importances_", None),
             "prior": self.prior_,
             "propensity_weight": self.propensity_weight_,
             "shortlisters": self.shortlisters_,
@@ -723,6 +729,11 @@ class MetaRanker(Training, BaseEstimator):
         model.feature_columns_ = fields.strings("feature_columns")
         model.choices_ = fields.strings("choices") if "choices" in fields else []
         model.raw_columns_ = fields.strings("raw_columns") if fields.has("raw_columns") else None
+        if fields.has("feature_importances"):
+            shape = (len(model.feature_columns_),)
+            model.feature_importances_ = fields.array(
+                "feature_importances", np.float64, shape, nonnegative=True
+            )
         weighted = "propensity_weight" in fields
         model.propensity_weight_ = fields.number("propensity_weight", 0, 10) if weighted else 0.0
         model.shortlisters_ = fields.objects("shortlisters", LabelScorer)

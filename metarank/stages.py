@@ -22,12 +22,17 @@ from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, RankingData, make_ranker
+from metarank.ranker.lists import hash_numbers
 from metarank.ranker.objectives import ObjectivesRanker
 from metarank.scorers.base import LabelScorer
 from metarank.view import TrainingSet
 
 T = TypeVar("T")
 
+# Pairs whose contributions tell the importance of columns: a share is then known to a few percent of itself.
+_IMPORTANCE_PAIRS = 500
+# Keeps their draw apart from those of folds and rows.
+_IMPORTANCE_SHIFT = 5_000_011
 # Columns of a scorer, by name.
 Columns = dict[str, np.ndarray]
 
@@ -102,12 +107,15 @@ class RankedPairs:
     feature_columns : list of str
     raw_columns : list of str or None
         See `metarank.features.assemble.assemble`.
+    importances : float64 array (F,)
+        See `importances_of`.
     """
 
     ranker: Ranker
     scores: np.ndarray
     feature_columns: list[str]
     raw_columns: list[str] | None
+    importances: np.ndarray
 
 
 def ranked(columns: list[Columns], pairs: PairsToRank, n_jobs: int) -> RankedPairs:
@@ -119,7 +127,16 @@ def ranked(columns: list[Columns], pairs: PairsToRank, n_jobs: int) -> RankedPai
     ranker = pairs.new_ranker(classifier_columns)
     lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
     scores = ranker.fit_out_of_fold(lists, n_jobs)
-    return RankedPairs(ranker, scores, table.names, raw)
+    return RankedPairs(ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed))
+
+
+def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray:
+    """Float64 (F,): the mean size of each column's contribution to the scores of some training pairs, as a
+    share of all; 0 everywhere where nothing contributes."""
+    n_pairs = len(table.values)
+    drawn = np.argsort(hash_numbers(n_pairs, seed + _IMPORTANCE_SHIFT), kind="stable")[:_IMPORTANCE_PAIRS]
+    sizes = np.abs(ranker.contributions(table.pairs(np.sort(drawn)))[:, :-1]).mean(axis=0)
+    return sizes / (sizes.sum() or 1.0)
 
 
 def assembled(

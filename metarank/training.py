@@ -190,6 +190,7 @@ class Training(Scoring):
         del pairs
         self.ranker_, scores = found.ranker, found.scores
         self.feature_columns_, self.raw_columns_ = found.feature_columns, found.raw_columns
+        self.feature_importances_ = found.importances
         # Cuts are for labels that have rows.
         shown = data.shows(rows[candidates.row_of_pair], candidates.labels)
         unseen = np.bincount(candidates.row_of_pair[~shown & (gains > 0)], minlength=len(rows))

@@ -202,3 +202,21 @@ def test_classes_are_names_or_numbers_and_follow_the_labels(tmp_path):
     assert named.classes_.tolist() == makers.TOPICS
     named.update_labels(add=["tea bread"]).save(tmp_path / "M")
     assert metarank.load(tmp_path / "M").classes_.tolist() == [*makers.TOPICS, "tea bread"]
+
+
+@pytest.mark.parametrize("ranker", ["logistic", "pointwise", "lambdarank", "ensemble", "blend", "auto"])
+def test_importances_are_shares_of_the_columns_in_the_scores(ranker, tmp_path):
+    ds = makers.dense()
+    model = MetaRanker(**makers.QUICK | {"ranker": ranker}).fit(ds)
+    shares = dict(zip(model.feature_columns_, model.feature_importances_))
+    assert len(shares) == len(model.feature_importances_)
+    assert sum(shares.values()) == pytest.approx(1)
+    assert min(shares.values()) >= 0
+    model.save(tmp_path / "M")
+    loaded = metarank.load(tmp_path / "M")
+    assert (loaded.feature_importances_ == model.feature_importances_).all()
+    again = MetaRanker(**makers.QUICK | {"ranker": ranker, "n_jobs": 2}).fit(ds)
+    assert again.feature_importances_.tobytes() == model.feature_importances_.tobytes()
+    if ranker == "logistic":  # all pairs are drawn: these are the contributions that `explain` names
+        parts = [model.explain(ds.X[i], j).contributions for i in range(20) for j in range(4)]
+        assert {name for part in parts for name, _, _ in part} <= set(shares)

@@ -117,3 +117,30 @@ def test_the_linear_model_says_that_it_knows_no_missing_values(form):
             call()
     with pytest.raises(ValueError, match=r"infinity .* at row 3, column 2$"):
         MultiObjectiveRanker(**QUICK).fit(form(np.where(np.isnan(X), np.inf, X)), Y)
+
+
+# --- importances --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("aggregation", ["loss", "plug-in-label"])
+@pytest.mark.parametrize("params", [QUICK, LINEAR])
+def test_importances_are_those_of_the_columns_that_tell(params, aggregation, tmp_path):
+    X, Y = rows()
+    frame = pd.DataFrame(X * [1000, 1, 1, 1], columns=["of clicks", "of relevance", "noise", "more"])
+    model = MultiObjectiveRanker(aggregation, **params).fit(frame, Y)
+    shares = pd.Series(model.feature_importances_, model.feature_names_in_)
+    assert shares.sum() == pytest.approx(1)
+    assert set(shares.nlargest(2).index) == {"of clicks", "of relevance"}
+    if aggregation == "loss" and params is QUICK:
+        gain = lgb.Booster(model_str=model.scorers_[0].text).feature_importance("gain")
+        np.testing.assert_allclose(shares, gain / gain.sum(), rtol=1e-5)
+    if aggregation == "loss" and params is LINEAR:  # the unit of a column does not show
+        other = MultiObjectiveRanker(aggregation, **params).fit(X, Y)
+        np.testing.assert_allclose(other.feature_importances_, shares, rtol=1e-4)
+    model.save(tmp_path / "M")
+    assert (metarank.load(tmp_path / "M").feature_importances_ == shares).all()
+
+
+def test_nothing_to_split_by_is_of_no_importance():
+    model = MultiObjectiveRanker(**QUICK).fit(np.ones((40, 2)), {"a": np.arange(40) % 2})
+    assert model.feature_importances_.tolist() == [0, 0]

@@ -36,7 +36,7 @@ from metarank.gbdt import BoosterArrays
 from metarank.ranker import BoostedRanker, RankingData, make_ranker
 from metarank.ranker.boosted import MAX_LIST, NOTHING_TO_ORDER, gains_of_labels, shorten_lists
 from metarank.ranker.lists import informative_lists, pairs_of_lists
-from metarank.stages import Columns, PairsToRank, RankedPairs, assembled
+from metarank.stages import Columns, PairsToRank, RankedPairs, assembled, importances_of
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -165,7 +165,10 @@ class EveryPair:
         ranker = clone(self.ranker)
         ranker.model_text_, ranker.arrays_, ranker.names_ = text, BoosterArrays.from_text(text), names
         note(f"ranker: lambdarank on all {self.pairs.candidates.n_pairs} pairs of {len(self.told)} rows")
-        return RankedPairs(ranker, in_place(found, places, self.pairs.candidates)["score"], names, raw)
+        # Pairs of the first part stand for all.
+        importances = self.submit(importances_of, ranker, self.tables[0], self.pairs.seed).result()
+        held_out = in_place(found, places, self.pairs.candidates)["score"]
+        return RankedPairs(ranker, held_out, names, raw, importances)
 
     def _table(self, columns: list[list[Future]], number: int, rows: np.ndarray) -> Future:
         """The table of a part; parts go round among the workers."""

@@ -95,6 +95,7 @@ def _state(result: Any) -> dict[str, Any]:
             "scores": result.scores,
             "feature_columns": result.feature_columns,
             "raw_columns": result.raw_columns,
+            "importances": result.importances,
         }
     if isinstance(result, TreeBlock):
         numbers = {name: getattr(result, name) for name in _BLOCK}
@@ -116,7 +117,7 @@ def _restored(state: Any) -> Any:
         indptr, labels = np.asarray(state["indptr"]), np.asarray(state["labels"])
         return Candidates(indptr, labels, state["n_labels"], scores)
     if state["kind"] == "ranked":
-        names = state["feature_columns"], state["raw_columns"]
+        names = state["feature_columns"], state["raw_columns"], np.asarray(state["importances"])
         return RankedPairs(Ranker.from_state(state["ranker"]), np.asarray(state["scores"]), *names)
     if state["kind"] == "trees":
         return TreeBlock(**{name: state[name] for name in _BLOCK}, arrays=_restored(state["arrays"]))

@@ -8,7 +8,7 @@ import lightgbm as lgb
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._booster_text import booster_of
+from metarank._booster_text import booster_of, split_gains
 from metarank._state import Fields
 from metarank.gbdt import BoosterArrays
 from metarank.multi_objective.watch import Watch
@@ -46,6 +46,10 @@ class BoostedScorer:
             return np.zeros((len(X), X.shape[1] + 1))
         booster = booster_of(self.text, self.arrays.n_features)
         return np.asarray(booster.predict(X, pred_contrib=True, num_threads=1))
+
+    def importances(self) -> np.ndarray:
+        """float64 (d,): the gain of all splits by each feature, as LightGBM counts it."""
+        return split_gains(self.text, self.arrays.n_features)
 
     def get_state(self) -> dict[str, Any]:
         return {"kind": self.kind, "text": self.text, "arrays": self.arrays.get_state()}

@@ -29,8 +29,16 @@ class LinearScorer:
 
     kind = "linear"
 
-    def __init__(self, mean: np.ndarray, weights: np.ndarray, intercept: float) -> None:
-        self.mean, self.weights, self.intercept = mean, weights, intercept
+    def __init__(
+        self, mean: np.ndarray, weights: np.ndarray, intercept: float, spread: np.ndarray | None = None
+    ) -> None:
+        self.mean, self.weights, self.intercept, self.spread = mean, weights, intercept, spread
+
+    def importances(self) -> np.ndarray:
+        """float64 (d,): size of each weight times the standard deviation of its column."""
+        if self.spread is None:
+            raise AttributeError("this model was saved before feature_importances_ was kept with it: refit")
+        return np.abs(self.weights) * self.spread
 
     def score(self, X: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """float64 (n,)."""
@@ -46,6 +54,7 @@ class LinearScorer:
             "mean": self.mean,
             "weights": self.weights,
             "intercept": self.intercept,
+            "spread": self.spread,
         }
 
     @classmethod
@@ -53,7 +62,10 @@ class LinearScorer:
         fields = Fields(state, cls.__name__)
         mean = fields.array("mean", np.float64, (None,))
         weights = fields.array("weights", np.float64, (len(mean),))
-        return cls(mean, weights, fields.number("intercept"))
+        spread = None  # not kept in older files
+        if fields.has("spread"):
+            spread = fields.array("spread", np.float64, (len(mean),), nonnegative=True)
+        return cls(mean, weights, fields.number("intercept"), spread)
 
     def check_width(self, n_features: int) -> None:
         """ValueError unless it is of so many columns."""
@@ -114,7 +126,8 @@ class LinearFit:
 
     def _minimize(self, loss: Loss, watch: Watch, w: np.ndarray, has_intercept: bool) -> LinearScorer:
         w, b = self._solve(loss, watch, w, has_intercept)
-        return LinearScorer(self.mean, self.scale * w, b)
+        spread = np.divide(1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0)
+        return LinearScorer(self.mean, self.scale * w, b, spread)
 
     def _solve(
         self, loss: Loss, watch: Watch | None, w: np.ndarray, has_intercept: bool

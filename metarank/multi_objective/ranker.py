@@ -379,6 +379,20 @@ class MultiObjectiveRanker(BaseEstimator):
             raise ValueError(f"Y must have as many rows as X, {len(scores)}, got {len(values)}")
         return float(metrics.measure(scores)[:, column].mean())
 
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """float64 (d,), summing to 1: what each column adds to the ranking; all 0 where none does.
+
+        Of boosted trees the gain of all splits by the column, as LightGBM counts it; of the linear model the
+        size of its weight times the column's standard deviation. For plug-ins the mean of those of the
+        objectives' models by `weights_`. Names are in `feature_names_in_`, where X was a data frame. Linear
+        models saved by earlier versions lack it.
+        """
+        weights = self.weights_ if self.aggregation in PLUG_IN else np.ones(1)
+        parts = [scorer.importances() for scorer in self.scorers_]
+        total = sum(w * part / (part.sum() or 1.0) for w, part in zip(weights, parts))
+        return np.asarray(total / (np.sum(total) or 1.0))
+
     def reweighted(self, weights: Any) -> MultiObjectiveRanker:
         """The same fitted model with other weights of the objectives, without a new fit; for plug-ins only.
 
