@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from metarank import metrics
 from metarank.ranking import Ranking
+from metarank.relevance import Relevance, aligned_relevance
 
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
@@ -26,7 +27,7 @@ CUT_OF_METRIC = {
 def evaluate_model(
     model: MetaRanker,
     X: Any,
-    Y: sp.csr_matrix,
+    Y: Any,
     names: Sequence[str],
     *,
     intervals: bool = False,
@@ -38,7 +39,9 @@ def evaluate_model(
     ----------
     model : fitted MetaRanker
     X : rows, as in `MetaRanker.rank`
-    Y : CSR (n, L)
+    Y : Relevance, or what `aligned_relevance` takes: CSR (n, L), lists of names, a Dataset, ...
+        Labels that the model never met count as missed, in a mean over labels (macro-F1) as labels of F1 0,
+        and weigh what a label without a training row does; there is a warning, but of a `Relevance`.
     names : metric names such as "nDCG@5"
     intervals : bool
         Give (value, low, high) of a 95 % bootstrap interval instead of the value.
@@ -53,6 +56,12 @@ def evaluate_model(
     lists = [m for m in parsed if m.needs in ("ranking", "scores")]
     relevances = [str(m) for m in parsed if m.needs == "relevance"]
     scored = model._scored(X, None, propensity_weight=propensity_weight)  # once, for all metrics
+    if isinstance(Y, Relevance):
+        relevance = Y
+    else:
+        relevance = aligned_relevance(model, Y, sum(s.candidates.n_rows for s in scored))
+        relevance.warn()
+    Y, widened = relevance.Y, relevance.widened
     out: dict[str, Any] = {}
     if lists:
         depths = [m.k for m in lists if m.k is not None]
@@ -67,16 +76,17 @@ def evaluate_model(
                 ]
             )
         )
-        out |= _measure(Y, result, [str(m) for m in lists], intervals, inv_propensity=model.inv_propensity_)
+        weights = relevance.inv_propensity(model)
+        out |= _measure(Y, widened(result), [str(m) for m in lists], intervals, inv_propensity=weights)
     if relevances:
         # A probability predicts relevance as a share of the greatest.
         parts = [s.candidates.to_csr(model.probabilities(s)) for s in scored]
-        predicted = sp.vstack(parts, format="csr")
+        predicted = widened(sp.vstack(parts, format="csr"))
         out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:
         if m.needs == "sets":
             cut = model.thresholds_.check_metric(CUT_OF_METRIC.get(m.name))
-            out |= _measure(Y, None, [str(m)], intervals, Y_pred=model._cut(scored, cut))
+            out |= _measure(Y, None, [str(m)], intervals, Y_pred=widened(model._cut(scored, cut)))
     return {str(m): out[str(m)] for m in parsed}
 
 

@@ -120,6 +120,31 @@ class LabelTable:
             labels = labels.tolist()
         return np.array([self.id_of(label, parameter, where) for label in labels], np.int64)
 
+    def places(
+        self, names: Sequence[str], parameter: str, used: Iterable[int], *, are_columns: bool
+    ) -> np.ndarray:
+        """Ids of the columns that have these names, int64 (m,); -1 where there is no such label.
+
+        With `are_columns`, names that begin or continue those of the table keep their places. A name that
+        several labels share is refused where the column is among `used`; removed labels are found too.
+        """
+        out = np.full(len(names), -1, np.int64)
+        known = list(self.names or ())
+        common = min(len(known), len(names))
+        if are_columns and list(names[:common]) == known[:common]:
+            out[:common] = np.arange(common)
+            return out
+        ids, shared = self._index
+        for column, name in enumerate(names):
+            out[column] = ids.get(name, -1)
+        for column in used if shared else ():
+            if names[column] in shared:
+                raise ValueError(
+                    f"{parameter} must hold names of one label each, got {names[column]!r:.80}, the name of "
+                    f"labels {_listed(shared[names[column]])}"
+                )
+        return out
+
     def shown(self, label: int) -> str:
         """A label as a person reads it in a list: its name, and its id where labels share it; else its id."""
         name = "" if self.names is None else self.names[label]

@@ -38,20 +38,14 @@ from metarank.missing import MissingLabel, MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, make_ranker
 from metarank.ranking import Ranking, check_k
+from metarank.relevance import aligned_relevance
 from metarank.restrict import Limits, check_lists, check_shortlist, for_each_row
 from metarank.scorers.base import LabelScorer
 from metarank.scoring import Scored
 from metarank.targets import check_objectives, check_targets
 from metarank.thresholds import ThresholdLearner
 from metarank.training import Training
-from metarank.vocabulary import (
-    LabelChange,
-    added_rows,
-    changed_labels,
-    check_same_separator,
-    model_labels,
-    rows_labels,
-)
+from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
 
 logger = logging.getLogger("metarank")
 
@@ -125,6 +119,8 @@ class MetaRanker(Training, BaseEstimator):
     n_features_in_, n_labels_ : int
     classes_ : array (L,)
         Names of the labels as an object array, or 0 .. L-1 where they have none.
+    n_rows_ : int or None
+        Training rows; None for models saved by versions that did not keep it.
     label_names_ : list of str or None
         Those of removed labels included.
     label_separator_ : str or None
@@ -427,10 +423,8 @@ class MetaRanker(Training, BaseEstimator):
         if isinstance(X, Dataset) == (Y is not None):
             raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
         features = self.encoder_.encode(X)
-        of_dataset = isinstance(X, Dataset)
-        check_same_separator(self, X)
-        Y, names, texts = (X.Y, X.label_names, X.titles or X.texts) if of_dataset else (Y, None, texts_of(X))
-        labels = rows_labels(self, Y, names, features.shape[0])
+        Y, texts = (X, X.titles or X.texts) if isinstance(X, Dataset) else (Y, texts_of(X))
+        labels = rows_labels(self, Y, features.shape[0])
         with single_threaded_blas():
             n_jobs = resolve_n_jobs(self.n_jobs)
             self.__dict__.update(added_rows(self, features, labels, _short_names(texts), n_jobs))
@@ -576,7 +570,9 @@ class MetaRanker(Training, BaseEstimator):
     ) -> float:
         """Mean average precision of the ranking (rows without a relevant label left out).
 
-        Y (or y) is one matrix of relevances, or lists of labels, after a fit on several objectives too.
+        Y (or y) is one matrix of relevances, or lists of labels, after a fit on several objectives too. Names
+        are looked up in those of the model; labels that it never met count as missed, with a warning that
+        says how many. A matrix without names has L columns.
         """
         from metarank import metrics
 
@@ -586,11 +582,11 @@ class MetaRanker(Training, BaseEstimator):
             raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
 
         if isinstance(X, Dataset) and Y is None:
-            check_same_separator(self, X)
-            Y = X.Y
+            Y = X
         scores = self.decision_function(X, exclude=exclude, propensity_weight=propensity_weight)
-        labels = model_labels(self, Y, len(scores))
-        values = metrics.per_row(labels, scores, "MAP")
+        relevance = aligned_relevance(self, Y, len(scores))
+        relevance.warn()
+        values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
         weight = (
             np.ones(len(values)) if sample_weight is None else check_sample_weight(sample_weight, len(values))
         )
@@ -686,6 +682,7 @@ class MetaRanker(Training, BaseEstimator):
             "params": plain | {"random_state": self.random_state_},
             "encoder": self.encoder_,
             "n_labels": self.n_labels_,
+            "n_rows": self.n_rows_,
             "label_names": self.label_names_,
             "label_separator": self.label_separator_,
             "row_names": self.row_names_,
@@ -715,6 +712,7 @@ class MetaRanker(Training, BaseEstimator):
         model.encoder_ = fields.object("encoder", InputEncoder)
         model.n_features_in_ = int(model.encoder_.n_features)
         L = model.n_labels_ = fields.integer("n_labels")
+        model.n_rows_ = fields.integer("n_rows") if fields.has("n_rows") else None  # older models kept none
         model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
         model.label_separator_ = AUTO  # not kept in older files
         if "label_separator" in fields:

@@ -78,6 +78,7 @@ class Training(Scoring):
         if are_ids:  # they say nothing of the labels
             names = None if label_texts is None else [""] * n_labels
         self.removed_ = np.zeros(0, np.int32)
+        self.n_rows_ = n
         self.label_table_ = LabelTable(n_labels, self.label_names_)
         self.inv_propensity_ = inv_propensity(Y) if n >= 3 else np.ones(n_labels)
         self.prior_ = smoothed_shares(np.diff((Y > 0).tocsc().indptr), n).astype(np.float32)

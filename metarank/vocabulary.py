@@ -19,12 +19,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
-from metarank._validation import check_labels, integer_names
-from metarank.data.dataset import Dataset
-from metarank.data.separators import cut_labels, described, same_separator
 from metarank.label_table import LabelTable
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
+from metarank.relevance import aligned_relevance
 from metarank.scorers.kept import KeptScorer
 from metarank.scorers.name_embedder import NameEmbedder
 from metarank.scorers.names import NameScorer, label_phrases
@@ -153,6 +151,7 @@ def added_rows(
         model, stacked, binary, model.label_names_, _label_texts(model), _label_phrases(model)
     )
     attributes = _updated(model, data, np.arange(model.n_labels_, dtype=np.int32), n_jobs)
+    attributes["n_rows_"] = Y.shape[0] + before.shape[0]
     if model.row_names_ is not None or row_names is not None:
         attributes["row_names_"] = PackedStrings.of(
             [*(model.row_names_ or [""] * before.shape[0]), *(row_names or [""] * Y.shape[0])]
@@ -160,47 +159,14 @@ def added_rows(
     return attributes
 
 
-def model_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
-    """The relevances of rows in the model's label ids; integers in lists are names where most names are."""
-    names = model.label_names_
-    return check_labels(
-        cut_labels(Y, model.label_separator_)[0],
-        n_rows=n_rows,
-        n_labels=model.n_labels_,
-        label_names=names,
-        ids="names" if integer_names(names) else "positions",
-    )[0]
-
-
-def check_same_separator(model: MetaRanker, X: Any) -> None:
-    """ValueError where the labels of a Dataset were parted as the model's were not, and some are unknown."""
-    if not isinstance(X, Dataset) or same_separator(X.label_separator, model.label_separator_):
-        return
-    known = set(model.label_names_ or ())
-    unknown = next((name for name in X.label_names or () if name not in known), None)
-    if unknown is not None:
+def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
+    """The relevances of new rows in the model's label ids; ValueError where it has no such label."""
+    relevance = aligned_relevance(model, Y, n_rows)
+    if relevance.unknown:
         raise ValueError(
-            f"label_separator must be that of the fit, in which {described(model.label_separator_)}; here "
-            f"{described(X.label_separator)}, and {unknown!r} is no label of this model: read the data with "
-            f"label_separator={model.label_separator_!r}"
+            f"Y must have labels of this model only, got {relevance.unknown[0]!r:.80}; add it first"
         )
-
-
-def rows_labels(model: MetaRanker, Y: Any, names: Sequence[str] | None, n_rows: int) -> sp.csr_matrix:
-    """The relevances of new rows in the model's label ids; `names` are those of Y's columns, if known."""
-    if names is None or model.label_names_ is None or list(names) == model.label_names_:
-        return model_labels(model, Y, n_rows)
-    own, _, _ = check_labels(Y, n_rows=n_rows, label_names=names)
-    by_name = {name: i for i, name in reversed(list(enumerate(model.label_names_)))}
-    used = np.unique(own.indices)
-    ids = np.zeros(own.shape[1], np.int64)
-    for label in used:
-        if names[label] not in by_name:
-            raise ValueError(f"Y must have labels of this model only, got {names[label]!r}; add it first")
-        ids[label] = by_name[names[label]]
-    out = sp.csr_matrix((own.data, ids[own.indices], own.indptr), (n_rows, model.n_labels_))
-    out.sum_duplicates()
-    return out
+    return relevance.Y
 
 
 def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:

@@ -73,7 +73,7 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     arguments = ["evaluate", work / "numbers", work / "train.svm", "--metrics", ",".join(names)]
     assert run([*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert list(values) == [*names, "propensity_weight"]
+    assert list(values) == [*names, "propensity_weight", "unknown_labels", "unknown_pairs"]
     train = data.load(work / "train.svm")
     expected = metrics.evaluate(train.Y, model.predict_proba(train), ["XMAD@2", "MAD", "AUPRC"])
     assert {name: values[name] for name in expected} == pytest.approx(expected)
@@ -320,8 +320,8 @@ def test_labels_the_model_does_not_know_are_told(work, tmp_path, capsys):
     (tmp_path / "t.txt").write_text("2 4 5\n0,4 0:1\n1 1:2\n")
     assert run(["evaluate", work / "numbers", tmp_path / "t.txt", "--json"]) == 0
     captured = capsys.readouterr()
-    assert "1 relevant pairs" in captured.err
-    assert json.loads(captured.out)
+    assert "never met: 1 ('label 4'), in 1 of 3 relevant pairs" in captured.err
+    assert json.loads(captured.out)["unknown_labels"] == 1
 
 
 def test_progress_is_plain_lines_where_redirected(work, tmp_path, capsys):
@@ -479,7 +479,7 @@ def test_bad_files(work, tmp_path, capsys, command, content):
         (["predict", "words", "GOOD", "--out", "NEW"], "texts"),
         (["evaluate", "numbers", "GOOD", "--metrics", "Q@5"], "Q@5"),
         (["evaluate", "numbers", "GOOD", "--metrics", "P@0"], "P@0"),
-        (["evaluate", "numbers", "TEXTS"], "numeric"),
+        (["evaluate", "numbers", "TEXTS"], "have no names"),
         (["evaluate", "words", "GOOD"], "error: TEST must .*texts"),
         (["evaluate", "numbers"], "TEST"),
         (["explain", "numbers", "GOOD", "--row", "30"], "--row"),

@@ -11,9 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-import scipy.sparse as sp
-
 from metarank._files import whole_file
 from metarank._tables import plain_table
 from metarank.cli._terminal import unguarded
@@ -94,16 +91,23 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     separator: str | None = model.label_separator_ if model is not None else "auto"
     if args.label_separator is not None:
         separator = None if args.label_separator == "none" else args.label_separator
+    options: dict[str, Any] = {
+        "text_column": [] if args.text_column == "" else args.text_column,
+        "labels_column": args.labels_column,
+        "label_separator": separator,
+        "zero_based": not args.one_based,
+        "n_jobs": getattr(args, "jobs", None),
+    }
     with showing_notices():
-        dataset = data.load(
-            path,
-            **sizes,
-            text_column=[] if args.text_column == "" else args.text_column,
-            labels_column=args.labels_column,
-            label_separator=separator,
-            zero_based=not args.one_based,
-            n_jobs=getattr(args, "jobs", None),
-        )
+        try:
+            dataset = data.load(path, **sizes, **options)
+        except ValueError as error:
+            if sizes.pop("n_labels", None) is None:
+                raise
+            try:  # its ids may be beyond those of the model: labels that it never met
+                dataset = data.load(path, **sizes, **options)
+            except ValueError:
+                raise error from None
     if dataset.n_rows == 0:
         raise ValueError(f"{path} holds no rows")
     return dataset
@@ -125,24 +129,6 @@ def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
     if getattr(args, "propensity_weight", None) is not None:
         model.propensity_weight_ = args.propensity_weight
     return model
-
-
-def aligned_labels(dataset: Dataset, model: MetaRanker) -> tuple[sp.csr_matrix, int]:
-    """The data set's relevance in the model's label ids, and how many pairs the model has no label for."""
-    Y, names, known = dataset.Y, dataset.label_names, model.label_names_
-    if names is not None and known is not None and names != known:
-        index = {name: i for i, name in enumerate(known)}
-        target = np.array([index.get(name, -1) for name in names], np.int64)
-    elif Y.shape[1] == model.n_labels_:
-        return Y, 0
-    else:
-        target = np.arange(Y.shape[1])
-        target[target >= model.n_labels_] = -1
-    row = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
-    column = target[Y.indices]
-    keep = column >= 0
-    out = sp.csr_matrix((Y.data[keep], (row[keep], column[keep])), shape=(Y.shape[0], model.n_labels_))
-    return out, int((~keep).sum())
 
 
 def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:

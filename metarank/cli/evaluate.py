@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import scipy.sparse as sp
+
 from metarank.cli._common import (
     add_jobs_option,
     add_reading_options,
     add_weight_option,
-    aligned_labels,
     load_model,
     read_dataset,
     showing_progress,
@@ -21,6 +22,7 @@ from metarank.cli._common import (
 )
 
 if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
     from metarank.pipeline import MetaRanker
 
 HELP = "measure a model on a labelled file"
@@ -43,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         action="store_true",
-        help="one JSON object: fractions in [0, 1], Coverage in labels; and the weight of rare labels",
+        help="one JSON object: fractions in [0, 1], Coverage in labels; how many labels were unknown, ...",
     )
     add_weight_option(parser)
     add_jobs_option(parser)
@@ -54,6 +56,7 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.evaluation import evaluate_model
     from metarank.metrics import Metric
+    from metarank.relevance import aligned_relevance
 
     names = [n.strip() for n in args.metrics.split(",") if n.strip()] if args.metrics else None
     for name in names or []:
@@ -64,27 +67,27 @@ def run(args: argparse.Namespace) -> None:
         raise FileNotFoundError(2, "no such folder to write the report to", str(Path(args.report).parent))
     model = load_model(args.model, args)
     dataset = read_dataset(args.test, args, model)
-    Y, unknown = aligned_labels(dataset, model)
-    if unknown:
-        print(
-            f"metarank: {unknown} relevant pairs carry labels this model does not know; left out",
-            file=sys.stderr,
-        )
-    if Y.nnz == 0:
+    dataset = _with_all_labels(dataset, model)
+    relevance = aligned_relevance(model, dataset)
+    if relevance.Y.nnz == relevance.n_unknown_pairs:
         raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
+    if relevance.said:
+        print(f"metarank: {relevance.said}", file=sys.stderr)
     if names is None:
         names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + TOP
-    values = evaluate_model(model, dataset, Y, names, intervals=args.intervals)
+    values = evaluate_model(model, dataset, relevance, names, intervals=args.intervals)
     if args.report is not None:
         from metarank.report import evaluation_report
 
         with showing_progress(quiet=args.json):
-            evaluation_report(
-                model, replace(dataset, Y=Y, label_names=model.label_names_, label_texts=None), args.report
-            )
+            evaluation_report(model, dataset, args.report)
     if args.json:
         # JSON has no NaN: a metric without a row to count is null.
-        facts = {"propensity_weight": model.propensity_weight_}
+        facts = {
+            "propensity_weight": model.propensity_weight_,
+            "unknown_labels": len(relevance.unknown),
+            "unknown_pairs": relevance.n_unknown_pairs,
+        }
         print(json.dumps({name: _without_nan(value) for name, value in values.items()} | facts, indent=1))
         return
     rows = []
@@ -96,6 +99,15 @@ def run(args: argparse.Namespace) -> None:
         rows.append([name, shown(value), *interval])
     print(table(["metric", "value"] + (["95 % interval"] if args.intervals else []), rows))
     print(_lean(model))
+
+
+def _with_all_labels(dataset: Dataset, model: MetaRanker) -> Dataset:
+    """The data set; of a file without names, whose highest ids have no row, with columns for them."""
+    missing = model.n_labels_ - dataset.n_labels
+    if dataset.label_names is not None or missing <= 0:
+        return dataset
+    empty = sp.csr_matrix((dataset.n_rows, missing), dtype=dataset.Y.dtype)
+    return replace(dataset, Y=sp.hstack([dataset.Y, empty], format="csr"), label_texts=None)
 
 
 def _lean(model: MetaRanker) -> str:

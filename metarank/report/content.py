@@ -14,6 +14,7 @@ from metarank._progress import report as report_progress
 from metarank.evaluation import CUT_OF_METRIC
 from metarank.metrics import Interval
 from metarank.ranking import Ranking
+from metarank.relevance import aligned_relevance
 from metarank.report.baselines import alone
 from metarank.report.examples import Example, example, typical_rows
 from metarank.report.measures import (
@@ -93,7 +94,8 @@ def measure_report(
     ----------
     model : fitted MetaRanker
     dataset : Dataset
-        Rows as in `MetaRanker.rank`, labels in the model's ids.
+        Rows as in `MetaRanker.rank`, with labels as `metarank.relevance.aligned_relevance` takes them: those
+        that the model never met count as missed, and a note says how many they are.
     baselines : dict of name to Ranking of at least ten labels a row, optional
         What the model is compared with; by default each of its scorers that can propose labels, alone.
     exclude : as in `MetaRanker.rank`, optional
@@ -105,13 +107,12 @@ def measure_report(
     Raises
     ------
     ValueError
-        If the data set is empty or has another number of labels than the model.
+        If the data set is empty or its labels cannot be told to be those of the model.
     """
-    Y = dataset.Y
     if dataset.n_rows == 0:
         raise ValueError("dataset must have at least one row")
-    if Y.shape[1] != model.n_labels_:
-        raise ValueError(f"dataset must have the {model.n_labels_} labels of the model, got {Y.shape[1]}")
+    relevance = aligned_relevance(model, dataset)
+    Y, widened = relevance.Y, relevance.widened
     k = min(KS[-1], model.n_labels_)
     ks = KS[:k]
     report_progress("measuring: lists", 0.0)
@@ -119,18 +120,18 @@ def measure_report(
     if exclude is not None:
         lists_of_rows = check_lists(exclude, dataset.n_rows, model.label_table_, "exclude")
         excluded = for_each_row(lists_of_rows, dataset.n_rows, model.n_labels_)
-    own = model.rank(dataset, k=max(KS[-1], 100), exclude=exclude)
+    own = widened(model.rank(dataset, k=max(KS[-1], 100), exclude=exclude))
     lists: dict[str, Ranking] = {MODEL: own.top(k)}
-    lists |= {
-        name: r.top(k) for name, r in (alone(model, dataset, k) if baselines is None else baselines).items()
-    }
+    others = alone(model, dataset, k) if baselines is None else baselines
+    lists |= {name: widened(r.top(k)) for name, r in others.items()}
 
     report_progress("measuring: intervals", 0.2)
-    values = {name: dict(_list_metrics(Y, r, model.inv_propensity_, k)) for name, r in lists.items()}
+    weights = relevance.inv_propensity(model)
+    values = {name: dict(_list_metrics(Y, r, weights, k)) for name, r in lists.items()}
     for name in SET_METRICS:
-        decided = model.predict(dataset, optimize=CUT_OF_METRIC[name], exclude=exclude)
+        decided = widened(model.predict(dataset, optimize=CUT_OF_METRIC[name], exclude=exclude))
         values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
-    notes = [_NOTE_PSP]
+    notes = [_NOTE_PSP] + ([f"{relevance.said}."] if relevance.unknown else [])
     if len(lists) > 1:
         notes.append(_NOTE_CUT)
         for name, ranking in lists.items():
@@ -142,15 +143,16 @@ def measure_report(
     bins: list[FrequencyBin] = []
     tail: dict[str, list[float]] = {}
     if counts is not None:
+        counts = np.append(counts, np.zeros(len(relevance.unknown), counts.dtype))
         bins = frequency_bins(Y, counts)
         tail = {name: recall_by_frequency(Y, r, counts, bins, min(TAIL_K, k)) for name, r in lists.items()}
     report_progress("measuring: calibration and importance", 0.5)
-    facts = [("test rows", f"{dataset.n_rows:,}"), ("labels", f"{dataset.n_labels:,}"),
+    facts = [("test rows", f"{dataset.n_rows:,}"), ("labels", f"{model.n_labels_:,}"),
              ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")]  # fmt: skip
     shown = typical_rows(Y, own, n_examples) if rows is None else np.asarray(rows, np.int64)
     contributions = importance(model, dataset, lists[MODEL], exclude=excluded)
     report_progress("measuring: examples", 0.8)
-    examples = [example(model, dataset, int(i), own, exclude=excluded) for i in shown]
+    examples = [example(model, dataset, int(i), own, relevance, exclude=excluded) for i in shown]
     report_progress("done", 1.0)
     return Report(
         title=f"{dataset.name or 'Evaluation'}: a metarank report",
@@ -163,7 +165,7 @@ def measure_report(
         bins=bins,
         tail=tail,
         tail_k=min(TAIL_K, k),
-        reliability=_reliability(model, dataset, exclude),
+        reliability=_reliability(model, dataset, Y, exclude),
         importance=contributions,
         examples=examples,
         examples_note=_NOTE_EXAMPLES if rows is None else "",
@@ -206,8 +208,8 @@ def _best_cut(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, Interval]:
     return out
 
 
-def _reliability(model: MetaRanker, dataset: Dataset, exclude: Any) -> Reliability:
+def _reliability(model: MetaRanker, dataset: Dataset, Y: sp.csr_matrix, exclude: Any) -> Reliability:
     """Forecasts of the candidate pairs (all pairs where all labels are ranked) against their relevance."""
     forecast = sp.coo_matrix(model.predict_proba(dataset, exclude=exclude))
-    relevant = np.asarray((dataset.Y > 0)[forecast.row, forecast.col]).ravel()
+    relevant = np.asarray((Y > 0)[forecast.row, forecast.col]).ravel()
     return reliability_bins(relevant, forecast.data.astype(np.float64))

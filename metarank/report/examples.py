@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
     from metarank.pipeline import MetaRanker
+    from metarank.relevance import Relevance
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def example(
     dataset: Dataset,
     row: int,
     ranking: Ranking,
+    relevance: Relevance,
     *,
     exclude: Candidates | None = None,
     k: int = 5,
@@ -97,12 +99,12 @@ def example(
     `ranking` is the model's own of all rows, without the pairs in `exclude`.
     """
     x = dataset.take([row])
-    names = model.label_names_
-    relevant = [int(label) for label in dataset.Y[row].indices]
+    relevant = [int(label) for label in relevance.Y[row].indices]
     listed = [int(label) for label in ranking.labels[row] if label >= 0]
 
     def name(label: int) -> str:
-        return names[label] if names is not None else f"label {label}"
+        new = label - relevance.n_known
+        return model.label_table_.called(label) if new < 0 else f"{relevance.unknown[new]} (unknown)"
 
     def suggestion(label: int) -> Suggestion:
         e = model.explain(x, label, exclude=None if exclude is None else exclude.rows(np.array([row])))
