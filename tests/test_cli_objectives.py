@@ -328,7 +328,7 @@ TARGETS = ["--targets", "relevance,clicks"]
         ),
         (["pareto", "GOOD", *TARGETS, "--weights", "1"], "--weights must be at least 2, got 1"),
         (["pareto", "GOOD", *TARGETS, "--rounds", "0"], "--rounds must be at least 1, got 0"),
-        (["pareto", "GOOD", *TARGETS, "--seed", "-1"], "--seed must be at least 0, got -1"),
+        (["pareto", "GOOD", *TARGETS, "--seed", "-1"], "--seed: must be an integer from 0 to 2147483647"),
         (["pareto", "GOOD", *TARGETS, "--jobs", "0"], "--jobs"),
         (["pareto", "GOOD", *TARGETS, "--eval", "NOFILE"], "NOFILE"),
         (["pareto", "GOOD", *TARGETS, "--eval", "BARE"], "--features must be among"),

@@ -43,6 +43,17 @@ def add_jobs_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_seed_option(parser: argparse.ArgumentParser, help: str = "default 0") -> None:
+    """The seed of all that is drawn."""
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help=help)
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"must be an integer from 0 to {2**31 - 1}, got {text!r}")
+    return int(text)
+
+
 def _jobs(text: str) -> int:
     from metarank._threads import resolve_n_jobs
 

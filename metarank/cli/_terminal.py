@@ -14,7 +14,9 @@ from metarank._printable import printable
 # Parameters whose option has another name.
 _OPTIONS = {
     "n_folds": "folds",
+    "n_features": "features",
     "n_jobs": "jobs",
+    "n_labels": "labels",
     "n_rounds": "rounds",
     "n_weights": "weights",
     "random_state": "seed",

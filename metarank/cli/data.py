@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from metarank.cli._common import table
+from metarank.cli._common import add_seed_option, table
+
+_SIZES = {"rows": 15_000, "features": 5_000, "labels": 4_000}
 
 HELP = "list, find or make data sets"
 
@@ -20,10 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     make = actions.add_parser("make", help="make a data set: pydocs or synthetic")
     make.add_argument("name", choices=("pydocs", "synthetic"))
     make.add_argument("--out", metavar="DIR", default=None, help="folder to write (default: the name)")
-    make.add_argument("--rows", type=int, default=15_000, help="synthetic: rows (default 15000)")
-    make.add_argument("--features", type=int, default=5_000, help="synthetic: features (default 5000)")
-    make.add_argument("--labels", type=int, default=4_000, help="synthetic: labels (default 4000)")
-    make.add_argument("--seed", type=int, default=0)
+    for name, size in _SIZES.items():
+        make.add_argument(f"--{name}", type=int, metavar="N", help=f"synthetic: {name} (default {size})")
+    add_seed_option(make)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -41,12 +42,8 @@ def run(args: argparse.Namespace) -> None:
     else:
         from metarank.data.make import make_files
 
-        for path in make_files(
-            args.name,
-            args.out or args.name,
-            rows=args.rows,
-            features=args.features,
-            labels=args.labels,
-            seed=args.seed,
-        ):
+        sizes = {name: getattr(args, name) for name in _SIZES if getattr(args, name) is not None}
+        if sizes and args.name != "synthetic":
+            raise ValueError(f"--{next(iter(sizes))} is of synthetic data: {args.name} has its own size")
+        for path in make_files(args.name, args.out or args.name, **(_SIZES | sizes), seed=args.seed):
             print(path)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from metarank.choices import EFFORTS
-from metarank.cli._common import add_jobs_option, showing_progress, table
+from metarank.cli._common import add_jobs_option, add_seed_option, showing_progress, table
 
 if TYPE_CHECKING:
     from metarank.candidates import Candidates
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", default="metarank-demo", help="folder to write (default metarank-demo)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the split and of the model (default 0)")
+    add_seed_option(parser, "seed of the split and of the model (default 0)")
     parser.add_argument("--effort", choices=EFFORTS, default="medium", help="default medium")
     parser.add_argument("--rows", type=int, default=None, metavar="N", help="train on so many functions only")
     add_jobs_option(parser)

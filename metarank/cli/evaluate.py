@@ -58,7 +58,9 @@ def run(args: argparse.Namespace) -> None:
     from metarank.metrics import Metric
     from metarank.relevance import aligned_relevance
 
-    names = [n.strip() for n in args.metrics.split(",") if n.strip()] if args.metrics else None
+    names = None if args.metrics is None else [n.strip() for n in args.metrics.split(",") if n.strip()]
+    if names == []:
+        raise ValueError(f"--metrics must name at least one metric, got {args.metrics!r}")
     for name in names or []:
         Metric.parse(name)
     if args.report is not None and Path(args.report).suffix.lower() not in (".html", ".htm"):

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from metarank.cli._common import add_jobs_option, showing_progress, writing
+from metarank.cli._common import add_jobs_option, add_seed_option, showing_progress, writing
 from metarank.cli._targets import add_target_options, columns_of, names_of, read
 
 HELP = "show which trade-offs between several targets can be had"
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights", type=int, default=11, metavar="N", help="weights of the targets to try (default 11)"
     )
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="boosting rounds (default 100)")
-    parser.add_argument("--seed", type=int, default=0)
+    add_seed_option(parser)
     parser.add_argument("--out", metavar="DIR", help="folder to write front.json and front.svg to")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--quiet", action="store_true", help="no progress")
@@ -60,7 +60,6 @@ def run(args: argparse.Namespace) -> None:
     for option, value, least in (
         ("--rounds", args.rounds, 1),
         ("--weights", args.weights, 2),
-        ("--seed", args.seed, 0),
     ):
         if value < least:
             raise ValueError(f"{option} must be at least {least}, got {value}")

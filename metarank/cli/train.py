@@ -12,7 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metarank.cli._common import add_jobs_option, add_reading_options, read_dataset, showing_progress
+from metarank.cli._common import (
+    add_jobs_option,
+    add_reading_options,
+    add_seed_option,
+    read_dataset,
+    showing_progress,
+)
 
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
@@ -44,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threshold", default="auto", metavar="NAME")
     parser.add_argument("--folds", type=int, default=5, metavar="K")
-    parser.add_argument("--seed", type=int, default=0)
+    add_seed_option(parser)
     parser.add_argument(
         "--memory-budget",
         default=None,
