@@ -87,6 +87,21 @@ def test_a_text_is_typed_and_labels_and_reasons_are_seen(tab, words, tmp_path):
     assert all(url.startswith((words, "data:")) for url in tab.fetched)
 
 
+def test_a_text_without_a_known_word_is_told(tab, words):
+    opened(tab, words)
+    status = "document.getElementById('status').textContent"
+    for text, unknown in (("zzyzx qwrt", True), ("zzyzx sea", False)):
+        tab.value("document.getElementById('instance').value = ''")
+        tab.value("document.getElementById('labels').replaceChildren()")
+        tab.click("#instance")
+        tab.type(text)
+        tab.click("#ask")
+        tab.wait("document.querySelectorAll('#labels li').length")
+        told = "The model knows nothing of this text: its labels are guesses, by their frequency. "
+        assert tab.value(status).startswith(told) == unknown
+    assert tab.problems == []
+
+
 def test_it_needs_no_mouse(tab, words):
     opened(tab, words)
     path = []
