@@ -7,7 +7,7 @@ the training rows did.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from metarank._lazy import lazy
 from metarank._state import Fields
-from metarank._validation import Layout, check_features
+from metarank._validation import Layout, check_features, library_of
 from metarank.data.dataset import Dataset
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer
@@ -51,6 +51,8 @@ class InputEncoder:
     def fit_encode(self, X: Any) -> Features:
         """Learn the encoding from training input and return its features."""
         if texts := texts_of(X):
+            if not any(text.strip() for text in texts):
+                raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
             self.vectorizer = TextVectorizer()
             features: Features = self.vectorizer.fit_transform(texts)
         else:
@@ -78,6 +80,8 @@ class InputEncoder:
         if self.vectorizer is not None:
             if isinstance(X, Dataset) and X.texts is not None:
                 texts = list(X.texts)
+            if texts is None and _is_empty(X):
+                texts = []
             if texts is None:
                 raise TypeError(
                     "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
@@ -102,7 +106,9 @@ class InputEncoder:
                     "X must have the columns seen in fit, in their order: "
                     f"column {differ} is {names[differ]!r}, was {self.names[differ]!r}"
                 )
-        features = check_features(X, n_features=self.n_features, layout=self.layout)
+        if not hasattr(X, "shape") and _is_empty(X):
+            X = np.zeros((0, self.n_features), np.float32)
+        features = check_features(X, n_features=self.n_features, layout=self.layout, min_rows=0)
         return self.transform.transform(features)
 
     def label_text(
@@ -205,15 +211,26 @@ def _column_names(X: Any) -> list[str] | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
+def _is_empty(X: Any) -> bool:
+    """Whether X is a list, array or column of no rows."""
+    return not hasattr(X, "columns") and hasattr(X, "__len__") and getattr(X, "shape", (len(X),))[0] == 0
+
+
 def texts_of(X: Any) -> list[str] | None:
     """The raw texts in X: strings in a sequence, array or series, or a Dataset of texts."""
     if isinstance(X, Dataset):
         return list(X.texts) if X.X is None and X.texts is not None else None
     if isinstance(X, str):
         raise TypeError(f"X must be a list of texts, not one text: pass [{X[:40]!r}]")
-    if getattr(X, "ndim", None) == 1 and hasattr(X, "tolist"):
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind not in "OUT":
+        return None
+    if library_of(X, "X") in ("pandas", "polars", "pyarrow") and not hasattr(X, "columns"):
+        X = X.to_pylist() if hasattr(X, "to_pylist") else X.to_list() if hasattr(X, "to_list") else X
+    elif getattr(X, "ndim", None) == 1 and hasattr(X, "tolist"):
         X = X.tolist()
-    if isinstance(X, Sequence) and len(X) > 0 and isinstance(X[0], str):
+    if isinstance(X, Sequence) and any(isinstance(row, Mapping) for row in X):
+        raise TypeError("X must hold rows of numbers or texts, got a dict: pass a data frame, or its texts")
+    if isinstance(X, Sequence) and any(isinstance(text, str) for text in X):
         for row, text in enumerate(X):
             if not isinstance(text, str):
                 raise TypeError(f"X must hold a text a row, got {text!r} at row {row}")

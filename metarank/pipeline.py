@@ -302,7 +302,7 @@ class MetaRanker(Training, BaseEstimator):
                 lists = check_lists(exclude, labels.shape[0], table, "exclude")
                 excluded = for_each_row(lists, *labels.shape)
             if row_names is None and new.encoder_.vectorizer is not None:
-                row_names = _short_names(X)
+                row_names = _short_names(texts_of(X))
             new.row_names_ = None if row_names is None else PackedStrings.of(row_names)
             new.objective_names_ = list(targets) or None
             given = (features, labels, found_names, are_ids, label_texts, words, weight, excluded)
@@ -578,7 +578,7 @@ class MetaRanker(Training, BaseEstimator):
 
         Y = one_target(Y, y)
 
-        if isinstance(Y, Mapping):
+        if isinstance(Y, Mapping) and not sp.issparse(Y):
             raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
 
         if isinstance(X, Dataset) and Y is None:

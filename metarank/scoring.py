@@ -263,6 +263,9 @@ class Scoring:
         ranker: Ranker | None = None,
         weight: float | None = None,
     ) -> list[Scored]:
+        if X.shape[0] == 0:
+            none = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32), self.n_labels_)
+            return [self.scored(none, np.zeros(0), weight)]
         return [
             self.scored(d.candidates, self.evidence_of(d.table, ranker), weight, d.blank)
             for d in self.described(X, own, limits, k)

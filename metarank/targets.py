@@ -26,7 +26,7 @@ def check_objectives(
     ValueError, TypeError
         `objectives` that is no aggregation, or given without targets; a `ranker` beside it.
     """
-    if not isinstance(Y, Mapping):
+    if not isinstance(Y, Mapping) or sp.issparse(Y):  # a DOK matrix is a mapping too
         if objectives is not None:
             raise ValueError("objectives needs several targets: Y must be a dict of them by objective")
         return None

@@ -3,8 +3,6 @@
 import gzip
 import io
 import lzma
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metarank.data import Dataset, load, parse_xc, write_svmlight, write_xc
+from metarank.data import Dataset, load, parse_xc, read_table, write_svmlight, write_xc
 
 
 def parse_slowly(text: str):
@@ -371,11 +369,8 @@ def test_unreadable_paths(tmp_path):
         ("a.txt", b"words,tags\nx,y\n", {"text_column": "words", "labels_column": "tags"}),
     ],
 )
-def test_tables_go_to_their_reader(tmp_path, monkeypatch, file, content, options):
-    calls = []
-    reader = types.SimpleNamespace(read_table=lambda path, **kwargs: calls.append((path, kwargs)))
-    monkeypatch.setitem(sys.modules, "metarank.data.text", reader)
+def test_tables_go_to_their_reader(tmp_path, file, content, options):
     (tmp_path / file).write_bytes(content)
-    load(tmp_path / file, name="n", **options)
-    defaults = {"text_column": None, "labels_column": None, "label_separator": "auto", "name": "n"}
-    assert calls == [(tmp_path / file, defaults | options)]
+    ds, table = (read(tmp_path / file, name="n", **options) for read in (load, read_table))
+    assert (ds.texts, ds.label_names, ds.name) == (table.texts, table.label_names, "n")
+    assert ds.texts == ["x"]

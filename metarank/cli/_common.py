@@ -91,7 +91,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     from metarank import data
     from metarank.data.xc import has_header
 
-    if not os.path.exists(path):
+    if path != "-" and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "no such file", path)
     sizes: dict[str, Any] = {}
     if model is not None and model.encoder_.vectorizer is None:

@@ -12,7 +12,10 @@ import numpy as np
 if TYPE_CHECKING:
     from metarank.data.columns import Columns
 
-FILE_HELP = "CSV, TSV or Parquet with named columns, or svmlight/LETOR text (.gz and .xz too)"
+FILE_HELP = (
+    "CSV, TSV or Parquet with named columns, or svmlight/LETOR text (.gz, .xz, .bz2, .zst too); "
+    "- is standard input"
+)
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +57,7 @@ def read(path: str, query: str | None) -> Columns:
     """The file of a command."""
     from metarank.data.columns import read_columns
 
-    if not os.path.exists(path):
+    if path != "-" and not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "no such file", path)
     return read_columns(path, query)
 

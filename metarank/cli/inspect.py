@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    if not os.path.exists(args.path):
+    if args.path != "-" and not os.path.exists(args.path):
         raise FileNotFoundError(2, "no such file or folder", args.path)
     print(_model_page(args.path) if os.path.isdir(args.path) else _data_page(args))
 

@@ -51,7 +51,13 @@ class _Attribute:
         return (self.column, float(text)) if self.is_binary else (self.column + at, 1.0)
 
 
-def read_arff(path: PathLike, *, labels_xml: PathLike | None = None, name: str | None = None) -> Dataset:
+def read_arff(
+    path: PathLike,
+    *,
+    labels_xml: PathLike | None = None,
+    name: str | None = None,
+    content: bytes | None = None,
+) -> Dataset:
     """Read a multi-label ARFF file, with dense or sparse (`{index value, ...}`) rows.
 
     Numeric attributes and nominal {0, 1} ones become a feature each, other nominal attributes one
@@ -61,7 +67,7 @@ def read_arff(path: PathLike, *, labels_xml: PathLike | None = None, name: str |
 
     Parameters
     ----------
-    path : path of the file; gzip and xz are recognised
+    path : path of the file; gzip, xz and bzip2 are recognised
     labels_xml : path or None
         Mulan's list of the labels. None: `NAME.xml` beside `NAME.arff`, `NAME-train.arff` or
         `NAME-test.arff`; without one, MEKA's `-C k` in the relation's name says that the first k
@@ -81,7 +87,7 @@ def read_arff(path: PathLike, *, labels_xml: PathLike | None = None, name: str |
         values that are not declared, rows of a wrong length, no list of labels, labels that are not 0/1.
     """
     path = Path(path)
-    content = read_bytes(path)
+    content = read_bytes(path) if content is None else content
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:

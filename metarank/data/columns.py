@@ -115,7 +115,7 @@ class Columns:
 
 
 def read_columns(path: PathLike, ids: str | None = None) -> Columns:
-    """Read a table of numbers, plain, gz or xz.
+    """Read a table of numbers, plain or compressed (gz, xz, bz2, zst); "-" is standard input.
 
     Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are known by their content. Any other
     file is a CSV with a header, its fields parted by tabs, semicolons or commas, whichever the header has

@@ -91,6 +91,9 @@ class Dataset:
                 "X and texts must not both be given, since a model reads one of them: leave one out, or pass "
                 "the texts as titles, which are for display"
             )
+        for row, text in enumerate(texts if texts is not None else ()):
+            if not isinstance(text, str):
+                raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
         X = None if X is None else check_features(X, min_rows=0, name="X")
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
         if n_rows is None and Y is None:

@@ -5,6 +5,7 @@ Every table becomes an Arrow table first; pyarrow is imported here only.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -150,7 +151,7 @@ def _dataset(
 
 
 def read_parquet(
-    path: PathLike,
+    path: PathLike | io.IOBase,
     *,
     label_columns: Sequence[str] | None = None,
     labels_column: str | None = None,
@@ -173,9 +174,10 @@ def read_parquet(
     """
     import pyarrow.parquet as pq
 
-    path = Path(path)
-    name = path.stem if name is None else name
-    with damage_named(path):
+    if not isinstance(path, io.IOBase):
+        path = Path(path)
+        name = path.stem if name is None else name
+    with damage_named(name if isinstance(path, io.IOBase) else path):
         return dataset_of_table(
             pq.read_table(path),
             label_columns=label_columns,
@@ -183,7 +185,7 @@ def read_parquet(
             text_column=text_column,
             feature_columns=feature_columns,
             label_separator=label_separator,
-            name=name,
+            name=name or "",
         )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -12,11 +14,20 @@ import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator
-from metarank.data.xc import PathLike, parse_pairs, parse_xc, read_bytes
+from metarank.data.text import TEXT_COLUMNS, table_of
+from metarank.data.xc import (
+    COMPRESSED,
+    STANDARD_INPUT,
+    PathLike,
+    decompressed,
+    parse_pairs,
+    parse_xc,
+    raw_bytes,
+    read_bytes,
+)
 
 logger = logging.getLogger("metarank.data")
 
-COMPRESSED = (".gz", ".xz")
 TABLES = (".csv", ".tsv", ".jsonl")
 TABLE_STARTS = (b"{", b"__label__")
 PARQUET_MAGIC = b"PAR1"
@@ -38,13 +49,14 @@ def load(
 ) -> Dataset:
     """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text.
 
-    The content decides, not the name: gzip, xz, Parquet, ARFF, JSON lines, fastText (`__label__`) and the
-    header line `N D L` are recognised by their first bytes; only `.csv` and `.tsv` go by name, or by
-    `text_column`.
+    The content decides, not the name: gzip, xz, bzip2, Zstandard (with pyarrow), Parquet, ARFF, JSON lines,
+    fastText (`__label__`) and the header line `N D L` are recognised by their first bytes; only `.csv` and
+    `.tsv` go by name, by `text_column`, or in a pipe by a column title, text or body in the header. A pipe is
+    read once, without files beside it.
 
     Parameters
     ----------
-    path : path of a file
+    path : path of a file or a pipe, or "-" for standard input
     grades : bool or "auto"
         Whether `STEM_grades.txt` replaces the binary relevances; "auto": if it is there.
     sidecars : bool
@@ -83,36 +95,32 @@ def load(
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
     stem, suffix = _stem_and_suffix(path)
+    streamed = str(path) == STANDARD_INPUT or (path.exists() and not path.is_file())
+    if streamed:
+        stem, suffix, sidecars = "stdin" if str(path) == STANDARD_INPUT else path.name, "", False
     if name is None:
         name = path.resolve().parent.name if stem in ("train", "test") else stem
-    head = _first_bytes(path)
-    if head.startswith(PARQUET_MAGIC):
+    raw = raw_bytes(path) if streamed else b""
+    if (raw or _first_bytes(path)).startswith(PARQUET_MAGIC):
         from metarank.data.frames import read_parquet
 
         return read_parquet(
-            path,
+            io.BytesIO(raw) if streamed else path,
             text_column=text_column,
             labels_column=labels_column,
             feature_columns=[] if text_column else None,
             label_separator=label_separator,
             name=name,
         )
-    content = read_bytes(path)
-    if text_column is not None or suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS):
-        from metarank.data.text import read_table
-
-        table = read_table(
-            path,
-            text_column=text_column,
-            labels_column=labels_column,
-            label_separator=label_separator,
-            name=name,
-        )
+    content = decompressed(raw, path) if streamed else read_bytes(path)
+    is_table = suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS)
+    if text_column is not None or is_table or (streamed and _has_text_column(content)):
+        table = table_of(content, path, text_column, labels_column, label_separator, name)
         return _in_label_set(table, path.parent) if sidecars else table
     if _looks_like_arff(content):
         from metarank.data.arff import read_arff
 
-        return read_arff(path, name=name)
+        return read_arff(path, name=name, content=content)
     if not content or content.isspace():
         raise ValueError(f"{path}: the file is empty")
     try:
@@ -177,6 +185,12 @@ def _stem_and_suffix(path: Path) -> tuple[str, str]:
 def _first_bytes(path: Path) -> bytes:
     with open(path, "rb") as f:
         return f.read(8)
+
+
+def _has_text_column(content: bytes) -> bool:
+    """Whether the first line is the header of a CSV or TSV with a usual column of text."""
+    header = content[: 1 << 16].partition(b"\n")[0]
+    return any(field.strip(b' "\r').decode("latin-1") in TEXT_COLUMNS for field in re.split(b"[,\t]", header))
 
 
 def _looks_like_arff(content: bytes) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from metarank._json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
-from metarank.data.xc import PathLike, read_bytes
+from metarank.data.xc import COMPRESSED, PathLike, read_bytes
 
 logger = logging.getLogger("metarank.data")
 
@@ -80,7 +80,7 @@ def read_table(
     label_separator: str | None = AUTO,
     name: str | None = None,
 ) -> Dataset:
-    """Read a table of raw text, plain, gz or xz.
+    """Read a table of raw text, plain or compressed (gz, xz, bz2, zst).
 
     `.csv`, `.tsv` and `.jsonl` go by name; otherwise lines that begin with `{` are JSON, with `__label__`
     fastText (labels first, then the text), and a header with a tab makes a TSV, without one a CSV.
@@ -109,8 +109,8 @@ def read_table(
     Raises
     ------
     ValueError
-        If a column is missing (those there are listed), a line has a wrong number of fields, quotes do not
-        balance or a line is no JSON object (the line is named), or there is no row.
+        If a column is missing (those there are listed) or named twice, a line has a wrong number of fields,
+        quotes do not balance or a line is no JSON object (the line is named), or there is no row.
 
     Examples
     --------
@@ -120,18 +120,30 @@ def read_table(
     >>> read_table(path)
     Dataset('drinks': 2 rows, no features, 2 labels, 1.50 labels a row, with text)
     """
-    path = Path(path)
     check_separator(label_separator)
-    content = decode(read_bytes(path), path)
-    suffix = _suffix(path, content)
+    path = Path(path)
+    return table_of(read_bytes(path), path, text_column, labels_column, label_separator, name)
+
+
+def table_of(
+    content: bytes,
+    path: Path,
+    text_column: str | Sequence[str] | None,
+    labels_column: str | None,
+    label_separator: str | None,
+    name: str | None,
+) -> Dataset:
+    """What `read_table` makes of the content of a file."""
+    text = decode(content, path)
+    suffix = _suffix(path, text)
     try:
         texts: list[str]
         labels: list[list[Any]] | None
         separator = label_separator
         if suffix == "fasttext":
-            texts, labels = _fasttext(content)
+            texts, labels = _fasttext(text)
         else:
-            records = _json_records(content) if suffix == ".jsonl" else _csv_records(content, suffix)
+            records = _json_records(text) if suffix == ".jsonl" else _csv_records(text, suffix)
             texts, labels, separator = _columns(
                 list(records), text_column, labels_column, label_separator, path
             )
@@ -153,7 +165,7 @@ def decode(content: bytes, path: Path) -> str:
 
 
 def _suffix(path: Path, content: str) -> str:
-    bare = path.with_suffix("") if path.suffix in (".gz", ".xz") else path
+    bare = path.with_suffix("") if path.suffix in COMPRESSED else path
     if bare.suffix.lower() in (".csv", ".tsv", ".jsonl"):
         return bare.suffix.lower()
     head = content.lstrip()
@@ -209,6 +221,9 @@ def csv_rows(content: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def _csv_records(content: str, suffix: str) -> Iterator[Record]:
     rows = csv_rows(content, "\t" if suffix == ".tsv" else ",")
     header = [field.strip() for field in next(rows, (0, []))[1]]
+    twice = next((column for i, column in enumerate(header) if column and column in header[:i]), None)
+    if twice is not None:
+        raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")
     return ((line, dict(zip(header, fields))) for line, fields in rows)
 
 

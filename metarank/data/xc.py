@@ -16,12 +16,16 @@ labels and features below a header and a gap in svmlight.
 
 from __future__ import annotations
 
+import bz2
+import errno
 import gzip
 import io
 import lzma
 import os
 import re
+import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +39,9 @@ from metarank._validation import MOST_IMPLIED_LABELS
 from metarank.data.dataset import Dataset
 
 GZIP_MAGIC, XZ_MAGIC, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\xef\xbb\xbf"
+BZIP2_MAGIC, ZSTANDARD_MAGIC = b"BZh", b"\x28\xb5\x2f\xfd"
+COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+STANDARD_INPUT = "-"
 HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|$)")
 
 # A compressed file that expands beyond both is refused: real text shrinks to a tenth, a bomb to a thousandth.
@@ -46,14 +53,24 @@ PathLike = str | os.PathLike[str]
 
 
 def read_bytes(path: PathLike) -> bytes:
-    """Content of a file, decompressed if it starts as gzip or xz does, without a byte order mark.
+    """Content of a file, decompressed if it starts as gzip, xz, bzip2 or (with pyarrow) Zstandard does,
+    without a byte order mark; "-" is standard input.
 
     Raises
     ------
     ValueError
         If the compressed data is damaged, or expands more than a hundredfold; the file is named.
     """
-    return decompressed(Path(path).read_bytes(), path)
+    return decompressed(raw_bytes(path), path)
+
+
+def raw_bytes(path: PathLike) -> bytes:
+    """Content of a file or a pipe as it is, read once; "-" is standard input."""
+    if str(path) != STANDARD_INPUT:
+        return Path(path).read_bytes()
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "standard input is closed: name a file")
+    return sys.stdin.buffer.read()
 
 
 def decompressed(raw: bytes, path: object) -> bytes:
@@ -64,6 +81,10 @@ def decompressed(raw: bytes, path: object) -> bytes:
                 raw = _bounded(stream.read(_most(raw) + 1), raw)
         elif raw.startswith(XZ_MAGIC):
             raw = _unxz(raw)
+        elif raw.startswith(BZIP2_MAGIC):
+            raw = _unbzip2(raw)
+        elif raw.startswith(ZSTANDARD_MAGIC):
+            raw = _unzstandard(raw, path)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"{path}: damaged compressed file: {error}") from None
     except _ExpandsTooMuch as error:
@@ -98,11 +119,35 @@ def _unxz(raw: bytes) -> bytes:
     return _bounded(b"".join(parts), raw)
 
 
+def _unbzip2(raw: bytes) -> bytes:
+    parts, rest = [], raw
+    while rest:
+        stream = bz2.BZ2Decompressor()
+        parts.append(_bounded(stream.decompress(rest, _most(raw) + 1), raw))
+        if not stream.eof:
+            raise EOFError("the stream has no end")
+        rest = stream.unused_data
+    return _bounded(b"".join(parts), raw)
+
+
+def _unzstandard(raw: bytes, path: object) -> bytes:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ValueError(
+            f"{path}: Zstandard files are read with pyarrow (extra data): install it, or decompress the file"
+        ) from None
+    with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
+        return _bounded(bytes(stream.read(_most(raw) + 1)), raw)
+
+
 def has_header(path: PathLike) -> bool:
     """Whether a file, compressed or not, opens with the line `N D L` of repository text."""
     with open(path, "rb") as raw:
         magic = raw.read(len(XZ_MAGIC))
-    opened = gzip.open if magic.startswith(GZIP_MAGIC) else lzma.open if magic == XZ_MAGIC else open
+    opened: Callable[..., Any] = open
+    for start_of, how in ((GZIP_MAGIC, gzip.open), (XZ_MAGIC, lzma.open), (BZIP2_MAGIC, bz2.open)):
+        opened = how if magic.startswith(start_of) else opened
     try:
         with opened(path, "rb") as f:
             start = f.read(200)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 PARQUET = b"PAR1"
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7": "xz"}
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7": "xz", b"BZ": "bz2"}
 _HEADER_BYTES = 200
 
 
