@@ -1,4 +1,4 @@
-"""Tables for a terminal."""
+"""Tables for a terminal, and for pandas."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from metarank._printable import printable
+
+
+def frame_of(columns: dict[str, Any]) -> Any:
+    """A pandas.DataFrame of columns by name, or the dict itself where pandas is not installed."""
+    try:
+        import pandas as pd
+    except ImportError:
+        return columns
+    return pd.DataFrame(columns)
 
 
 def plain_table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, rule: bool = False) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metarank import _html
 from metarank._printable import printable
 
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ class Explanation:
         lines += [f"    {effect:+8.{DIGITS}f}  {text}" for (text, _), effect in zip(parts, effects)]
         lines.append(f"    {f'={self.score:.{DIGITS}f}':>8}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page of `str`."""
+        return _html.preformatted(str(self))
 
     def _shown(self, column: str, value: float) -> str:
         return f"{value:.4g}" + (f" x {self.propensity_weight:g}" if column == LEAN else "")

@@ -10,9 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import _core
+from metarank import _core, _html
+from metarank._tables import frame_of
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
+
+# Rows and places that a notebook shows.
+_SHOWN = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,11 +201,26 @@ class Ranking:
         if self.label_names is not None:
             columns["label_name"] = np.asarray(self.label_names, dtype=object)[label]
         columns["score"] = self.scores[row, column]
-        try:
-            import pandas as pd
-        except ImportError:
-            return columns
-        return pd.DataFrame(columns)
+        return frame_of(columns)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows, a column a rank."""
+        k = min(self.k, _SHOWN)
+        rows = [
+            [number, *(f"{self._shown(label)}  {score:.3f}" for label, score in listed[:k])]
+            for number, listed in enumerate(self.rows(slice(_SHOWN)))
+        ]
+        more = f"{self.n_rows:,} rows, {self.k:,} of {self.n_labels:,} labels each"
+        if self.without_evidence[:_SHOWN].any():
+            guessed = ", ".join(map(str, np.flatnonzero(self.without_evidence[:_SHOWN])))
+            more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
+        width = 1 + max((len(row) - 1 for row in rows), default=0)
+        rows = [row + [""] * (width - len(row)) for row in rows]
+        return _html.table(["row", *range(1, width)], rows, more)
+
+    def _shown(self, label: int) -> str:
+        """A label as a notebook names it."""
+        return str(label) if self.label_names is None else self.label_names[label] or f"label {label}"
 
 
 class Listed(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metarank._files import whole_file
-from metarank._tables import plain_table
+from metarank._tables import frame_of, plain_table
 from metarank.multi_objective.ranker import MultiObjectiveRanker
 from metarank.objectives.front import hypervolume, knee, non_dominated
 
@@ -142,6 +142,26 @@ class ParetoFront:
         """int array: the points on the front, by descending first objective, then the second, and so on."""
         on_front = np.flatnonzero(self.on_front)
         return on_front[np.lexsort(-self.points[on_front].T[::-1])]
+
+    def to_frame(self) -> Any:
+        """One record a point, in the order of `points`: aggregation, "weight NAME" and "METRIC NAME" of each
+        objective, on_front, knee.
+
+        Returns
+        -------
+        pandas.DataFrame, or a dict of the columns as arrays where pandas is not installed.
+        """
+        names = self.objective_names
+        return frame_of(
+            {"aggregation": np.array(self.aggregation, dtype=object)}
+            | {f"weight {name}": of for name, of in zip(names, self.weights.T)}
+            | {f"{self.metric} {name}": of for name, of in zip(names, self.points.T)}
+            | {"on_front": self.on_front, "knee": np.arange(len(self.points)) == self.knee}
+        )
+
+    def _repr_svg_(self) -> str:
+        """For notebooks: the picture."""
+        return self.to_svg()
 
     def to_svg(self) -> str:
         """The picture as one `<svg>` element.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metarank._html import escape
 from metarank.report.svg import Plot, marker, ticks
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank import _html
 from metarank.metrics.resampling import Interval
 from metarank.objectives.bayes import label_spread
 from metarank.objectives.checks import check_groups, check_targets, check_weights
@@ -160,6 +161,10 @@ class Diagnosis:
         from metarank.objectives.advice import page_of
 
         return page_of(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page of `str`."""
+        return _html.preformatted(str(self))
 
 
 def diagnose(

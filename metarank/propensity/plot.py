@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
+from metarank._html import escape
 from metarank.propensity.curve import PRESETS, inv_propensity
 from metarank.propensity.points import PropensityFit, PropensityPoints
 from metarank.propensity.weights import WeightKind, label_weights

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from html import escape
 
 from metarank._files import whole_file
+from metarank._html import escape
 from metarank._version import __version__
 from metarank.explain import DIGITS
 from metarank.metrics import Interval, Metric

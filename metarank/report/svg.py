@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
+
+from metarank._html import escape
 
 # Series are told apart by colour, dash and marker, so that no single one of them is needed.
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 5")
