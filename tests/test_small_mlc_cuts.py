@@ -107,3 +107,10 @@ def test_the_svm_on_text_is_the_svm_on_dense_rows(problem):
     dense = baselines.RBFSVM(given={"C": 3.0}).fit(X, problem.Y).scores(X[:20])
     text = baselines.RBFSVM(given={"C": 3.0}).fit(sp.csr_matrix(X), problem.Y).scores(sp.csr_matrix(X[:20]))
     np.testing.assert_allclose(text, dense, atol=1e-4)
+
+
+def test_verdicts_count_what_was_run_alone(problem, results):
+    both = {**results.truth, "scene": problem.Y_test}
+    told = cuts_page.verdict(tables.Results(both, results.results))
+    assert told == cuts_page.verdict(results)
+    assert told.count(" of 3 cells") == 2

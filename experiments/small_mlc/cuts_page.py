@@ -8,6 +8,7 @@ Writes cuts.md. What is kept in cache/ is what run.py keeps there, and is not me
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import warnings
 from collections.abc import Mapping
@@ -163,6 +164,8 @@ def verdict(results: Results) -> str:
                 decimals = digits(name, metric)
                 who, theirs = best(others(results, name, metric, rules), metric, decimals)
                 ours = round(results.value(name, METARANK.name, metric), decimals)
+                if math.isnan(ours) or math.isnan(theirs):
+                    continue
                 behind = ours < theirs if greater_is_better(metric) else ours > theirs
                 if behind:
                     pair = f"{number(ours, decimals)} against {number(theirs, decimals)}"
