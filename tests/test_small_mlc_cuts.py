@@ -114,3 +114,10 @@ def test_verdicts_count_what_was_run_alone(problem, results):
     told = cuts_page.verdict(tables.Results(both, results.results))
     assert told == cuts_page.verdict(results)
     assert told.count(" of 3 cells") == 2
+
+
+def test_a_part_without_metarank_has_its_tables_too(problem, results):
+    found = {key: result for key, result in results.results.items() if key[1] != "metarank"}
+    part = tables.Results(results.truth, found)
+    assert tables.cells(part)[0].startswith("0 of 0 cells")
+    assert "| micro-F1" in cuts_page.page(part)

@@ -263,7 +263,7 @@ def cells(results: Results) -> tuple[str, str]:
     Values are compared as shown. A loss is given in standard errors of our value (bootstrap over rows).
     """
     rows, verdicts, losses = [], [], []
-    for name in (s for s in CELL_SETS if s in results.sets):
+    for name in (s for s in CELL_SETS if results.get(s, METARANK.name) is not None):
         for metric in METRICS:
             up, decimals = greater_is_better(metric), digits(name, metric)
             best = max if up else min
