@@ -192,7 +192,12 @@ def test_decided_once_told_and_kept_by_the_command_line(tmp_path, capsys, caplog
     saved = load(tmp_path / "m")
     assert (saved.label_separator_, saved.n_labels_) == (",", 3)
     assert main(["evaluate", str(tmp_path / "m"), str(test), "--jobs", "1", "--metrics", "P@1"]) == 0
-    assert "parted" not in capsys.readouterr().err  # the model's is used
+    told = capsys.readouterr().err  # the model's is used
+    assert "parted" not in told
+    assert "'code; bread'" in told
+    otherwise = ["--metrics", "P@1", "--label-separator", ";"]
+    assert main(["evaluate", str(tmp_path / "m"), str(test), "--jobs", "1", *otherwise]) == 0
+    assert "code; bread" not in capsys.readouterr().err
     assert main(["train", str(train), *options, "--jobs", "1", "--quiet", "--label-separator", "none"]) == 0
     assert load(tmp_path / "m").n_labels_ > 3
     pq.write_table(

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from metarank._files import whole_file
@@ -119,6 +120,8 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
                 dataset = data.load(path, **sizes, **options)
             except ValueError:
                 raise error from None
+    if model is not None and args.label_separator is not None:  # as asked for, whatever the model's is
+        dataset = replace(dataset, label_separator="auto")
     if dataset.n_rows == 0:
         raise ValueError(f"{path} holds no rows")
     return dataset
