@@ -129,7 +129,7 @@ def test_contributions_add_up_to_the_score(kind):
     assert (len(expected) == 1) == (model.thresholds_.scores_per_logit > 0)
     # The base is what the ranker says where it starts, but for rounding: it hides nothing.
     limits = makers.no_limits()
-    ((candidates, table),) = model.described(model.encoder_.encode(rows.take([0])), None, limits)
+    ((candidates, table, _),) = model.described(model.encoder_.encode(rows.take([0])), None, limits)
     at = np.flatnonzero(candidates.labels == label)
     start = model.ranker_.contributions(table.pairs(at))[0, -1]
     assert found.base == pytest.approx(start, abs=1e-4 * max(1, abs(found.score)))
@@ -202,6 +202,20 @@ def test_cuts_and_probabilities_stand_on_the_evidence_alone(kind):
     assert found[0] == found[1]
     probability = model.predict_proba(rows)
     assert found[0] == pytest.approx(float(probability[0, label]), abs=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["text", "shortlisted"])
+def test_rows_without_evidence_have_one_answer_too(kind):
+    model = case(kind).model
+    unknown = ["qqqq zzzz"]
+    ranking = model.rank(unknown, k=5)
+    assert ranking.without_evidence.tolist() == [True]
+    for place, (label, score) in enumerate(next(iter(ranking)), 1):
+        found = model.explain(unknown, label)
+        assert (found.rank, found.score, found.without_evidence) == (place, score, True)
+        total = math.fsum([found.base, *(effect for _, _, effect in found.contributions)])
+        assert np.float32(total) == np.float32(score)
+    assert model.predict(unknown).nnz == 0
 
 
 def test_a_label_that_is_no_candidate_is_explained_as_if_it_were_proposed():
