@@ -190,7 +190,7 @@ def explain_pair(
     parts.sort(key=lambda part: -abs(part[2]))
     return Explanation(
         label=label,
-        label_name=model.label_names_[label] if model.label_names_ is not None else None,
+        label_name=model.label_table_.name_of(label),
         rank=rank,
         n_candidates=candidates.n_pairs,
         score=score,

@@ -145,17 +145,20 @@ class LabelTable:
                 )
         return out
 
-    def shown(self, label: int) -> str:
-        """A label as a person reads it in a list: its name, and its id where labels share it; else its id."""
+    def name_of(self, label: int) -> str | None:
+        """The name as a person reads it, with the id where several labels have it; None without a name."""
         name = "" if self.names is None else self.names[label]
         if not name.strip():
-            return str(label)
+            return None
         return f"{name} (id {label})" if name in self._index[1] else name
 
+    def shown(self, label: int) -> str:
+        """A label in a list: its name, as `name_of`, else its id."""
+        return self.name_of(label) or str(label)
+
     def called(self, label: int) -> str:
-        """As `shown`, for a sentence: "label 7" where it has no name."""
-        shown = self.shown(label)
-        return shown if self.names is not None and self.names[label].strip() else f"label {shown}"
+        """A label in a sentence: its name, as `name_of`, else such as "label 7"."""
+        return self.name_of(label) or f"label {label}"
 
     def _unknown(self, label: Any, parameter: str) -> str:
         rule = f"ids in [0, {self.n_labels})" + (" or names" if self.names is not None else "")

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,7 +37,7 @@ from metarank.memory import parse_budget
 from metarank.missing import MissingLabel, MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, make_ranker
-from metarank.ranking import Ranking, check_k
+from metarank.ranking import Ranking, check_k, row_index
 from metarank.relevance import aligned_relevance
 from metarank.restrict import Limits, check_lists, check_shortlist, for_each_row
 from metarank.scorers.base import LabelScorer
@@ -489,7 +489,8 @@ class MetaRanker(Training, BaseEstimator):
             )
             for s in self._scored_chunks(features, own, limits, k, ranker, weight)
         ]
-        return Ranking.concatenate(parts)
+        ranking, index = Ranking.concatenate(parts), row_index(X)
+        return ranking if index is None else ranking.with_index(index)
 
     def decision_function(
         self, X: Any, *, exclude: Any = None, allowed: Any = None, propensity_weight: float | None = None
@@ -519,21 +520,64 @@ class MetaRanker(Training, BaseEstimator):
         out = sp.vstack(parts, format="csr")
         return out if self.shortlisters_ else out.toarray()
 
+    @overload
     def predict(
-        self, X: Any, optimize: str | None = None, *, exclude: Any = None, allowed: Any = None
-    ) -> sp.csr_matrix:
+        self,
+        X: Any,
+        optimize: str | None = None,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        return_names: Literal[False] = False,
+    ) -> sp.csr_matrix: ...
+    @overload
+    def predict(
+        self,
+        X: Any,
+        optimize: str | None = None,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        return_names: Literal[True],
+    ) -> list[list[str]]: ...
+    def predict(
+        self,
+        X: Any,
+        optimize: str | None = None,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        return_names: bool = False,
+    ) -> sp.csr_matrix | list[list[str]]:
         """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric; none in rows without evidence.
 
         Parameters
         ----------
         X : as in `fit`
         optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming" or "subset-accuracy"
-            Cuts for all of them are learned in `fit`; the choice costs no refit.
+            In any case ("micro-F1"). Cuts for all of them are learned in `fit`; the choice costs no refit.
         exclude, allowed : as in `rank`
+        return_names : bool
+            Give a list of names for each row instead, in the order of `rank`, as in `Ranking.names`.
         """
         self._check_is_fitted()
+        if not isinstance(return_names, (bool, np.bool_)):
+            raise TypeError(f"return_names must be True or False, got {return_names!r:.80}")
         metric = self.thresholds_.check_metric(optimize)
-        return self._cut(self._scored(X, exclude, allowed), metric)
+        scored = self._scored(X, exclude, allowed)
+        kept = self._cut(scored, metric)
+        return self._names_in_order(scored, kept) if return_names else kept
+
+    def _names_in_order(self, scored: list[Scored], kept: sp.csr_matrix) -> list[list[str]]:
+        """The names of the labels kept in each row, the best first."""
+        out: list[list[str]] = []
+        for s in scored:
+            most = max(1, int(np.diff(s.candidates.indptr).max(initial=1)))
+            ranking = Ranking.from_scores(s.candidates, most, values=s.scores)
+            for row in ranking:
+                own = set(kept.indices[kept.indptr[len(out)] : kept.indptr[len(out) + 1]].tolist())
+                out.append([self.label_table_.shown(label) for label, _ in row if label in own])
+        return out
 
     def _check_is_fitted(self) -> None:
         if not hasattr(self, "ranker_"):  # scikit-learn's own look at an estimator takes as long as a stage

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,7 @@ from metarank import _core, _html
 from metarank._tables import frame_of
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
+from metarank.label_table import LabelTable
 
 # Rows and places that a notebook shows.
 _SHOWN = 10
@@ -37,6 +39,9 @@ class Ranking:
     without_evidence : bool array (n,), optional
         Rows of which the model knows nothing, such as texts without a word that it knows: their labels are
         guesses, by their frequency. By default none. Not a column of `to_frame`.
+    index : sequence (n,), optional
+        What the rows are called: the index of the data frame or Series that was ranked, where it does more
+        than count them from 0. `to_frame` has it for `row`.
 
     Raises
     ------
@@ -52,6 +57,8 @@ class Ranking:
            [0, 2]], dtype=int32)
     >>> [[label for label, score in row] for row in r]
     [[1, 0], [0, 2]]
+    >>> r[1], r[:1].labels.tolist(), r.names.tolist()
+    ([(0, 3.0), (2, 2.0)], [[1, 0]], [['1', '0'], ['0', '2']])
     """
 
     labels: np.ndarray
@@ -59,6 +66,7 @@ class Ranking:
     n_labels: int
     label_names: Sequence[str] | None = None
     without_evidence: np.ndarray = None  # type: ignore[assignment]
+    index: Any = None
 
     def __post_init__(self) -> None:
         ids = np.asarray(self.labels)
@@ -88,6 +96,7 @@ class Ranking:
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "scores", scores)
         object.__setattr__(self, "without_evidence", _flags(self.without_evidence, len(labels)))
+        object.__setattr__(self, "index", _checked_index(self.index, len(labels)))
 
     @classmethod
     def from_scores(
@@ -159,16 +168,56 @@ class Ranking:
             listed = labels >= 0
             yield list(zip(labels[listed].tolist(), scores[listed].tolist()))
 
+    @overload
+    def __getitem__(self, row: int) -> list[tuple[int, float]]: ...
+    @overload
+    def __getitem__(self, row: slice | Sequence[int] | np.ndarray) -> Ranking: ...
+    def __getitem__(self, row: Any) -> list[tuple[int, float]] | Ranking:
+        """Of a number the (label id, score) pairs of that row, without the padding, as iteration gives them;
+        of a slice, a mask or several numbers the `Ranking` of those rows."""
+        if isinstance(row, tuple):
+            raise TypeError(f"a Ranking is indexed by rows alone, got {row!r:.80}")
+        if isinstance(row, Integral) and not isinstance(row, (bool, np.bool_)):
+            labels, scores = self.labels[row], self.scores[row]
+            listed = labels >= 0
+            return list(zip(labels[listed].tolist(), scores[listed].tolist()))
+        return self.rows(np.asarray(row, np.int64) if isinstance(row, list) and not row else row)
+
+    @property
+    def names(self) -> np.ndarray:
+        """Object array (n, k) of the labels' names, None for the padding.
+
+        A name that several labels share stands with the id, as in "tree (id 7)"; of a label without a name
+        there is the id as a text. Each access makes a new array.
+        """
+        table = LabelTable(self.n_labels, self.label_names)
+        listed, place = np.unique(self.labels, return_inverse=True)
+        shown = np.array([None if label < 0 else table.shown(label) for label in listed.tolist()], object)
+        return shown[place].reshape(self.labels.shape)
+
+    def with_index(self, index: Any) -> Ranking:
+        """The same lists of rows that are called so."""
+        out = copy(self)
+        object.__setattr__(out, "index", _checked_index(index, self.n_rows))
+        return out
+
     @classmethod
     def concatenate(cls, parts: Sequence[Ranking]) -> Ranking:
-        """The rows of several rankings of the same k and labels, one after the other."""
+        """The rows of several rankings of the same k and labels, one after the other.
+
+        Their `index` is kept where all of them have one.
+        """
         if len(parts) == 1:
             return parts[0]
         labels, scores, flags = (
             np.concatenate([getattr(p, name) for p in parts])
             for name in ("labels", "scores", "without_evidence")
         )
-        return cls(labels, scores, parts[0].n_labels, parts[0].label_names, flags)
+        index: Any = None
+        if all(p.index is not None for p in parts):
+            first, *others = (p.index for p in parts)
+            index = first.append(others) if hasattr(first, "append") else np.concatenate([first, *others])
+        return cls(labels, scores, parts[0].n_labels, parts[0].label_names, flags, index)
 
     def top(self, k: int) -> Ranking:
         """The first k columns; all of them if there are fewer."""
@@ -178,7 +227,7 @@ class Ranking:
     def rows(self, index: np.ndarray | slice) -> Ranking:
         """The lists of some rows, in the given order."""
         own = {name: getattr(self, name)[index] for name in ("labels", "scores", "without_evidence")}
-        return replace(self, **own)
+        return replace(self, **own, index=None if self.index is None else self.index[index])
 
     def to_csr(self) -> sp.csr_matrix:
         """float32 CSR (n, L) of the scores; a listed label is stored even if its score is 0."""
@@ -191,13 +240,18 @@ class Ranking:
     def to_frame(self) -> Any:
         """One record a listed label: row, rank (from 1), label, label_name (where names are known), score.
 
+        `row` is what `index` calls the row, else its number.
+
         Returns
         -------
         pandas.DataFrame, or a dict of the columns as arrays where pandas is not installed.
         """
         row, column = np.nonzero(self.labels >= 0)
         label = self.labels[row, column]
-        columns: dict[str, Any] = {"row": row, "rank": column + 1, "label": label}
+        called: Any = row if self.index is None else self.index[row]
+        if getattr(called, "nlevels", 1) > 1:  # a column of tuples
+            called = called.to_numpy()
+        columns: dict[str, Any] = {"row": called, "rank": column + 1, "label": label}
         if self.label_names is not None:
             columns["label_name"] = np.asarray(self.label_names, dtype=object)[label]
         columns["score"] = self.scores[row, column]
@@ -291,6 +345,27 @@ def _flags(flags: np.ndarray | None, n_rows: int) -> np.ndarray:
     if out.dtype != bool or out.shape != (n_rows,):
         raise ValueError(f"without_evidence must be bool ({n_rows},), got {out.dtype} {out.shape}")
     return out
+
+
+def row_index(X: Any) -> Any:
+    """The index of a data frame or Series; None of anything else, and where it counts the rows from 0."""
+    if not hasattr(X, "iloc"):
+        return None
+    index = X.index
+    counts = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    return None if counts else index
+
+
+def _checked_index(index: Any, n_rows: int) -> Any:
+    if index is None:
+        return None
+    if not (hasattr(index, "to_numpy") or isinstance(index, np.ndarray)):
+        items = list(index)
+        index = np.empty(len(items), object)
+        index[:] = items
+    if len(index) != n_rows:
+        raise ValueError(f"index must have {n_rows} entries, got {len(index)}")
+    return index
 
 
 def _check_names(label_names: Sequence[str] | None, n_labels: int) -> None:

@@ -83,9 +83,12 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert table["XMAD@2"] == f"{values['XMAD@2']:.4f}"
     out = tmp_path / "top.txt"
     assert run(["predict", work / "numbers", work / "train.svm", "--top", "2", "--out", out]) == 0
-    expected = model.rank(train, k=2).labels
-    found = [[int(pair.split(":")[0]) for pair in line.split()] for line in out.read_text().splitlines()]
-    assert found == expected.tolist()
+    expected = [
+        line
+        for i, row in enumerate(model.rank(train, k=2))
+        for line in (f"row {i}", *(f"{score:8.3f}  {label}" for label, score in row))
+    ]
+    assert out.read_text().splitlines() == expected
     assert run(["explain", work / "numbers", work / "train.svm", "--row", "3", "--label", "1"]) == 0
     assert "label 1: rank" in capsys.readouterr().out
     assert run(["explain", work / "words", "--text", "salt and flour", "--top", "1", "--json"]) == 0
@@ -134,7 +137,7 @@ def test_shortlisters_by_name(work, tmp_path, capsys, names):
     model = tmp_path / "M"
     assert run(["train", work / "train.txt", "--model", model, "--shortlister", names, *options]) == 0
     assert run(["predict", model, work / "train.svm", "--top", "1", "--out", tmp_path / "top.txt"]) == 0
-    assert len((tmp_path / "top.txt").read_text().splitlines()) == 30
+    assert len((tmp_path / "top.txt").read_text().splitlines()) == 60
     capsys.readouterr()
     assert run(["evaluate", model, work / "train.svm", "--metrics", "P@1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["P@1"] > 0.7
@@ -188,7 +191,9 @@ def test_the_ending_says_what_is_written(work, tmp_path, capsys, kind, packed):
         packer = {"": bytes, ".gz": gzip.decompress, ".XZ": lzma.decompress}[packed]
         assert packer(out.read_bytes()) == content.replace(b"\n", b"\r\n")
     elif kind == "txt":
-        assert len(content.decode().splitlines()) == 2
+        lines = content.decode().splitlines()
+        assert [line.partition(":")[0] for line in lines[::3]] == ["row 0", "row 1"]
+        assert [line.split("  ")[-1] for line in lines if line[0] == " "] == [e[3] for e in expected]
     else:
         lines = content.decode().splitlines()
         records = json.loads(content) if kind == "json" else [json.loads(line) for line in lines]

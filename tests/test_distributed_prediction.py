@@ -6,6 +6,7 @@ import gzip
 
 import makers
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clusters import cluster
@@ -77,6 +78,15 @@ def test_labels_by_name(client):
             assert found.labels.tolist() == local.labels.tolist()
     with pytest.raises(ValueError, match=r"^allowed must name labels of this model"):
         rank(model, rows, 3, client=client, allowed=["the moon"])
+
+
+def test_names_and_the_index_of_a_frame(client):
+    model, texts = makers.fitted("texts"), makers.texts().texts
+    series = pd.Series(texts, index=[f"document {i}" for i in range(len(texts))])
+    distributed = DaskMetaRanker(client, **makers.QUICK)
+    distributed.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+    assert distributed.predict(series, return_names=True) == model.predict(series, return_names=True)
+    assert rank(model, series, 2, client=client).to_frame().equals(model.rank(series, 2).to_frame())
 
 
 def test_pairs_in_files_are_those_of_a_local_ranking(client, tmp_path):

@@ -9,6 +9,7 @@ import pickle
 
 import makers
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -101,7 +102,9 @@ def test_names_in_every_method(fitted):
         for parameter in ("allowed", "exclude"):
             by_id, by_name = (sp.csr_matrix(ask(data, **{parameter: lists})) for lists in (ids, names))
             np.testing.assert_array_equal(by_id.toarray(), by_name.toarray())
-    assert model.score(data, exclude=names[:1]) == model.score(data, exclude=[ids[:1]] * data.n_rows)
+    assert model.score(data, data.Y, exclude=names[:1]) == model.score(
+        data, data.Y, exclude=[ids[:1]] * data.n_rows
+    )
     one = data.take([0])
     assert str(model.explain(one, names[0])) == str(model.explain(one, ids[0]))
 
@@ -274,3 +277,70 @@ def test_cuts_take_the_spelling_of_metrics(metric):
         assert {e["label"] for e in row if e["kept"]} == set(expected[i].indices.tolist())
     with pytest.raises(ValueError, match="optimize must be"):
         model.predict(texts, f" {metric}")
+
+
+# --- names given back --------------------------------------------------------------
+
+
+def test_sets_by_name_are_those_of_the_matrix(fitted):
+    model, data = fitted
+    for metric in (None, "macro-F1"):
+        kept, found = model.predict(data, metric), model.predict(data, metric, return_names=True)
+        for i, (row, names) in enumerate(zip(model.rank(data, k=model.n_labels_), found)):
+            own = set(kept[i].indices.tolist())
+            assert names == [model.label_table_.shown(label) for label, _ in row if label in own]
+    with pytest.raises(TypeError, match="return_names must be True or False, got 'yes'"):
+        model.predict(data, return_names="yes")
+
+
+def test_names_by_every_reader(fitted, tmp_path, capsys):
+    """The ranking, the command line, the service and an explanation call a label alike."""
+    pytest.importorskip("fastapi")
+    from metarank.serve import ServeOptions
+    from metarank.serve.answers import Answerer, Call
+
+    model, data = fitted
+    if data.texts is None:
+        pytest.skip("texts alone")
+    ranking = model.rank(data.texts, k=3)
+    shown = ranking.names.tolist()
+    for row, names in zip(ranking, shown):
+        assert names == [model.label_table_.shown(label) for label, _ in row] + [None] * (3 - len(row))
+    body = json.dumps({"instances": list(data.texts), "k": 3}).encode()
+    rows = json.loads(Answerer(model, ServeOptions()).answer_one(Call("rank", body)).body)["rankings"]
+    assert [[e["name"] for e in row] for row in rows] == [[n for n in names if n] for names in shown]
+    model.save(tmp_path / "M")
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in data.texts))
+    assert main(["predict", str(tmp_path / "M"), str(tmp_path / "in.jsonl"), "--top", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    expected = []
+    for i, (row, text) in enumerate(zip(ranking, data.texts)):
+        expected += [f"row {i}: {text[:80].strip()}"]
+        expected += [f"{score:8.3f}  {model.label_table_.shown(label)}" for label, score in row]
+    assert lines == expected
+    label = int(ranking.labels[0, 0])
+    assert str(model.explain(data.texts[0], label)).startswith(
+        f"{model.label_table_.called(label)}: rank 1 of"
+    )
+
+
+def test_the_index_of_a_frame_is_kept():
+    model, rows = makers.fitted("texts"), DATA.texts[:4]
+    series = pd.Series(rows, index=["d", "a", "c", "b"])
+    ranking = model.rank(series, k=2)
+    assert ranking.to_frame()["row"].tolist() == ["d", "d", "a", "a", "c", "c", "b", "b"]
+    assert ranking[1:3].to_frame()["row"].tolist() == ["a", "a", "c", "c"]
+    assert ranking.top(1).rows([3, 0]).to_frame()["row"].tolist() == ["b", "d"]
+    again = type(ranking).concatenate([ranking[:1], ranking[[1, 2, 3]]])
+    assert again.to_frame().equals(ranking.to_frame())
+    assert pickle.loads(pickle.dumps(ranking)).to_frame().equals(ranking.to_frame())
+    same(model.rank(rows, k=2), ranking)
+    for plain in (rows, pd.Series(rows)):
+        assert model.rank(plain, k=2).to_frame()["row"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert model.rank(pd.Series(rows)[2:], k=1).to_frame()["row"].tolist() == [2, 3]
+    pairs = pd.MultiIndex.from_product([["x", "y"], [1, 2]])
+    assert model.rank(pd.Series(rows, index=pairs), k=1).to_frame()["row"].tolist() == pairs.tolist()
+    days = pd.date_range("2026-01-01", periods=4)
+    assert model.rank(pd.Series(rows, index=days), k=1).to_frame()["row"].dtype == days.dtype
+    frame = pd.DataFrame(makers.dense().X[:4], index=list("wxyz"))
+    assert makers.fitted("dense").rank(frame, k=1).to_frame()["row"].tolist() == list("wxyz")

@@ -114,6 +114,33 @@ def test_views_and_exports():
     assert "label_name" not in Ranking(r.labels, r.scores, 3).to_frame()
 
 
+def test_rows_by_number_and_names():
+    scores = np.array([[0.0, 2.0, 1.0], [5.0, -np.inf, 4.0]])
+    r = Ranking.from_scores(scores, 3, label_names=["tree", "", "tree"])
+    assert [r[i] for i in range(2)] == list(r)
+    assert r[-1] == r[np.int64(1)] == [(0, 5.0), (2, 4.0)]
+    for rows in (slice(1, 2), [1], np.array([1]), np.array([False, True])):
+        assert isinstance(r[rows], Ranking)
+        assert r[rows].labels.tolist() == [[0, 2, -1]]
+    assert len(r[[]]) == len(r[:0]) == 0
+    with pytest.raises(IndexError):
+        r[2]
+    with pytest.raises(TypeError, match="by rows alone"):
+        r[0, 1]
+    assert r.names.tolist() == [["1", "tree (id 2)", "tree (id 0)"], ["tree (id 0)", "tree (id 2)", None]]
+    assert Ranking.from_scores(scores, 1).names.tolist() == [["1"], ["0"]]
+    assert r[:0].names.shape == (0, 3)
+
+
+def test_index():
+    r = Ranking(np.array([[0], [1]]), np.ones((2, 1)), 2, index=[("a", 1), ("b", 2)])
+    assert list(r.to_frame()["row"]) == [("a", 1), ("b", 2)]
+    assert list(Ranking.concatenate([r, r[:1]]).index) == [("a", 1), ("b", 2), ("a", 1)]
+    assert Ranking.concatenate([r, Ranking(r.labels, r.scores, 2)]).index is None
+    with pytest.raises(ValueError, match="index must have 2 entries, got 1"):
+        Ranking(r.labels, r.scores, 2, index=["a"])
+
+
 def test_to_frame_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     columns = Ranking.from_scores(np.array([[1.0, 2.0]]), 1).to_frame()

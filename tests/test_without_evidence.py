@@ -168,7 +168,7 @@ def test_the_command_line_says_so(tmp_path, capsys):
     said = capsys.readouterr()
     assert said.err.startswith("metarank: nothing of 1 row of 2 is known to the model")
     assert said.out.splitlines()[1] == (
-        "# nothing of this text is known to the model: its labels are guesses, by their frequency"
+        "# nothing of this row is known to the model: its labels are guesses, by their frequency"
     )
     assert said.out.count("# nothing") == 1
     assert main([*command, "--format", "jsonl", "--optimize", "hamming"]) == 0

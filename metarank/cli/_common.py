@@ -191,8 +191,3 @@ def writing(path: str, mode: str = "w") -> Iterator[IO]:
 def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """A plain table: first column left, the others right."""
     return plain_table(header, rows, rule=True)
-
-
-def label_name(model: MetaRanker, label: int) -> str:
-    """A label as a person would name it."""
-    return model.label_names_[label] if model.label_names_ is not None else str(label)

@@ -12,7 +12,6 @@ from metarank.cli._common import (
     add_jobs_option,
     add_reading_options,
     add_weight_option,
-    label_name,
     load_model,
     read_dataset,
 )
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="what to write where --out has no ending (default txt: label:score a row)",
+        help="what to write where --out has no ending (default txt: scores and names, a block a row)",
     )
     parser.add_argument("--crlf", action="store_true", help="lines of csv and tsv end with \\r\\n")
     group = parser.add_argument_group("label lists", description=f"Each FILE: {FORMAT}.")
@@ -86,7 +85,7 @@ def run(args: argparse.Namespace) -> None:
         _say_what_is_unknown(ranking)
         records = _records(model, ranking, kept)
         if form.kind == "txt":
-            _write_text(out, records, args.text)
+            _write_text(out, records, _headings(rows))
         else:
             write_records(out, form, records, crlf=args.crlf)
 
@@ -106,23 +105,33 @@ def _records(model: MetaRanker, ranking: Ranking, kept: sp.csr_matrix | None) ->
     for i, pairs in enumerate(ranking):
         above = None if kept is None else set(kept.indices[kept.indptr[i] : kept.indptr[i + 1]].tolist())
         labels = [
-            {"label": label, "name": label_name(model, label), "score": score}
+            {"label": label, "name": model.label_table_.shown(label), "score": score}
             for label, score in pairs
             if above is None or label in above
         ]
         yield {"row": i, "without_evidence": bool(ranking.without_evidence[i]), "labels": labels}
 
 
-def _write_text(out: IO[str], records: Iterator[dict[str, Any]], texts: list[str] | None) -> None:
-    """label:score a row; for texts of the command line a block each, with names."""
+def _headings(rows: Any) -> list[str]:
+    """What stands above the labels of each row: a text of the command line, where there are several; of a
+    file the row's number, and the start of its title or text."""
+    if isinstance(rows, list):
+        return rows if len(rows) > 1 else [""]
+    called = rows.titles or rows.texts
+    if called is None:
+        return [f"row {i}" for i in range(rows.n_rows)]
+    return [f"row {i}: {' '.join(text[:200].split())[:80]}" for i, text in enumerate(called)]
+
+
+def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[str]) -> None:
+    """A block a row: what it is called, and below that score and name of each label, the best first."""
     for record in records:
-        if texts is None:
-            out.write(" ".join(f"{e['label']}:{e['score']:.6g}" for e in record["labels"]) + "\n")
-            continue
-        if len(texts) > 1:
-            out.write(f"{printable(texts[record['row']])}\n")
+        if heading := headings[record["row"]]:
+            out.write(f"{printable(heading)}\n")
         if record["without_evidence"]:
             out.write(
-                "# nothing of this text is known to the model: its labels are guesses, by their frequency\n"
+                "# nothing of this row is known to the model: its labels are guesses, by their frequency\n"
             )
         out.writelines(f"{e['score']:8.3f}  {printable(e['name'])}\n" for e in record["labels"])
+        if not record["labels"]:
+            out.write("       -  no label\n")

@@ -198,9 +198,12 @@ propensity_weight, memory_budget, verbose : as for `MetaRanker`
         parts = self._over_rows("predict_proba", X, (), options)
         return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
 
-    def predict(self, X: Any, optimize: str | None = None, **options: Any) -> sp.csr_matrix:
+    def predict(self, X: Any, optimize: str | None = None, **options: Any) -> Any:
         """As `MetaRanker.predict`, on the cluster."""
-        return sp.vstack(self._over_rows("predict", X, (optimize,), options), format="csr")
+        parts = self._over_rows("predict", X, (optimize,), options)
+        if options.get("return_names"):
+            return [names for part in parts for names in part]
+        return sp.vstack(parts, format="csr")
 
     def _over_rows(self, method: str, X: Any, args: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
         return over_rows(self.to_local(), method, X, self.client, args, options)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._validation import ScoresNotFiniteError
+from metarank.label_table import LabelTable
 from metarank.pipeline import MetaRanker
 from metarank.report.words import reasons
 from metarank.serve.errors import Refused, invalid
@@ -189,13 +190,10 @@ class Answerer:
         request, limits = group[0].request, group[0].limits
         X = _stacked([one.rows for one in group])
         k = max(one.request.k for one in group)
-        names = self.model.label_names_
+        table = self.reader.labels
         ranking = self.model.rank(X, k=k, propensity_weight=request.propensity_weight, **limits)
         rows: list[list[dict[str, Any]]] = [
-            [
-                {"label": label, **({} if names is None else {"name": names[label]}), "score": score}
-                for label, score in row
-            ]
+            [{"label": label, **_name_of(table, label), "score": score} for label, score in row]
             for row in ranking
         ]
         if request.probabilities:
@@ -248,6 +246,11 @@ class Answerer:
             return reply_to(refused)
         except Exception as error:
             return _fault(error)
+
+
+def _name_of(table: LabelTable, label: int) -> dict[str, str]:
+    """The name, with the id where several labels have it; nothing where labels have no names."""
+    return {} if table.names is None else {"name": table.shown(label)}
 
 
 def _checked(field: str, check: Callable[..., Any], *arguments: Any) -> None:
