@@ -143,3 +143,15 @@ def test_other_verbose_is_refused(verbose):
     ds = makers.dense()
     with pytest.raises(ValueError, match="verbose must be 0"):
         MetaRanker(verbose=verbose).fit(ds)
+
+
+def test_classifiers_of_small_sets_report_inside_a_fit():
+    """Those of "medium" and "high" effort, which take the longest."""
+    ds = makers.dense()
+    stages = set()
+    with listening(lambda stage, done: stages.add(stage)):
+        features = ["rbf-svm", "boosted", "laplacian-ridge", "extra-trees"]
+        MetaRanker(**makers.QUICK | {"features": features}).fit(ds)
+    for within in ("KernelSVM: label 3 of 4", "BoostedTrees: label 3 of 4", "KernelRidge: solving"):
+        assert f"fitting on all rows: {within}" in stages
+    assert any(stage.startswith("describing: ExtraTrees: fold 2 of 2: tree ") for stage in stages)

@@ -9,6 +9,7 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
+from metarank._progress import report
 from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.gbdt import BoosterArrays
@@ -103,8 +104,12 @@ class BoostedTrees(LabelScorer):
             booster = lgb.train(params | {"seed": seed}, data, self.n_rounds)
             return BoosterArrays.from_lightgbm(booster)
 
+        trees = []
         with ThreadPoolExecutor(max(1, n_jobs)) as pool:
-            self.trees_ = BoosterArrays.stack(list(pool.map(one_label, range(view.n_labels))))
+            for label, found in enumerate(pool.map(one_label, range(view.n_labels))):
+                report(f"label {label} of {view.n_labels}", label / view.n_labels)
+                trees.append(found)
+        self.trees_ = BoosterArrays.stack(trees)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
@@ -177,8 +178,10 @@ class KernelRidge(LabelScorer):
         ridge = ridge_term(gram, self.alpha_)
         gram += 1.0
         gram[np.diag_indices_from(gram)] += ridge
+        report("factoring", 0.3)
         # The transpose of a symmetric matrix is the same matrix in the order LAPACK works in, without a copy.
         factor = scipy.linalg.cho_factor(gram.T, lower=True, overwrite_a=True, check_finite=False)
+        report("solving", 0.7)
         dual = scipy.linalg.cho_solve(factor, relevant, check_finite=False)
         dual[:, everywhere] = 0.0
         self.bias_ = np.where(everywhere, 1.0, dual.sum(axis=0)).astype(np.float32)

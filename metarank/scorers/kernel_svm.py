@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC
 
+from metarank._progress import report
 from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.crossfit import scatter_folds
@@ -108,6 +109,7 @@ class KernelSVM(LabelScorer):
         dual = np.zeros((n_labels, n), np.float32)
         bias = np.full(n_labels, -1.0, np.float32)
         for label in range(n_labels):
+            report(f"label {label} of {n_labels}", label / n_labels)
             y = relevant[:, label]
             if y.all() or not y.any():
                 bias[label] = 1.0 if n and y.all() else -1.0

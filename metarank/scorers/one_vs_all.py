@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank._parameters import check_integer, check_real
+from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_candidates
@@ -356,8 +357,11 @@ class OneVsAll(Shortlister):
         ]
         with single_threaded_blas():
             gram = SharedRidge.gram(X, n_jobs=n_jobs)
-            ridges = (SharedRidge(X, 1 / (2 * C), gram) for C in _C_GRID)
-            quality = [leave_one_out_ndcg(ridge, Y, *weights, n_jobs=n_jobs) for ridge in ridges]
+            quality = []
+            for number, C in enumerate(_C_GRID):
+                report(f"C={C:g}", number / len(_C_GRID))
+                ridge = SharedRidge(X, 1 / (2 * C), gram)
+                quality.append(leave_one_out_ndcg(ridge, Y, *weights, n_jobs=n_jobs))
         return _C_GRID[int(np.argmax(quality))]
 
     def get_state(self) -> dict[str, Any]:
