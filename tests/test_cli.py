@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import makers
@@ -19,6 +20,7 @@ import pytest
 
 from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.cli import COMMANDS, main
+from metarank.cli._terminal import in_options
 
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
 TABLE = "text,labels\nsalt and flour,bread\nthe wave,the sea\n"
@@ -658,3 +660,22 @@ def test_training_on_parquet_needs_no_names_of_usual_columns(tmp_path, capsys):
 def test_a_model_that_cannot_be_written_is_refused_before_the_data_are_read(tmp_path, capsys):
     assert main(["train", str(tmp_path / "missing.txt"), "--model", "/proc/foo/model"]) == 2
     assert capsys.readouterr().err == "metarank: error: No such file or directory: '/proc/foo/model'\n"
+
+
+def test_warnings_are_lines_that_name_options(work, capsys, monkeypatch):
+    def warns(*args, **kwargs):
+        warnings.warn("n_folds was\ngiven: 'n_folds'", stacklevel=2)
+        return {}
+
+    monkeypatch.setattr("metarank.evaluation.evaluate_model", warns)
+    assert run(["evaluate", work / "numbers", work / "rows.svm", "--metrics", "P@1"]) == 0
+    assert "metarank: warning: n_folds was given: 'n_folds'\n" in capsys.readouterr().err
+    options = {"n_folds": "--folds", "X": "TRAIN", "k": "--top"}
+    for message, expected in (
+        ("n_folds was given: 'n_folds'", "--folds was given: 'n_folds'"),
+        ("X must hold numbers, not 'X must'", "TRAIN must hold numbers, not 'X must'"),
+        ("a file n_folds.txt, or /n_folds/x", "a file n_folds.txt, or /n_folds/x"),
+        ("the model's n_folds, k and X", "the model's --folds, k and X"),
+        ("take n_folds=3", "take --folds 3"),
+    ):
+        assert in_options(message, options) == expected

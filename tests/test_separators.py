@@ -184,11 +184,11 @@ def test_decided_once_told_and_kept_by_the_command_line(tmp_path, capsys, caplog
     pd.DataFrame({"text": ROWS.texts[:8], "tags": ["code; bread"] + ["bread"] * 7}).to_csv(test, index=False)
     with caplog.at_level(logging.INFO, "metarank.data"):
         load_data(train)
-    told = f"{train}, column 'tags': labels are parted by ','; label_separator (--label-separator)"
+    told = f"{train}, column 'tags': labels are parted by ','; label_separator"
     assert [r.getMessage() for r in caplog.records] == [f"{told} says otherwise"]
     options = ["--model", str(tmp_path / "m"), "--effort", "low", "--ranker", "logistic", "--folds", "2"]
     assert main(["train", str(train), *options, "--jobs", "1", "--quiet"]) == 0
-    assert "column 'tags': labels are parted by ','" in capsys.readouterr().err
+    assert "column 'tags': labels are parted by ','; --label-separator says" in capsys.readouterr().err
     saved = load(tmp_path / "m")
     assert (saved.label_separator_, saved.n_labels_) == (",", 3)
     assert main(["evaluate", str(tmp_path / "m"), str(test), "--jobs", "1", "--metrics", "P@1"]) == 0

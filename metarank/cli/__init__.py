@@ -19,7 +19,7 @@ from typing import NoReturn
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from metarank._version import __version__
-from metarank.cli._terminal import guarded_output, in_options, options_of
+from metarank.cli._terminal import guarded_output, in_options, options_of, warnings_in_a_line
 
 COMMANDS = (
     "demo",
@@ -73,7 +73,8 @@ def _main(argv: Sequence[str] | None) -> int:
     try:
         with _clear_interrupts():
             build_parser().parse_args(argv, args)
-            args.run(args)
+            with warnings_in_a_line(args.options):
+                args.run(args)
         if sys.stdout is not None:
             sys.stdout.flush()
         return 0

@@ -7,14 +7,14 @@ import errno
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from metarank._files import whole_file
 from metarank._tables import plain_table
-from metarank.cli._terminal import unguarded
+from metarank.cli._terminal import InOptions, unguarded
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -110,7 +110,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         "zero_based": not args.one_based,
         "n_jobs": getattr(args, "jobs", None),
     }
-    with showing_notices():
+    with showing_notices(args.options):
         try:
             dataset = data.load(path, **sizes, **options)
         except ValueError as error:
@@ -155,10 +155,10 @@ def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def showing_notices() -> Iterator[None]:
-    """Show what readers of data decided or left out, a line each on stderr."""
+def showing_notices(options: Mapping[str, str]) -> Iterator[None]:
+    """Show what readers of data decided or left out, a line each on stderr, by the options of the command."""
     logger, handler = logging.getLogger("metarank.data"), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("metarank: %(message)s"))
+    handler.setFormatter(InOptions(options))
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
@@ -79,6 +81,30 @@ def options_of(parser: argparse.ArgumentParser) -> dict[str, str]:
     return found | {name: found[dest] for name, dest in _OPTIONS.items() if dest in found}
 
 
+class InOptions(logging.Formatter):
+    """Log lines of the library as lines of the command line."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        super().__init__()
+        self.options = options
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"metarank: {in_options(record.getMessage(), self.options)}"
+
+
+@contextmanager
+def warnings_in_a_line(options: Mapping[str, str]) -> Iterator[None]:
+    """Warnings without the line of code that gives them."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        said = in_options(" ".join(str(message).split()), options)
+        print(f"metarank: warning: {said}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
 def in_options(message: str, options: Mapping[str, str]) -> str:
     """A message of the library as one of the command line: parameters are called by their options.
 
@@ -111,4 +137,4 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
         parts = _QUOTED.split(message)
         parts[::2] = [re.sub(alone.format(several), named, part) for part in parts[::2]]
         message = "".join(parts)
-    return re.sub(r"(--[\w-]+) \(\1\)", r"\1", message)
+    return message

@@ -6,7 +6,6 @@ import argparse
 import logging
 import sys
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,20 +151,8 @@ def _unfitted(args: argparse.Namespace, params: dict[str, Any]) -> Iterator[Meta
     from metarank.distributed import DaskMetaRanker, connected
 
     cluster = connected(args.dask_scheduler, n_workers=args.local_cluster, n_jobs=args.jobs)
-    with cluster as client, _warning_in_a_line():
+    with cluster as client:
         yield DaskMetaRanker(client, resume=args.resume, ranker_pairs=args.ranker_pairs, **params)
-
-
-@contextmanager
-def _warning_in_a_line() -> Iterator[None]:
-    """Warnings without the line of code that gives them."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"metarank: warning: {' '.join(str(message).split())}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.showwarning = show  # type: ignore[assignment]
-        yield
 
 
 @contextmanager

@@ -230,7 +230,7 @@ def dataset_of_table(
         if not (text_column or feature_columns or numbers):
             raise ValueError(
                 f"no column of numbers or of text was found among {table.column_names}: "
-                "name those of the text with text_column (--text-column)"
+                "name those of the text with text_column"
             )
     separator = check_separator(label_separator)
     return _dataset(

@@ -168,9 +168,7 @@ def cut_column(
         texts = [cell for cell in cells if isinstance(cell, str)]
         separator = chosen_separator(texts)
         if separator != AUTO and (separator or any(sign in text for text in texts for sign in SIGNS)):
-            logger.info(
-                "%s: %s; label_separator (--label-separator) says otherwise", column, described(separator)
-            )
+            logger.info("%s: %s; label_separator says otherwise", column, described(separator))
     rows: list[list[Any]] = []
     for i, cell in enumerate(cells):
         if isinstance(cell, str):
