@@ -323,6 +323,8 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s.update(label_names=["a"]), "label_names"),
         (lambda s: s.update(label_names=["a", 3, None]), "label_names"),
         (lambda s: s.update(propensity_weight={"__float__": "nan"}), "propensity_weight"),
+        (lambda s: s.update(label_separator=3), "label_separator"),
+        (lambda s: s.update(label_separator=""), "label_separator"),
     ],
 )
 def test_parts_that_do_not_fit(attack, change, match):

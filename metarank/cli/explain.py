@@ -20,7 +20,9 @@ HELP = "show why labels stand where they do"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", metavar="DIR")
-    parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
+    parser.add_argument(
+        "input", metavar="INPUT", nargs="?", help="data file, - for standard input; leave out with --text"
+    )
     parser.add_argument("--text", metavar="TEXT", help="a text to explain")
     parser.add_argument("--row", type=int, default=0, metavar="I", help="row of INPUT, from 0 (default 0)")
     parser.add_argument(

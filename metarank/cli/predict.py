@@ -30,7 +30,9 @@ HELP = "rank labels for new rows"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("model", metavar="DIR")
-    parser.add_argument("input", metavar="INPUT", nargs="?", help="data file; leave out with --text")
+    parser.add_argument(
+        "input", metavar="INPUT", nargs="?", help="data file, - for standard input; leave out with --text"
+    )
     parser.add_argument("--text", action="append", metavar="TEXT", help="a text to label (may be repeated)")
     parser.add_argument(
         "--top", type=int, default=None, metavar="K", help="labels a row (default 10; with --optimize all)"

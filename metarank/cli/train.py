@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "train",
         metavar="TRAIN",
-        help="XC-repository text, svmlight multilabel (.gz and .xz too), ARFF, CSV, TSV, JSONL or Parquet",
+        help="XC-repository text, svmlight multilabel, ARFF, CSV, TSV, JSONL (.gz, .xz, .bz2, .zst too) or "
+        "Parquet; - is standard input",
     )
     parser.add_argument("--model", required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--effort", choices=EFFORTS, default="medium")
