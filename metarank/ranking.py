@@ -259,22 +259,19 @@ class Ranking:
 
     def _repr_html_(self) -> str:
         """For notebooks: the first rows, a column a rank."""
-        k = min(self.k, _SHOWN)
+        first = self.rows(slice(_SHOWN)).top(_SHOWN)
+        called = range(first.n_rows) if first.index is None else list(first.index)
         rows = [
-            [number, *(f"{self._shown(label)}  {score:.3f}" for label, score in listed[:k])]
-            for number, listed in enumerate(self.rows(slice(_SHOWN)))
+            [row, *(f"{name}  {score:.3f}" for name, score in zip(names, scores) if name is not None)]
+            for row, names, scores in zip(called, first.names, first.scores)
         ]
-        more = f"{self.n_rows:,} rows, {self.k:,} of {self.n_labels:,} labels each"
-        if self.without_evidence[:_SHOWN].any():
-            guessed = ", ".join(map(str, np.flatnonzero(self.without_evidence[:_SHOWN])))
-            more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
-        width = 1 + max((len(row) - 1 for row in rows), default=0)
+        width = max((len(row) for row in rows), default=1)
         rows = [row + [""] * (width - len(row)) for row in rows]
+        more = f"{self.n_rows:,} rows, {self.k:,} of {self.n_labels:,} labels each"
+        guessed = ", ".join(str(row) for row, blank in zip(called, first.without_evidence) if blank)
+        if guessed:
+            more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
         return _html.table(["row", *range(1, width)], rows, more)
-
-    def _shown(self, label: int) -> str:
-        """A label as a notebook names it."""
-        return str(label) if self.label_names is None else self.label_names[label] or f"label {label}"
 
 
 class Listed(NamedTuple):

@@ -57,13 +57,15 @@ def test_a_ranking_is_its_first_rows_and_ranks():
     assert len(rows) == 11
     assert [cell.text for cell in rows[0]] == ["row", *map(str, range(1, 11))]
     label, score = shown.labels[3, 1], shown.scores[3, 1]
-    names = ["<script>", "label 1", *"abcdefghij"]
+    names = ["<script>", "1", *"abcdefghij"]
     assert rows[4][2].text.startswith(names[label])
     assert rows[4][2].text.endswith(f"{score:.3f}")
     assert "30 rows, 12 of 12 labels each" in shown._repr_html_()
     ids = Ranking(np.array([[2, -1], [-1, -1]]), np.zeros((2, 2)), 3, None, np.array([False, True]))
     assert [cell.text for cell in list(ET.fromstring(ids._repr_html_()).iter("tr"))[1]] == ["0", "2  0.000"]
     assert "nothing is known of rows 1" in ids._repr_html_()
+    called = list(ET.fromstring(ids.with_index(["first", "<second>"])._repr_html_()).iter("tr"))
+    assert [row[0].text for row in called[1:]] == ["first", "<second>"]
     assert "<td" not in ids.rows(slice(0, 0))._repr_html_()
 
 
