@@ -10,18 +10,10 @@ import scipy.sparse as sp
 from metarank import metrics
 from metarank.ranking import Ranking
 from metarank.relevance import Relevance, aligned_relevance
+from metarank.thresholds import METRICS, check_metric
 
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
-
-# The cut a set metric is measured with.
-CUT_OF_METRIC = {
-    "micro-F1": "micro-f1",
-    "macro-F1": "macro-f1",
-    "example-F1": "example-f1",
-    "Hamming": "hamming",
-    "subset-accuracy": "subset-accuracy",
-}
 
 
 def evaluate_model(
@@ -85,7 +77,8 @@ def evaluate_model(
         out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:
         if m.needs == "sets":
-            cut = model.thresholds_.check_metric(CUT_OF_METRIC.get(m.name))
+            # The cut learned for the metric; the default where there is none.
+            cut = check_metric(m.name if m.name.lower() in METRICS else None)
             out |= _measure(Y, None, [str(m)], intervals, Y_pred=widened(model._cut(scored, cut)))
     return {str(m): out[str(m)] for m in parsed}
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.label_table import LabelTable
 
 # As many pairs are kept with a model.
 MAX_PAIRS = 1_000
@@ -59,16 +60,14 @@ class MissingPairs:
         order = np.lexsort((label, row, -probabilities[open_pairs]))[:MAX_PAIRS]
         return cls(row[order], label[order], probabilities[open_pairs][order])
 
-    def top(
-        self, k: int, row_names: Sequence[str] | None, label_names: Sequence[str] | None
-    ) -> list[MissingLabel]:
+    def top(self, k: int, row_names: Sequence[str] | None, labels: LabelTable | None) -> list[MissingLabel]:
         """The first k pairs, with names where these are known."""
         return [
             MissingLabel(
                 int(row),
                 None if row_names is None else row_names[row],
                 int(label),
-                None if label_names is None else label_names[label],
+                None if labels is None else labels.name_of(label),
                 float(probability),
             )
             for row, label, probability in zip(self.rows[:k], self.labels[:k], self.probabilities[:k])

@@ -709,7 +709,7 @@ class MetaRanker(Training, BaseEstimator):
         k = check_k(k)
         if self.missing_ is None:
             raise ValueError("this model was saved before missing labels were kept with it: refit")
-        return self.missing_.top(k, self.row_names_, self.label_names_)
+        return self.missing_.top(k, self.row_names_, self.label_table_)
 
     # --- persistence -----------------------------------------------------------
 
@@ -756,13 +756,14 @@ class MetaRanker(Training, BaseEstimator):
         model.encoder_ = fields.object("encoder", InputEncoder)
         model.n_features_in_ = int(model.encoder_.n_features)
         L = model.n_labels_ = fields.integer("n_labels")
-        model.n_rows_ = fields.integer("n_rows") if fields.has("n_rows") else None  # older models kept none
         model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
         model.label_separator_ = AUTO  # not kept in older files
         if "label_separator" in fields:
             kept = fields.text("label_separator") if fields.has("label_separator") else None
             model.label_separator_ = check_separator(kept)
         model.row_names_ = _packed(fields.raw("row_names"))
+        named = None if model.row_names_ is None else len(model.row_names_)
+        model.n_rows_ = fields.integer("n_rows") if fields.has("n_rows") else named  # older models kept none
         model.inv_propensity_ = fields.array("inv_propensity", np.float64, (L,))
         if L and not model.inv_propensity_.min() > 0:
             raise ValueError(f"inv_propensity of {fields.name} must be positive")

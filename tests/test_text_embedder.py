@@ -124,6 +124,8 @@ def test_rank_and_candidates_agree_with_all_scores(model):
     np.testing.assert_array_equal(ranking.scores[:, :10], -np.sort(-scores, axis=1))
     pairs = Candidates.all_labels(20, 10)
     assert model.score_candidates(texts, pairs).tobytes() == scores.tobytes()
+    named = [[model.label_names_[3], 1]] * 20
+    np.testing.assert_array_equal(model.score_candidates(texts, named), scores[:, [1, 3]].ravel())
     np.testing.assert_allclose(model.predict_proba(texts), 1 / (1 + np.exp(-scores)), rtol=1e-6)
     np.testing.assert_allclose(
         model.encode(texts) @ model.label_vectors_.T + model.label_bias_, scores, atol=1e-4

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from metarank import metrics
 from metarank._progress import report as report_progress
-from metarank.evaluation import CUT_OF_METRIC
 from metarank.metrics import Interval
 from metarank.ranking import Ranking
 from metarank.relevance import aligned_relevance
@@ -129,7 +128,7 @@ def measure_report(
     weights = relevance.inv_propensity(model)
     values = {name: dict(_list_metrics(Y, r, weights, k)) for name, r in lists.items()}
     for name in SET_METRICS:
-        decided = widened(model.predict(dataset, optimize=CUT_OF_METRIC[name], exclude=exclude))
+        decided = widened(model.predict(dataset, optimize=name, exclude=exclude))
         values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
     notes = [_NOTE_PSP] + ([f"{relevance.said}."] if relevance.unknown else [])
     if len(lists) > 1:
