@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from distributed import Client
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_val_predict
 
@@ -172,6 +173,18 @@ def test_what_draws_without_a_model_takes_the_same_seeds():
     view = TrainingSet(ds.X, ds.Y, np.zeros(ds.n_rows, np.int32)).view()
     with pytest.raises(ValueError, match="random_state must be an integer for a fit in parts, got None"):
         Parabel(n_trees=2, random_state=None).fit_trees(view, 0, 1)
+
+
+def test_a_run_that_goes_on_elsewhere_needs_a_seed_that_is_not_drawn(tmp_path):
+    ds = makers.texts()
+    with pytest.raises(
+        ValueError, match=r"random_state must be an integer where a checkpoint is kept, got None"
+    ):
+        LabelEmbedder(**BOW, random_state=None).fit(ds, checkpoint=tmp_path / "kept")
+    with Client(processes=False, n_workers=1, dashboard_address=":0") as client:
+        model = DaskMetaRanker(client, resume=tmp_path, random_state=np.random.default_rng(0))
+        with pytest.raises(ValueError, match="random_state must be an integer where results are kept"):
+            model.fit(ds)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from metarank._parameters import require_seed
 from metarank.distributed.every_pair import check_every_pair
 from metarank.distributed.partitions import Partitions
 from metarank.distributed.prediction import over_rows
@@ -133,6 +134,7 @@ propensity_weight, memory_budget, verbose : as for `MetaRanker`
             raise TypeError(f"resume must be a folder or None, got {self.resume!r}")
         if self.resume is not None:
             check_folder(self.resume, "resume")
+            require_seed(self.random_state, "where results are kept to resume from")
         if self.ranker_pairs not in ("sample", "all"):
             raise ValueError(f"ranker_pairs must be 'sample' or 'all', got {self.ranker_pairs!r}")
         if self.ranker_pairs == "all":

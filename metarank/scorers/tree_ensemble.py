@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from metarank._parameters import check_integer
+from metarank._parameters import check_integer, require_seed
 from metarank._progress import is_heard, report
 from metarank._threads import resolve_n_jobs
 from metarank.scorers.base import LabelScorer
@@ -132,9 +131,7 @@ class TreeEnsemble(LabelScorer):
         self._check_params()
         if not isinstance(view, View):
             raise TypeError(f"view must be a View, got {type(view).__name__}")
-        seed = getattr(self, "random_state", 0)
-        if not isinstance(seed, Integral):
-            raise ValueError(f"random_state must be an integer for a fit in parts, got {seed!r}")
+        require_seed(getattr(self, "random_state", 0), "for a fit in parts")
         check_integer("first", first, 0, self.tree_count - 1)
         check_integer("count", count, 1, self.tree_count - int(first))
         return self._block(view, None, int(first), int(count), resolve_n_jobs(n_jobs))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from metarank import persist
 from metarank._extra import require_extra
 from metarank._lazy import lazy
-from metarank._parameters import check_choice, one_target, seed_of
+from metarank._parameters import check_choice, one_target, require_seed, seed_of
 from metarank._progress import report, shows_progress
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates
@@ -214,6 +214,8 @@ class LabelEmbedder(BaseEstimator):
         Y = one_target(Y, y)
         n_jobs = check_parameters(self)
         kept = None if checkpoint is None else check_checkpoint(checkpoint)
+        if kept is not None:
+            require_seed(self.random_state, "where a checkpoint is kept")
         texts, Y, names = check_input(texts, Y, label_names)
         if names is None and self.combine in WITH_NAMES:
             raise ValueError(f"label_names must be given for combine={self.combine!r}, got None")
