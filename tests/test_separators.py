@@ -206,3 +206,15 @@ def test_decided_once_told_and_kept_by_the_command_line(tmp_path, capsys, caplog
     of_parquet = [str(tmp_path / "t.parquet"), "--labels-column", "tags"]
     assert main(["train", *of_parquet, *options, "--jobs", "1", "--quiet"]) == 0
     assert load(tmp_path / "m").label_names_ == saved.label_names_
+
+
+def test_parts_of_a_file_are_parted_alike_or_the_separator_is_asked_for(tmp_path):
+    read = pytest.importorskip("metarank.distributed").read
+    for i, tags in enumerate((["a;b", "b"], ["a|b", "b"])):
+        table = pa.table({"text": ["x", "y"], "tags": tags})
+        pq.write_table(table, tmp_path / f"{i}.parquet")
+    both = str(tmp_path / "*.parquet")
+    with pytest.raises(ValueError, match=r"label_separator must be given, .* parted by ';' or .* by '\|'"):
+        read(both, labels_column="tags").collect()
+    whole = read(both, labels_column="tags", label_separator=";").collect()
+    assert (whole.label_separator, whole.label_names) == (";", ["a", "a|b", "b"])

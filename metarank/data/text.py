@@ -45,13 +45,15 @@ def left_out(name: object, columns: Sequence[str]) -> None:
         )
 
 
-def from_texts(texts: Sequence[str], labels: Any = None, *, name: str = "") -> Dataset:
+def from_texts(
+    texts: Sequence[str], labels: Any = None, *, label_separator: str | None = AUTO, name: str = ""
+) -> Dataset:
     """A `Dataset` of texts in memory, X left to the model's vectoriser.
 
     Parameters
     ----------
     texts : sequence of str (n)
-    labels : as `Dataset.Y`: label lists (names or ids), one class a row, a matrix, or None
+    labels, label_separator : as `Y` and `label_separator` of `Dataset`
     name : str
 
     Raises
@@ -69,7 +71,7 @@ def from_texts(texts: Sequence[str], labels: Any = None, *, name: str = "") -> D
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{position}] must be a string, got {type(text).__name__}")
-    return Dataset(texts=texts, Y=labels, name=name)
+    return Dataset(texts=texts, Y=labels, label_separator=label_separator, name=name)
 
 
 def read_table(
