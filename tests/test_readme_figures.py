@@ -51,6 +51,14 @@ def row_of(name: str, heading: str, first: str, column: str) -> Row:
     raise AssertionError(f"{name} has no {first} under {heading}")
 
 
+def test_the_table_of_small_sets_is_that_of_its_page():
+    text = page("small_mlc/cuts.md")
+    (shown,) = (rows for heading, rows in tables(text) if heading == "In short")
+    assert table_of_readme("MAP", "micro-F1") == shown
+    counts = re.findall(r"as good or better in (\d+ of \d+) cells", text)
+    assert told(r"as good or better in (\d+ of \d+) against the others' own cuts, in (\d+ of \d+)") == counts
+
+
 # The names of README's rows on the pages.
 SPEED = {
     "omikuji, 3 trees": "omikuji parabel3",
