@@ -112,12 +112,9 @@ def _read_npy(path: Path) -> None:
 
 def _read_label_lists(path: Path) -> None:
     from metarank.cli.label_lists import read_label_lists
+    from metarank.label_table import LabelTable
 
-    class Model:
-        label_names_ = ("the sea", "bread", "7")
-        n_labels_ = 3
-
-    read_label_lists(str(path), Model(), 4, option="--allowed")  # type: ignore[arg-type]
+    read_label_lists(str(path), LabelTable(3, ["the sea", "bread", "7"]), 4, option="--allowed")
 
 
 def _read_booster(path: Path) -> None:
