@@ -772,11 +772,6 @@ class MetaRanker(Training, BaseEstimator):
         model.feature_columns_ = fields.strings("feature_columns")
         model.choices_ = fields.strings("choices") if "choices" in fields else []
         model.raw_columns_ = fields.strings("raw_columns") if fields.has("raw_columns") else None
-        if fields.has("feature_importances"):
-            shape = (len(model.feature_columns_),)
-            model.feature_importances_ = fields.array(
-                "feature_importances", np.float64, shape, nonnegative=True
-            )
         weighted = "propensity_weight" in fields
         model.propensity_weight_ = fields.number("propensity_weight", 0, 10) if weighted else 0.0
         model.shortlisters_ = fields.objects("shortlisters", LabelScorer)
@@ -793,6 +788,11 @@ class MetaRanker(Training, BaseEstimator):
         model.ranker_ = Ranker.from_state(fields.raw("ranker"))
         if model.ranker_.names_ != model.feature_columns_:
             raise ValueError(f"ranker of {fields.name} must be of the columns in feature_columns")
+        if fields.has("feature_importances"):
+            shape = (len(model.feature_columns_),)
+            model.feature_importances_ = fields.array(
+                "feature_importances", np.float64, shape, nonnegative=True
+            )
         model.thresholds_ = ThresholdLearner.from_state(fields.raw("thresholds"))
         model.removed_ = np.zeros(0, np.int32)  # older models had none
         if "removed" in fields:
