@@ -28,6 +28,7 @@ from plot import draw_figure2
 from sklearn.exceptions import ConvergenceWarning
 from timing import seconds_of_all_neighbors
 
+import metarank
 from metarank._threads import available_cores
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
@@ -175,6 +176,7 @@ def provenance(problems: dict[str, Problem], settings: Settings) -> str:
         f"- seed {settings.seed}, n_jobs {settings.n_jobs}, {available_cores()} cores "
         f"({platform.machine()}), Python {platform.python_version()}",
         "- " + ", ".join(f"{package} {version(package)}" for package in PACKAGES),
+        f"- sha256 of metarank's sources: {source_digest((Path(metarank.__file__).parent,))}",
         *(f"- sha256 {path}: {digest}" for p in problems.values() for path, digest in p.checksums.items()),
     ]
     return "\n".join(lines)
