@@ -277,13 +277,13 @@ def run(argv: list) -> int:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--port", 70000], "port must be an integer in [0, 65535], got 70000"),
+        (["--port", 70000], "--port must be an integer in [0, 65535], got 70000"),
         (["--port", "x"], "--port"),
-        (["--processes", 0], "processes must be between 1 and 256, got 0"),
-        (["--queue", 0], "queue must be a positive integer, got 0"),
-        (["--threads", 257], "threads must be at most 256, got 257"),
-        (["--timeout", "nan"], "timeout must be a positive number, got nan"),
-        (["--max-batch", -1], "max_batch must be a positive integer, got -1"),
+        (["--processes", 0], "--processes must be between 1 and 256, got 0"),
+        (["--queue", 0], "--queue must be a positive integer, got 0"),
+        (["--threads", 257], "--threads must be at most 256, got 257"),
+        (["--timeout", "nan"], "--timeout must be a positive number, got nan"),
+        (["--max-batch", -1], "--max-batch must be a positive integer, got -1"),
         (["--host", "no.such.host.invalid"], "cannot listen at host 'no.such.host.invalid'"),
     ],
 )
