@@ -60,12 +60,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
+    from metarank.thresholds.objectives import check_metric
+
     if args.top is not None and args.top < 1:
         raise ValueError(f"--top must be positive, got {args.top}")
     if (args.input is None) == (args.text is None):
         raise ValueError("give either INPUT or --text")
     if args.candidates is not None and args.optimize is not None:
         raise ValueError("--candidates goes without --optimize: cuts are for the model's own candidates")
+    check_metric(args.optimize)
     form = form_of(args.out, args.format)
     if args.crlf and form.kind not in ("csv", "tsv"):
         raise ValueError(f"--crlf goes with csv and tsv, got {form.kind}")

@@ -83,14 +83,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    from metarank.memory import parse_budget
+    from metarank import MetaRanker
     from metarank.persist import check_target
 
     _check_cluster(args)
     check_target(args.model)
     if args.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
-    parse_budget(args.memory_budget)
     features = args.features if args.features in ("auto", "yang2012") else args.features.split(",")
     params = dict(
         shortlister=_shortlister(args.shortlister),
@@ -103,6 +102,7 @@ def run(args: argparse.Namespace) -> None:
         effort=args.effort,
         memory_budget=args.memory_budget,
     )
+    MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()
     dataset = read_dataset(args.train, args)
     if dataset.n_labels == 0:
