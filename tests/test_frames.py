@@ -82,6 +82,7 @@ def test_label_forms():
         ({"feature_columns": ["title"]}, "feature_columns must be numeric or boolean, got 'title' of type"),
         ({"label_columns": ["tags"]}, "label_columns must be numeric or boolean, got 'tags' of type"),
         ({"label_columns": ["hot"], "labels_column": "tags"}, "exclude each other"),
+        ({"text_column": ["title"], "labels_column": "title"}, "labels_column must differ, got 'title'"),
         ({"text_column": "size", "feature_columns": []}, "text_column must hold text, got float in 'size'"),
         (
             {"text_column": "note"},

@@ -90,6 +90,7 @@ def _weight(text: str) -> float:
 def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
     """The data file of a command; rows for a model get the width of its training rows."""
     from metarank import data
+    from metarank.data.reading import NoTable
     from metarank.data.xc import has_header
 
     if path != "-" and not os.path.exists(path):
@@ -114,6 +115,12 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         try:
             dataset = data.load(path, **sizes, **options)
         except ValueError as error:
+            if isinstance(error, NoTable) and model is not None and model.encoder_.vectorizer is not None:
+                typed = "; or give texts by --text" if hasattr(args, "text") else ""
+                raise ValueError(
+                    f"{error}: no file of texts, which the model needs; these are CSV or TSV with a column "
+                    f"of text, JSON lines and Parquet (--text-column names the column){typed}"
+                ) from None
             if sizes.pop("n_labels", None) is None:
                 raise
             try:  # its ids may be beyond those of the model: labels that it never met

@@ -20,7 +20,7 @@ from metarank._json import parse_json
 from metarank._validation import check_names_as_ids
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
-from metarank.data.text import TEXT_COLUMNS, left_out, shown
+from metarank.data.text import TEXT_COLUMNS, check_other_columns, left_out, shown
 from metarank.data.xc import PathLike
 
 if TYPE_CHECKING:
@@ -115,6 +115,7 @@ def _dataset(
         for column in columns:
             if column not in table.column_names:
                 raise ValueError(f"{parameter} must be among {table.column_names}, got {column!r}")
+    check_other_columns(texts, labels, "labels_column" if label_columns is None else "label_columns")
     taken = {*texts, *labels}
     if feature_columns is None:
         feature_columns = [
@@ -220,7 +221,8 @@ def dataset_of_table(
     if own is not None:
         return _restore(table, parse_json(own), name)
     if label_columns is None and labels_column is None and LABELS in table.column_names:
-        labels_column = LABELS
+        texts = [text_column] if isinstance(text_column, str) else text_column or ()
+        labels_column = None if LABELS in texts else LABELS
     if text_column is None and feature_columns:
         text_column = []
     if text_column is None:

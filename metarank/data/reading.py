@@ -29,8 +29,12 @@ from metarank.data.xc import (
 logger = logging.getLogger("metarank.data")
 
 TABLES = (".csv", ".tsv", ".jsonl")
-TABLE_STARTS = (b"{", b"__label__")
+TABLE_STARTS = (b"{", b"[", b"__label__")  # a list is refused as a table
 PARQUET_MAGIC = b"PAR1"
+
+
+class NoTable(ValueError):
+    """What is in a file is no table of texts, and no rows of numbers either."""
 
 
 def load(
@@ -101,7 +105,7 @@ def load(
     if name is None:
         name = path.resolve().parent.name if stem in ("train", "test") else stem
     raw = raw_bytes(path) if streamed else b""
-    if (raw or _first_bytes(path)).startswith(PARQUET_MAGIC):
+    if (raw if streamed else _first_bytes(path)).startswith(PARQUET_MAGIC):
         from metarank.data.frames import read_parquet
 
         return read_parquet(
@@ -113,6 +117,10 @@ def load(
             name=name,
         )
     content = decompressed(raw, path) if streamed else read_bytes(path)
+    if not content or content.isspace():
+        raise ValueError(
+            "standard input is empty" if str(path) == STANDARD_INPUT else f"{path}: the file is empty"
+        )
     is_table = suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS)
     if text_column is not None or is_table or (streamed and _has_text_column(content)):
         table = table_of(content, path, text_column, labels_column, label_separator, name)
@@ -121,14 +129,12 @@ def load(
         from metarank.data.arff import read_arff
 
         return read_arff(path, name=name, content=content)
-    if not content or content.isspace():
-        raise ValueError(f"{path}: the file is empty")
     try:
         X, Y = parse_xc(
             content, zero_based=zero_based, n_features=n_features, n_labels=n_labels, n_jobs=n_jobs
         )
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise NoTable(f"{path}: {error}") from None
     if sidecars:
         Y = _grades(path, stem, Y, grades, n_jobs)
     elif grades is True:

@@ -45,6 +45,15 @@ def left_out(name: object, columns: Sequence[str]) -> None:
         )
 
 
+def check_other_columns(
+    texts: Sequence[str], labels: Sequence[str], parameter: str = "labels_column"
+) -> None:
+    """ValueError where a column of text is one of labels too."""
+    both = next((column for column in texts if column in labels), None)
+    if both is not None:
+        raise ValueError(f"text_column and {parameter} must differ, got {both!r} for both")
+
+
 def from_texts(
     texts: Sequence[str], labels: Any = None, *, label_separator: str | None = AUTO, name: str = ""
 ) -> Dataset:
@@ -171,7 +180,7 @@ def _suffix(path: Path, content: str) -> str:
     if bare.suffix.lower() in (".csv", ".tsv", ".jsonl"):
         return bare.suffix.lower()
     head = content.lstrip()
-    if head.startswith("{"):
+    if head.startswith(("{", "[")):
         return ".jsonl"
     if head.startswith(FASTTEXT_LABEL):
         return "fasttext"
@@ -230,6 +239,8 @@ def _csv_records(content: str, suffix: str) -> Iterator[Record]:
 
 
 def _json_records(content: str) -> Iterator[Record]:
+    if content.lstrip().startswith("["):
+        raise ValueError("JSON files hold one object a line (JSON lines), this one begins with a list")
     for line, text in enumerate(content.split("\n"), 1):
         if text.strip():
             try:
@@ -250,7 +261,9 @@ def _columns(
 ) -> tuple[list[str], list[list[Any]] | None, str | None]:
     # JSON objects may leave a column out; a column is there if any record has it.
     present = list(dict.fromkeys(column for _, record in records for column in record))
-    text_columns = _text_columns(present, text_column)
+    text_columns = _text_columns(present, text_column, labels_column)
+    if labels_column is not None:
+        check_other_columns(text_columns, [labels_column])
     texts = []
     for line, record in records:
         values = [record.get(column) for column in text_columns]
@@ -260,7 +273,7 @@ def _columns(
         texts.append("\n".join(value for value in values if value))
 
     if labels_column is None:
-        labels_column = next((column for column in LABELS_COLUMNS if column in present), None)
+        labels_column = next((c for c in LABELS_COLUMNS if c in present and c not in text_columns), None)
         if labels_column is None:
             left_out(path, [column for column in present if column not in text_columns])
             return texts, None, separator
@@ -274,9 +287,11 @@ def _columns(
     )
 
 
-def _text_columns(present: list[str], wanted: str | Sequence[str] | None) -> list[str]:
+def _text_columns(
+    present: list[str], wanted: str | Sequence[str] | None, labels_column: str | None
+) -> list[str]:
     if wanted is None:
-        found = [column for column in TEXT_COLUMNS if column in present]
+        found = [column for column in TEXT_COLUMNS if column in present and column != labels_column]
         if not found and present:
             raise ValueError(f"none of the columns is a usual text column; name text_column of {present}")
         return found
