@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
+import io
 import json
 import lzma
 import os
@@ -260,6 +262,27 @@ def test_nothing_that_a_terminal_obeys_is_written_to_it(evil, capsys, argv):
         assert "\x9b" in texts  # the same name, written otherwise
 
 
+@pytest.mark.parametrize("kind", ["csv", "tsv", "json", "jsonl"])
+@pytest.mark.parametrize("crlf", [[], ["--crlf"]], ids=["lf", "crlf"])
+def test_a_terminal_gets_no_control_characters_in_records(evil, kind, crlf):
+    if crlf and kind not in ("csv", "tsv"):
+        return
+    pty, tty = pytest.importorskip("pty"), pytest.importorskip("tty")
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)  # bytes as they are written
+    with os.fdopen(theirs, "w", newline="") as terminal, contextlib.redirect_stdout(terminal):
+        assert terminal.isatty()
+        assert run(["predict", evil, "--text", "salt", "--top", "3", "--format", kind, *crlf]) == 0
+        terminal.flush()
+        said = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+    assert "\\u001b[31m" in said
+    ends = "\r\n" if crlf else "\n"
+    assert all(ord(c) >= 32 and not 127 <= ord(c) < 160 for c in said.replace(ends, "").replace("\t", ""))
+    if kind in ("csv", "tsv"):
+        assert said.count(ends) == said.count("\n") == 4
+
+
 def test_data_for_programs_are_as_they_are(evil, tmp_path, capsys):
     command = ["predict", evil, "--text", "salt", "--top", "3", "--format", "csv"]
     assert run([*command, "--out", tmp_path / "out"]) == 0
@@ -423,6 +446,25 @@ def test_bad_files(work, tmp_path, capsys, command, content):
     assert os.listdir(tmp_path) == ["FILE"]
 
 
+@pytest.mark.parametrize("command", ["predict", "evaluate", "explain"])
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"", "is empty$"),
+        (b"team goal\nfree kick\n", "line 1.*no file of texts.* CSV or TSV .* JSON lines and Parquet"),
+        (b'[{"text": "team goal"}]', "JSON files hold one object a line"),
+        (b'[\n {"text": "team goal"}\n]\n', "JSON files hold one object a line"),
+    ],
+)
+def test_what_holds_no_texts_for_a_model_of_texts(
+    work, tmp_path, capsys, monkeypatch, command, content, match
+):
+    file = put(tmp_path, content)
+    assert_refused([command, str(work / "words"), str(file)], capsys, match=f"FILE.*{match}")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert_refused([command, str(work / "words"), "-"], capsys, match=f"error: (standard input|-:).*{match}")
+
+
 @pytest.mark.parametrize(
     ("argv", "match"),
     [
@@ -493,6 +535,10 @@ def test_bad_files(work, tmp_path, capsys, command, content):
         (["predict", "numbers", "TEXTS", "--out", "NEW"], "numeric"),
         (["predict", "numbers", "--text", "salt", "--out", "NEW"], "error: --text must hold numeric"),
         (["predict", "words", "GOOD", "--out", "NEW"], "texts"),
+        (
+            ["train", "TEXTS", "--model", "NEW", "--text-column", "text", "--labels-column", "text"],
+            "--text-column and --labels-column must differ, got 'text' for both",
+        ),
         (["evaluate", "numbers", "GOOD", "--metrics", "Q@5"], "Q@5"),
         (["evaluate", "numbers", "GOOD", "--metrics", "P@0"], "P@0"),
         (["evaluate", "numbers", "TEXTS"], "have no names"),

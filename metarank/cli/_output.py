@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 
 from metarank._printable import printable
 from metarank.cli._common import writing
+from metarank.cli._terminal import unguarded
 
 FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
 _PACKED = (".gz", ".xz")
@@ -109,9 +110,11 @@ def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crl
         pq.write_table(pa.table(arrays, names=list(COLUMNS)), out)
     elif form.kind in ("csv", "tsv"):
         ends, sign = ("\r\n" if crlf else "\n"), ("\t" if form.kind == "tsv" else ",")
+        plain = out.isatty()
+        out = unguarded(out)  # names are made printable here, line ends are ours
         writer = csv.writer(out, delimiter=sign, lineterminator=ends)
         writer.writerow(COLUMNS)
-        writer.writerows((*line[:-2], f"{line[-2]:.6g}", int(line[-1])) for line in _lines(records))
+        writer.writerows((*line[:-2], f"{line[-2]:.6g}", int(line[-1])) for line in _lines(records, plain))
     else:
         texts = (printable(json.dumps(record, ensure_ascii=False)) for record in records)
         start, between, end = ("", "\n", "\n") if form.kind == "jsonl" else ("[\n", ",\n", "\n]\n")
@@ -121,9 +124,9 @@ def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crl
         out.write(end)
 
 
-def _lines(records: Iterable[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    """The `COLUMNS` of each pair of a row and a label."""
+def _lines(records: Iterable[dict[str, Any]], plain: bool = False) -> Iterator[tuple[Any, ...]]:
+    """The `COLUMNS` of each pair of a row and a label; `plain` for a terminal, which obeys some names."""
     for record in records:
         for rank, entry in enumerate(record["labels"], 1):
-            own = entry["label"], entry["name"], entry["score"]
+            own = entry["label"], printable(entry["name"]) if plain else entry["name"], entry["score"]
             yield record["row"], rank, *own, record["without_evidence"]
