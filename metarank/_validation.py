@@ -290,7 +290,9 @@ def plain_column(values: Any, name: str) -> Any:
     if module in ("pandas", "polars", "pyarrow") and any(w in str(dtype).lower() for w in ("date", "time")):
         raise TypeError(f"{name} must hold labels, got a column of {dtype}")
     if module == "pandas" and getattr(values, "ndim", 0) == 1:
-        whole = not values.hasnans and getattr(dtype, "kind", "O") in "biuf"
+        if getattr(values, "nlevels", 1) > 1:
+            raise TypeError(f"{name} must hold one label a row or a list of them, got a MultiIndex")
+        whole = not values.isna().any() and getattr(dtype, "kind", "O") in "biuf"
         kind = getattr(dtype, "kind", "O")
         values = values.to_numpy(bool if kind == "b" else f"{kind}8") if whole else values.tolist()
     elif module == "polars" and hasattr(values, "to_list"):
@@ -570,6 +572,14 @@ def _ids_of_names(
     return ids, names
 
 
+def check_writable(name: str, what: str) -> None:
+    """Refuse a name that no file can hold, rather than when the model is saved."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} must be names that UTF-8 can write, got {name!r}") from None
+
+
 def check_names_as_ids(names: list[str], what: str) -> None:
     """Names that define the labels: none is empty, and no two are equal but for blanks around them."""
     found: dict[str, str] = {}
@@ -577,6 +587,7 @@ def check_names_as_ids(names: list[str], what: str) -> None:
         bare = label.strip()
         if not bare:
             raise ValueError(f"{what} must be names, got the empty {label!r}")
+        check_writable(label, what)
         if bare in found:
             how = "twice" if found[bare] == label else f"and {label!r}, which differ by blanks alone"
             raise ValueError(f"{what} must be names of one label each, got {found[bare]!r} {how}")

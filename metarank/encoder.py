@@ -225,7 +225,8 @@ def texts_of(X: Any) -> list[str] | None:
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind not in "OUT":
         return None
     if library_of(X, "X") in ("pandas", "polars", "pyarrow") and not hasattr(X, "columns"):
-        X = X.to_pylist() if hasattr(X, "to_pylist") else X.to_list() if hasattr(X, "to_list") else X
+        give = next((n for n in ("to_pylist", "to_list", "tolist") if hasattr(X, n)), None)
+        X = X if give is None else getattr(X, give)()
     elif getattr(X, "ndim", None) == 1 and hasattr(X, "tolist"):
         X = X.tolist()
     if isinstance(X, Sequence) and any(isinstance(row, Mapping) for row in X):

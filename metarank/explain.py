@@ -11,6 +11,7 @@ import numpy as np
 
 from metarank import _html
 from metarank._printable import printable
+from metarank.candidates import Candidates
 
 if TYPE_CHECKING:
     from metarank.pipeline import MetaRanker
@@ -172,6 +173,12 @@ def explain_pair(
     (candidates, table, blank), *_ = model.described(features, None, limits)
     is_candidate = bool(np.any(candidates.labels == label))
     if not is_candidate:
+        asked = Candidates(np.array([0, 1]), np.array([label]), model.n_labels_)
+        if limits.cut(asked, slice(0, 1)).n_pairs == 0:
+            raise ValueError(
+                f"label must be one that may be ranked, got {model.label_table_.shown(label)!r}, which "
+                "exclude or allowed rules out"
+            )
         (candidates, table, blank), *_ = model.described(features, None, limits, also=label)
     scored = model.scored(candidates, model.evidence_of(table, ranker), weight, blank)
     knows_nothing = bool(blank[0])

@@ -462,7 +462,9 @@ class MetaRanker(Training, BaseEstimator):
             The only labels that may be ranked, less those in `exclude`. Where labels are shortlisted, a row
             whose shortlist holds fewer of them than the greater of k and `shortlist_size` is completed to so
             many by other allowed labels, all or the most frequent: up to `shortlist_size` allowed labels are
-            all ranked. `candidates` are cut down, and not completed.
+            all ranked. `candidates` are cut down, and not completed. A label is compared with the others of
+            its list: another list, by `candidates`, `exclude` or `allowed`, has other scores and
+            probabilities, and a list of few labels tells little of whether any of them fits.
         propensity_weight : float in [0, 10], optional
             Another weight of rare labels than `propensity_weight_`; 0 ranks by relevance alone.
         objective_weights : array-like (K,) or dict of names to weights, optional
@@ -627,6 +629,8 @@ class MetaRanker(Training, BaseEstimator):
 
         if isinstance(X, Dataset) and Y is None:
             Y = X
+        elif isinstance(X, Dataset) and X.n_labels:
+            raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
         scores = self.decision_function(X, exclude=exclude, propensity_weight=propensity_weight)
         relevance = aligned_relevance(self, Y, len(scores))
         relevance.warn()
@@ -811,7 +815,8 @@ class MetaRanker(Training, BaseEstimator):
         So scikit-learn's ``cross_val_predict(model, X, Y, method="predict_proba")`` works with a dense
         indicator Y (n, L), and with "decision_function"; ``method="predict"`` with a sparse one too, which
         scikit-learn takes for no other method. It recodes each column of Y by its distinct values: a label of
-        all rows then looks like one of none, and grades lose their distances.
+        all rows then looks like one of none, and grades lose their distances. Lists of labels are no matter
+        for it: each fold's model has columns of its own.
         """
         known = self.label_names_
         return np.arange(self.n_labels_) if known is None else np.array(known, dtype=object)

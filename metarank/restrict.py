@@ -132,8 +132,9 @@ def check_lists(
     table = table if isinstance(table, LabelTable) else LabelTable(table)
     if isinstance(labels, (str, bytes)):
         raise TypeError(f"{name} must be a list of labels, got {labels!r:.80}")
-    if hasattr(labels, "to_list"):  # a Series
-        labels = labels.to_list()
+    for give in ("to_list", "tolist"):  # a Series, an array of pandas
+        if hasattr(labels, give) and not isinstance(labels, np.ndarray) and not sp.issparse(labels):
+            labels = getattr(labels, give)()
     if not _is_flat(labels):
         return check_candidates(labels, n_rows, table, name=name)
     return np.unique(table.ids_of(labels, name)).astype(np.int32)

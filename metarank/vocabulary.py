@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
+from metarank._validation import check_writable
 from metarank.label_table import LabelTable
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
@@ -87,13 +88,18 @@ class LabelChange:
                 raise ValueError("rename must be left out, since the labels of this model have no names")
             names[label], text = _named(new, "rename")
             texts[label] = names[label], text
-        uses = Counter(names)
+        uses = Counter(name.strip() for name in names or ())
         for label in renamed:
-            if names is not None and uses[names[label]] > 1:
-                raise ValueError(f"rename must give names that no other label has, got {names[label]!r}")
+            if names is not None and uses[names[label].strip()] > 1:
+                raise ValueError(
+                    f"rename must give names that no other label has, blanks aside, got {names[label]!r}"
+                )
         n_labels = n
         taken = {} if names is None else {name: i for i, name in enumerate(names)}
+        bare = {name.strip(): name for name in taken}
         for name, text in _added(model, add):
+            if names is not None and bare.setdefault(name.strip(), name) != name:
+                raise ValueError(f"add must hold new names, got {name!r}, which is taken but for blanks")
             label = taken.get(name, n_labels)
             if label in texts or (label < n_labels and label not in removed):
                 raise ValueError(f"add must hold new names, got {name!r}, which is taken")
@@ -322,8 +328,9 @@ def _named(value: Any, parameter: str) -> tuple[str, str | None]:
         name, text = value
     else:
         name, text = _text_of(parameter)(value), None
-    if not name:
+    if not name.strip():
         raise ValueError(f"{parameter} must hold names, got an empty one")
+    check_writable(name, parameter)
     return name, text
 
 

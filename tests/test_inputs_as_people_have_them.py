@@ -50,6 +50,9 @@ def test_every_sparse_format(form, kind):
         pd.Series(NAMES, dtype="category"),
         pd.Series(NAMES, dtype="string"),
         pd.Series(LISTS, index=range(5, 5 + N)),
+        pd.Series(NAMES, dtype="string").values,
+        pd.Series(NAMES).array,
+        pd.Categorical(NAMES),
         pa.array(NAMES),
         pa.chunked_array([LISTS]),
     ],
@@ -106,6 +109,7 @@ def test_labels_that_are_none(value, message):
     [
         pl.Series(WORDS),
         pd.Series(WORDS),
+        pd.Series(WORDS, dtype="string").values,
         pa.array(WORDS),
         pa.chunked_array([WORDS]),
         np.array(WORDS),

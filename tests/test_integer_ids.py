@@ -120,6 +120,7 @@ def test_objectives_by_ids():
     [
         ([["a"], ["a "]], "Y must be names of one label each, got 'a' and 'a ', which differ by blanks"),
         ([["a"], [""]], "Y must be names, got the empty ''"),
+        ([["a"], ["\ud800"]], "Y must be names that UTF-8 can write"),
         (pd.DataFrame([[1, 0], [0, 1]], columns=["a", "a"]), "columns of Y .* got 'a' twice"),
         (pd.DataFrame([[1, 0], [0, 1]], columns=["a", " "]), "columns of Y must be names, got the empty"),
         (np.zeros((2, 3)), "Y must hold a relevant label"),

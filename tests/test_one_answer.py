@@ -238,7 +238,9 @@ def test_explanations_keep_to_what_is_allowed_and_excluded():
     found = model.explain(row, second, **limits)
     place = ranking.labels[0].tolist().index(second)
     assert (found.rank, found.score) == (place + 1, float(ranking.scores[0, place]))
-    assert not model.explain(row, first, **limits).is_candidate
+    for ruled_out in (limits, {"allowed": [second]}):
+        with pytest.raises(ValueError, match="which exclude or allowed rules out"):
+            model.explain(row, first, **ruled_out)
 
 
 def test_other_weights_of_objectives_are_explained():

@@ -166,7 +166,7 @@ class EveryPair:
         ranker.model_text_, ranker.arrays_, ranker.names_ = text, BoosterArrays.from_text(text), names
         note(f"ranker: lambdarank on all {self.pairs.candidates.n_pairs} pairs of {len(self.told)} rows")
         # Pairs of the first part stand for all.
-        importances = self.submit(importances_of, ranker, self.tables[0], self.pairs.seed).result()
+        importances = self.submit(_importances_of, ranker, self.tables[0], self.pairs.seed).result()
         held_out = in_place(found, places, self.pairs.candidates)["score"]
         return RankedPairs(ranker, held_out, names, raw, importances)
 
@@ -286,6 +286,10 @@ def scores_of_fold(job: Job, part: PartTable, trees: BoosterArrays | None, fold:
 
 def _names_of(part: PartTable) -> tuple[list[str], list[str] | None]:
     return part.data.table.names, part.raw
+
+
+def _importances_of(ranker: BoostedRanker, part: PartTable, seed: int) -> np.ndarray:
+    return importances_of(ranker, part.data.table, seed)
 
 
 async def _leave_network(dask_worker: Any) -> None:
