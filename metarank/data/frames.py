@@ -67,8 +67,9 @@ def from_frame(
     TypeError
         If `frame` is no table.
     ValueError
-        If both kinds of label columns are given, texts beside numbers, a column is missing (those there are
-        listed) or has the wrong type, or a feature is null, NaN or infinite.
+        If both kinds of label columns are given, texts beside numbers, one column as text and as labels, a
+        column is missing (those there are listed) or has the wrong type, or a feature is null, NaN or
+        infinite.
 
     Notes
     -----

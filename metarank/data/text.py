@@ -101,10 +101,10 @@ def read_table(
     path : path of a UTF-8 file
     text_column : str, sequence of str or None
         Column of the text; several, also as "a,b", are joined by a line break. None takes those of "title",
-        "text" and "body" that are there.
+        "text" and "body" that are there, without that of the labels.
     labels_column : str or None
         Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
-        and "topics" that is there, or else reads no labels.
+        and "topics" that is there and no column of the text, or else reads no labels.
     label_separator : str or None
         What parts the names in one text: any text, "whitespace", "json", None for one name a cell, or "auto",
         decided once from the whole column: see `metarank.data.separators`.
@@ -120,8 +120,9 @@ def read_table(
     Raises
     ------
     ValueError
-        If a column is missing (those there are listed) or named twice, a line has a wrong number of fields,
-        quotes do not balance or a line is no JSON object (the line is named), or there is no row.
+        If a column is missing (those there are listed), named twice or asked for as text and as labels, a
+        line has a wrong number of fields, quotes do not balance or a line is no JSON object (the line is
+        named), or there is no row.
 
     Examples
     --------
