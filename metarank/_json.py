@@ -19,9 +19,9 @@ def parse_json(text: str | bytes) -> Any:
     --------
     >>> parse_json('{"a": [1, 2]}')
     {'a': [1, 2]}
-    >>> parse_json('{"a": 1, "b": {"a": 2}, "a": 3}')
+    >>> parse_json('{"a": 1, "a": 3}')
     Traceback (most recent call last):
-    json.decoder.JSONDecodeError: repeated key 'a': line 1 column 17 (char 16)
+    json.decoder.JSONDecodeError: repeated key 'a': line 1 column 10 (char 9)
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

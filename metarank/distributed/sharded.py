@@ -94,7 +94,10 @@ class ShardedRanker:
             raise TypeError(f"model must be a MetaRanker, got {type(model).__name__}")
         check_is_fitted(model, "ranker_")
         self.client = check_client(client)
-        workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        # Asked of the scheduler now: what a client remembers of it may be of before the first worker came.
+        workers = sorted(self.client.nthreads())
+        if not workers:
+            raise ValueError("client must be of a cluster with at least one worker, got none")
         count = len(workers) if n_shards is None else n_shards
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise ValueError(f"n_shards must be a positive integer or None, got {n_shards!r}")

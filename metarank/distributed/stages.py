@@ -312,7 +312,7 @@ class DaskStages(LocalStages):
         """
         where: dict[str, Any] = {}
         if at is not None:
-            workers = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+            workers = sorted(self.client.nthreads())
             if workers:
                 where = {"workers": [workers[at % len(workers)]], "allow_other_workers": True}
         if task in _FITS:

@@ -116,7 +116,7 @@ def connected(
     except OSError as error:
         raise ConnectionError(errno.ECONNREFUSED, f"no Dask scheduler answers: {error}", address) from None
     with client, client.as_current():
-        if not client.scheduler_info()["workers"]:
+        if not client.nthreads():
             raise ValueError(f"the cluster at {address} has no worker")
         yield client
 
