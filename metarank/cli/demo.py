@@ -98,14 +98,17 @@ def measure_demo(model: MetaRanker, train: Dataset, test: Dataset) -> Report:
     A function is never in its own See Also section, though no label fits its text better; so its own
     label is excluded, for the model and the baselines alike.
     """
+    from metarank._progress import as_part
     from metarank.report.content import measure_report
 
     own = itself(test)
     ranking = model.rank(test, exclude=own)
+    with as_part("baselines", 0.0, 0.0):
+        others = baselines(model, train, test)
     report = measure_report(
         model,
         test,
-        baselines=baselines(model, train, test),
+        baselines=others,
         exclude=own,
         rows=_shown_rows(test, ranking),
     )
