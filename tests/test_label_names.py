@@ -102,9 +102,12 @@ def test_names_in_every_method(fitted):
         for parameter in ("allowed", "exclude"):
             by_id, by_name = (sp.csr_matrix(ask(data, **{parameter: lists})) for lists in (ids, names))
             np.testing.assert_array_equal(by_id.toarray(), by_name.toarray())
-    assert model.score(data, data.Y, exclude=names[:1]) == model.score(
-        data, data.Y, exclude=[ids[:1]] * data.n_rows
+    rows = data.texts if data.X is None else data.X
+    assert model.score(rows, data.Y, exclude=names[:1]) == model.score(
+        rows, data.Y, exclude=[ids[:1]] * data.n_rows
     )
+    with pytest.raises(ValueError, match="Y must be left out where X is a Dataset"):
+        model.score(data, data.Y)
     one = data.take([0])
     assert str(model.explain(one, names[0])) == str(model.explain(one, ids[0]))
 
