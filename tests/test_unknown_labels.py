@@ -89,7 +89,7 @@ def test_missed_in_every_metric(name):
     assert found["R@2"] < known["R@2"]
     assert found["macro-F1"] == pytest.approx(known["macro-F1"] * model.n_labels_ / (model.n_labels_ + 2))
     with pytest.warns(UserWarning, match="never met: 2"):
-        assert model.score(rows, lists) == pytest.approx(expected["MAP"])
+        assert model.score(rows.texts if rows.X is None else rows.X, lists) == pytest.approx(expected["MAP"])
 
 
 def test_the_same_by_every_container():
@@ -115,7 +115,7 @@ def test_known_labels_are_measured_as_ever_and_without_a_word():
         for name in ("texts", "dense", "many texts"):
             model, rows = makers.fitted(name), rows_of(name)
             assert aligned_relevance(model, rows).unknown == []
-            assert model.score(rows) == model.score(rows, rows.Y)
+            assert model.score(rows) == model.score(rows.texts if rows.X is None else rows.X, rows.Y)
             assert evaluate_model(model, rows, rows, ["P@1"]) == evaluate_model(model, rows, rows.Y, ["P@1"])
         frame = pd.DataFrame(makers.dense().Y.toarray())
         assert aligned_relevance(makers.fitted("dense"), frame).Y.shape == (60, 4)

@@ -593,7 +593,7 @@ DEEP = "[" * 100_000
 @pytest.mark.parametrize(
     ("file", "content"),
     [
-        ("rows.jsonl", DEEP),
+        ("rows.jsonl", '{"text": ' + DEEP),
         ("rows.csv", f'text,labels\nsea,"{DEEP}]"\n'),
         ("toy.xml", '<?xml version="1.0" encoding="nonsense"?><labels></labels>'),
     ],
