@@ -1,8 +1,9 @@
-"""`lazy`: what is built on first use."""
+"""What is built, or imported, on first use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import Any, Generic, TypeVar, overload
 
@@ -49,3 +50,25 @@ class lazy(Generic[T]):
                     kept[self._name] = self._build(instance)
         value: T = kept[self._name]
         return value
+
+
+def imported_when_used(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose names are imported when first used.
+
+    Parameters
+    ----------
+    package : str
+    home : dict of name to the module of the package that defines it
+
+    Examples
+    --------
+    >>> imported_when_used("metarank.scorers", {"LabelPrior": "prior"})("LabelPrior").__name__
+    'LabelPrior'
+    """
+
+    def find(name: str) -> Any:
+        if name in home:
+            return getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return find

@@ -9,9 +9,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from metarank._lazy import imported_when_used
 from metarank.propensity.curve import PRESETS, inv_propensity
 
 if TYPE_CHECKING:
@@ -52,7 +52,4 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"metarank.propensity.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'metarank.propensity' has no attribute {name!r}")
+__getattr__ = imported_when_used(__name__, _HOME)

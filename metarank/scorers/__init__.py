@@ -12,8 +12,9 @@ name or as objects; those that propose are in `metarank.shortlist` too.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from metarank._lazy import imported_when_used
 
 if TYPE_CHECKING:
     from metarank.scorers.base import LabelScorer
@@ -82,10 +83,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(f"metarank.scorers.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'metarank.scorers' has no attribute {name!r}")
+__getattr__ = imported_when_used(__name__, _HOME)
 
 
 def __dir__() -> list[str]:
