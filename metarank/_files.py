@@ -146,6 +146,22 @@ def can_be_written(path: PathLike) -> None:
         pass
 
 
+def bytes_on_disk(found: os.stat_result) -> int:
+    """What a file takes up of its size: holes, which read as zeros, take up nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryFile() as f:
+    ...     _ = f.write(b"words"), f.truncate(1 << 30), f.flush()
+    ...     bytes_on_disk(os.fstat(f.fileno())) < 1 << 20
+    True
+    """
+    # Not every system tells.
+    blocks: int | None = getattr(found, "st_blocks", None)
+    return found.st_size if blocks is None else min(found.st_size, 512 * blocks)
+
+
 def of_one_moment(read: F) -> F:
     """Of a function that reads a folder written by `whole_folder`: what it gives is of one content.
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,19 +22,39 @@ T = TypeVar("T")
 Shape = tuple[int | None, ...]
 
 _MOST_IDS = 2**31 - 1
-_declared: ContextVar[int] = ContextVar("_declared", default=_MOST_IDS)
 # Threads that a saved `n_jobs` may ask for.
 _MOST_THREADS = 1024
 
 
+@dataclass
+class _Allowance:
+    """Sizes that no array bears out: what each may be, and what is left for all."""
+
+    each: int = _MOST_IDS
+    left: int | None = None
+
+    def take(self, size: int) -> None:
+        if self.left is not None:
+            if size > self.left:
+                raise ValueError(
+                    f"sizes that no array bears out must not add up to so much: {size} is more than the "
+                    f"{self.left} that are left, see persist.Limits"
+                )
+            self.left -= size
+
+
+_allowance: ContextVar[_Allowance] = ContextVar("_allowance")
+_UNBOUNDED = _Allowance()
+
+
 @contextmanager
-def declared_sizes_up_to(most: int) -> Iterator[None]:
-    """Sizes that no array bears out are at most so large, in `Fields.size`."""
-    token = _declared.set(min(most, _MOST_IDS))
+def declared_sizes_up_to(most: int, together: int | None = None) -> Iterator[None]:
+    """What sizes that no array bears out may be, in `Fields.size` and `Fields.csr`: each and together."""
+    token = _allowance.set(_Allowance(min(most, _MOST_IDS), together))
     try:
         yield
     finally:
-        _declared.reset(token)
+        _allowance.reset(token)
 
 
 class Fields:
@@ -92,7 +113,10 @@ class Fields:
 
     def size(self, name: str) -> int:
         """A number of features, labels or rows that need not be borne out by an array."""
-        return self.integer(name, 0, _declared.get())
+        allowance = _allowance.get(_UNBOUNDED)
+        value = self.integer(name, 0, allowance.each)
+        allowance.take(value)
+        return value
 
     def number(self, name: str, least: float = -math.inf, most: float = math.inf) -> float:
         """A finite number."""
@@ -195,8 +219,10 @@ class Fields:
             raise self.fail(name, f"have shape {_written(shape)}")
         if not _all_finite(value.data):
             raise ValueError(f"{name} of {self.name} must be finite numbers")
-        if value.shape[1] > _declared.get():
-            raise self.fail(name, f"have at most {_declared.get()} columns")
+        allowance = _allowance.get(_UNBOUNDED)
+        if value.shape[1] > allowance.each:
+            raise self.fail(name, f"have at most {allowance.each} columns")
+        allowance.take(value.shape[1])
         return value
 
     def rows(self, name: str, shape: Shape) -> np.ndarray | sp.csr_matrix:

@@ -261,6 +261,129 @@ def test_limits_can_be_raised_by_who_trusts_a_folder(saved):
         load(saved / "texts", limits=3)
 
 
+def inflated(value, width, by):
+    """Every size of `width` features in a manifest becomes `by`."""
+    if isinstance(value, list):
+        return [inflated(v, width, by) for v in value]
+    if not isinstance(value, dict):
+        return value
+    out = {key: inflated(v, width, by) for key, v in value.items()}
+    if "__csr__" in out and out["shape"][1] == width:
+        out["shape"] = [out["shape"][0], by]
+    return out | ({"n_features": by} if out.get("n_features") == width else {})
+
+
+@pytest.fixture
+def inflate(attack):
+    """A model of 20 million features that no array bears out, and of further files as given, unsealed."""
+
+    def inflated_attack():
+        tried = attack("parabel")
+        tried.manifest["model"] = inflated(tried.manifest["model"], 200, 20_000_000)
+        return tried
+
+    return inflated_attack
+
+
+def sparse_file(path, n_bytes, start=b""):
+    """A file that is mostly a hole."""
+    path.write_bytes(start)
+    with open(path, "r+b") as f:
+        f.truncate(n_bytes)
+    if 512 * path.stat().st_blocks > n_bytes // 2:
+        pytest.skip("the file system has no holes")
+
+
+@pytest.mark.parametrize("what", ["an entry", "a file", "holes", "names of one file"])
+def test_what_no_part_reads_allows_nothing(inflate, tmp_path, what):
+    """Each would once have let a folder of 100 KB ask for gigabytes."""
+    tried = inflate()
+    big = 1 << 28
+    if what == "an entry":
+        tried.manifest["files"]["more.npy"] = {"bytes": big, "sha256": ""}
+        tried.manifest["digest"] = digest_of(tried.manifest)
+        (tried.folder / MANIFEST).write_text(json.dumps(tried.manifest))
+        with pytest.raises(ModelError, match=r"n_features|at most"):
+            load(tried.folder, verify=False, limits=Limits(declared=1000))
+        return
+    if what == "a file":
+        (tried.folder / "more.npy").write_bytes(bytes(21_000_000))
+        tried.manifest["files"]["more.npy"] = {}
+    elif what == "holes":
+        sparse_file(tried.folder / "more.npy", big)
+        tried.manifest["files"]["more.npy"] = {}
+        tried.state["more"] = {"__text__": "more.npy"}
+    else:
+        (tried.folder / "0.txt").write_bytes(b" " * 2_000_000)
+        for i in range(11):
+            if i:
+                (tried.folder / f"{i}.txt").hardlink_to(tried.folder / "0.txt")
+            tried.manifest["files"][f"{i}.txt"] = {}
+            tried.state[f"more{i}"] = {"__text__": f"{i}.txt"}
+    tried.seal()
+    for verify in (True, False):
+        with pytest.raises(ModelError, match=r"n_features|at most|not on the disk"):
+            load(tried.folder, verify=verify, limits=Limits(declared=1000))
+
+
+def test_arrays_of_holes_are_not_borne_out(attack):
+    """Found before a byte of them is read, by checksums too."""
+    tried = attack("dense")
+    stem = next(p.stem for p in sorted(tried.folder.glob("*inv_propensity*.npy")))
+    whole = (tried.folder / f"{stem}.npy").read_bytes()
+    n = 1 << 30
+    header = whole[:128].replace(b"(4,), }" + b" " * 9, b"(%d,), }" % n)[:127].ljust(127) + b"\n"
+    sparse_file(tried.folder / f"{stem}.npy", 128 + 8 * n, header)
+    tried.manifest["files"][f"{stem}.npy"] = {"bytes": 128 + 8 * n, "sha256": ""}
+    tried.manifest["digest"] = digest_of(tried.manifest)
+    (tried.folder / MANIFEST).write_text(json.dumps(tried.manifest))
+    for verify in (True, False):
+        with pytest.raises(ModelError, match="bytes that are not on the disk"):
+            load(tried.folder, verify=verify)
+
+
+def test_declared_sizes_are_bounded_together(inflate):
+    tried = inflate().seal()
+    with pytest.raises(ModelError, match="n_features"):
+        load(tried.folder)
+    load(tried.folder, limits=Limits(declared=20_000_000))
+    with declared_sizes_up_to(100, 150):
+        fields = Fields({"n": 100, "X": sp.csr_matrix((2, 60), dtype=np.float32)}, "a part")
+        fields.size("n")
+        for ask in (fields.size, lambda name: fields.csr("X", (None, None))):
+            with pytest.raises(ValueError, match="more than the 50 that are left"):
+                ask("n")
+
+
+@pytest.mark.parametrize(
+    "name", ["..", ".", "", "a/b", "a\\b", "c:x", "/etc/hostname", "a\0", "manifest.json"]
+)
+def test_names_of_files_are_plain(attack, name):
+    tried = attack("texts")
+    tried.manifest["files"][name] = {"bytes": 4096, "sha256": ""}
+    tried.manifest["digest"] = digest_of(tried.manifest)
+    (tried.folder / MANIFEST).write_text(json.dumps(tried.manifest))
+    for verify in (True, False):
+        with pytest.raises(ModelError, match="no name of a file"):
+            load(tried.folder, verify=verify)
+
+
+def test_the_manifest_is_no_link(attack, tmp_path):
+    tried = attack("texts").seal()
+    (tried.folder / MANIFEST).rename(tmp_path / "elsewhere.json")
+    (tried.folder / MANIFEST).symlink_to(tmp_path / "elsewhere.json")
+    for verify in (True, False):
+        with pytest.raises(ModelError, match=r"manifest\.json' is damaged: it is not a regular file"):
+            load(tried.folder, verify=verify)
+    with pytest.raises(ModelError, match="not a regular file"):
+        persist.read_manifest(tried.folder)
+    linked = tmp_path / "latest"
+    (tried.folder / MANIFEST).unlink()
+    (tmp_path / "elsewhere.json").rename(tried.folder / MANIFEST)
+    linked.symlink_to(tried.folder)
+    load(linked)  # of the folder itself: who loads it names it
+
+
 def test_deep_and_odd_manifests(attack):
     odd = {"__array__": "x", "__text__": "y"}
     for value in ({"__list__": 1}, odd, {"__float__": "1e5"}, {"__object__": 3}, {"__csr__": 1}):

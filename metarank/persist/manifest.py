@@ -6,17 +6,20 @@ import hashlib
 import json
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metarank._files import of_one_moment
+from metarank._files import bytes_on_disk, of_one_moment
 from metarank._version import __version__
 from metarank.persist.classes import ModelError
 
 FORMAT = "metarank-model"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
+# How a part of a model names the file that it is read from.
+KINDS_OF_FILES = ("__array__", "__text__", "__strings__", "__tensors__")
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,9 @@ class Limits:
     files : int
     declared : int
         A size that no array has to bear out, such as the number of features of sparse rows: at most so much,
-        or as many as the folder has bytes.
+        or as many as the files of the model have bytes on the disk, where holes and further names of a file
+        count nothing. All such sizes together, and all bytes that are not on the disk together: at most 32
+        times as much.
 
     Examples
     --------
@@ -55,6 +60,24 @@ class Limits:
 
 
 LIMITS = Limits()
+# All that is declared, and all that is not on the disk, by what one size may be. Up to twenty parts of a
+# model declare sizes; file systems that compress hold ten bytes in one.
+TOGETHER = 32
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A manifest that was checked against its folder.
+
+    Parameters
+    ----------
+    manifest : dict
+    bytes_on_disk : int
+        Of the files that the model reads.
+    """
+
+    manifest: dict[str, Any]
+    bytes_on_disk: int
 
 
 @of_one_moment
@@ -66,13 +89,18 @@ def read_manifest(
     Raises
     ------
     ModelError
-        If the folder is not a model, was written by a newer version, or (with
-        `verify`) any file is damaged, missing, or not listed.
+        If the folder is not a model, was written by a newer version, a file that the model reads is missing,
+        a link or of another size, or (with `verify`) any file is damaged, missing, or not listed.
     """
+    return checked(path, verify, limits).manifest
+
+
+def checked(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Checked:
+    """What `read_manifest` gives, and what it found."""
     folder = Path(path)
-    if not (folder / MANIFEST).is_file():
+    if not os.path.lexists(folder / MANIFEST):
         raise ModelError(f"{str(folder)!r} is not a metarank model: it has no {MANIFEST}")
-    size = (folder / MANIFEST).stat().st_size
+    size = regular_file(folder / MANIFEST).st_size
     if size > limits.manifest_bytes:
         raise ModelError(
             f"{str(folder / MANIFEST)!r} has {size} bytes, more than {limits.manifest_bytes}: "
@@ -103,21 +131,65 @@ def read_manifest(
     if digest != digest_of(manifest):
         raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: its digest does not match")
     for name, (n_bytes, sha256) in files.items():
-        if Path(name).name != name or "\\" in name or "\0" in name or name == MANIFEST:
+        if not _is_name_of_a_file(name):
             raise ModelError(f"{str(folder / MANIFEST)!r} lists {name!r:.80}, which is no name of a file")
         if type(n_bytes) is not int or n_bytes < 0 or not isinstance(sha256, str):
             raise ModelError(f"{str(folder / MANIFEST)!r} is damaged: the entry of {name!r:.80} is wrong")
-    if not verify:
-        return manifest  # type: ignore[no-any-return]
-    present = {p.name for p in folder.iterdir()} - {MANIFEST}
-    for name in sorted(set(files) - present):
-        raise ModelError(f"{str(folder)!r} is incomplete: {name!r} is missing")
-    for name in sorted(present - set(files)):
-        raise ModelError(f"{str(folder)!r} holds {name!r}, which is not part of the model")
-    for name, (n_bytes, sha256) in files.items():
-        if regular_size(folder / name) != n_bytes or sha256_of(folder / name) != sha256:
+    if verify:
+        _check_members(folder, set(files))
+    read = set(_files_read(manifest["model"]))
+    found = {name: regular_file(folder / name) for name in files if verify or name in read}
+    for name, status in found.items():
+        size, said = status.st_size, files[name][0]
+        if size != said:
+            raise ModelError(f"{str(folder / name)!r} is damaged: {size} bytes, the manifest says {said}")
+    text = regular_file(folder / MANIFEST)
+    there = _bytes_there(text, found.values())
+    absent, most = sum(f.st_size for f in found.values()) - there, TOGETHER * max(limits.declared, there)
+    if absent > most:
+        raise ModelError(
+            f"{str(folder)!r} has {absent} bytes that are not on the disk, more than {most}: copy it without "
+            "holes, or pass metarank.load larger persist.Limits if it is to be trusted"
+        )
+    for name, (_, sha256) in files.items() if verify else ():
+        if sha256_of(folder / name) != sha256:
             raise ModelError(f"{str(folder / name)!r} is damaged: its checksum does not match the manifest")
-    return manifest  # type: ignore[no-any-return]
+    return Checked(manifest, _bytes_there(text, [f for name, f in found.items() if name in read]))
+
+
+def _check_members(folder: Path, files: set[str]) -> None:
+    """ModelError unless these files are in the folder, and nothing else."""
+    present = {p.name for p in folder.iterdir()} - {MANIFEST}
+    for name in sorted(files - present):
+        raise ModelError(f"{str(folder)!r} is incomplete: {name!r} is missing")
+    for name in sorted(present - files):
+        raise ModelError(f"{str(folder)!r} holds {name!r}, which is not part of the model")
+
+
+def _bytes_there(manifest: os.stat_result, files: Iterable[os.stat_result]) -> int:
+    """What files beside a manifest take up on the disk; a file of several names is there once."""
+    distinct = {(f.st_dev, f.st_ino, i if f.st_ino == 0 else 0): f for i, f in enumerate(files)}
+    # Text has no holes: a system that knows of no blocks of the manifest does not tell them.
+    tells = TOGETHER * bytes_on_disk(manifest) >= manifest.st_size
+    return sum(bytes_on_disk(f) if tells else f.st_size for f in distinct.values())
+
+
+def _is_name_of_a_file(name: str) -> bool:
+    """Whether it is a plain name within a folder, on every system, and not that of the manifest."""
+    return name not in ("", ".", "..", MANIFEST) and not any(c in name for c in "/\\:\0")
+
+
+def _files_read(value: Any) -> Iterator[str]:
+    """The names of the files that a model's parts are read from; how deep they lie has been seen to."""
+    if isinstance(value, list):
+        for child in value:
+            yield from _files_read(child)
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            if key in KINDS_OF_FILES and isinstance(child, str):
+                yield child
+            else:
+                yield from _files_read(child)
 
 
 def parsed(text: str) -> Any:
@@ -144,15 +216,15 @@ def _depth_beyond(value: Any, limit: int) -> bool:
     return True
 
 
-def regular_size(path: Path) -> int:
-    """The size of a regular file; ModelError if there is none, or a link, a pipe or a folder."""
+def regular_file(path: Path) -> os.stat_result:
+    """What is known of a regular file; ModelError if there is none, or a link, a pipe or a folder."""
     try:
         found = path.lstat()
     except OSError as error:
         raise ModelError(f"{str(path)!r} cannot be read: {error.strerror}") from None
     if not stat.S_ISREG(found.st_mode):
         raise ModelError(f"{str(path)!r} is damaged: it is not a regular file")
-    return found.st_size
+    return found
 
 
 def one_line(error: BaseException) -> str:

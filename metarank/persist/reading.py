@@ -16,7 +16,7 @@ from metarank._npy import map_npy
 from metarank._state import check_csr, declared_sizes_up_to
 from metarank._tensors import Tensors, read_tensors
 from metarank.persist.classes import ModelError, class_of
-from metarank.persist.manifest import LIMITS, Limits, one_line, parsed, read_manifest, regular_size
+from metarank.persist.manifest import LIMITS, TOGETHER, Limits, checked, one_line, parsed, regular_file
 
 
 @of_one_moment
@@ -50,11 +50,12 @@ def load(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = 
     """
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be persist.Limits, got {limits!r:.80}")
-    manifest = read_manifest(path, verify=verify, limits=limits)
-    sizes = {name: entry["bytes"] for name, entry in manifest["files"].items()}
+    found = checked(path, verify, limits)
+    sizes = {name: entry["bytes"] for name, entry in found.manifest["files"].items()}
+    most = max(limits.declared, found.bytes_on_disk)
     try:
-        with declared_sizes_up_to(max(limits.declared, sum(sizes.values()))):
-            return Reader(Path(path), sizes).decode(manifest["model"])
+        with declared_sizes_up_to(most, TOGETHER * most):
+            return Reader(Path(path), sizes).decode(found.manifest["model"])
     except ModelError as error:
         raise ModelError(f"{str(path)!r} cannot be read: {error}") from error
     except (
@@ -174,7 +175,7 @@ class Reader:
             raise ModelError(f"the manifest names {name!r:.80}, which it does not list as a file")
         if (kind, name) not in self.contents:
             path = self.folder / name
-            size = regular_size(path)
+            size = regular_file(path).st_size
             if size != self.files[name]:
                 raise ModelError(f"{name!r} is damaged: {size} bytes, the manifest says {self.files[name]}")
             try:
