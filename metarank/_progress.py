@@ -16,6 +16,8 @@ from numbers import Integral
 from threading import Lock
 from typing import IO, Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from metarank._printable import printable
 
 P = ParamSpec("P")
@@ -244,13 +246,16 @@ def showing_progress(stream: IO[str] | None = None) -> Iterator[None]:
 
 
 def shows_progress(fit: Callable[P, R]) -> Callable[P, R]:
-    """A `fit` whose progress is shown where the estimator's `verbose` asks for it."""
+    """A `fit` whose progress is shown where the estimator's `verbose` asks for it.
+
+    Underflow is no error there, whatever `np.seterr` says: what is too small for a number is 0.
+    """
 
     @functools.wraps(fit)
     def shown(*args: P.args, **kwargs: P.kwargs) -> R:
         verbose = getattr(args[0], "verbose", 0)
         check_verbose(verbose)
-        with showing_progress() if verbose else nullcontext():
+        with showing_progress() if verbose else nullcontext(), np.errstate(under="ignore"):
             return fit(*args, **kwargs)
 
     return shown

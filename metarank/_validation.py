@@ -135,7 +135,7 @@ def _dense_features(X: Any, name: str, is_value: Any, hint: str) -> np.ndarray:
             f"{values.shape}. Reshape your data: {name}.reshape(1, -1) for one row, "
             f"{name}.reshape(-1, 1) for one feature"
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         out = np.ascontiguousarray(values, dtype=np.float32)
     good = is_value(out)
     if not good.all():
@@ -155,7 +155,7 @@ def _sparse_features(X: Any, name: str, is_value: Any, hint: str) -> sp.csr_matr
         raise ValueError(f"Complex data not supported: {name}")
     if isinstance(X, sp.csr_matrix) and is_ready(X):
         return X
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         out = _canonical_csr(X)
     good = is_value(out.data)
     if not good.all():
@@ -432,7 +432,7 @@ def _label_matrix(Y: Any, name: str) -> tuple[sp.csr_matrix, LabelKind]:
         raise ValueError(f"Complex data not supported: {name}")
     if Y.dtype.kind not in "biufO":
         raise ValueError(f"{name} must hold numbers, got dtype {Y.dtype}")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         # The cast is made before the scan for zeros: int64 and float64 have values float32 has not.
         out = _canonical_csr(Y if sp.issparse(Y) else np.asarray(Y, np.float32))
     bad = ~(np.isfinite(out.data) & (out.data > 0))

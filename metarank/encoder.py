@@ -54,7 +54,7 @@ class InputEncoder:
             if not any(text.strip() for text in texts):
                 raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
             self.vectorizer = TextVectorizer()
-            features: Features = self.vectorizer.fit_transform(texts)
+            features: Features = self.vectorizer.fit_rows(texts)
         else:
             self.vectorizer = None
             features = check_features(X.X if isinstance(X, Dataset) else X)

@@ -14,6 +14,7 @@ from metarank._parameters import seed_of
 from metarank._validation import LabelKind, check_labels
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.objectives import check_weights
+from metarank.ranker.lists import informative_lists
 
 
 def check_objectives(
@@ -70,7 +71,8 @@ def check_targets(
     ------
     ValueError, TypeError
         No objective, names that are not strings; what `check_labels` refuses; targets of other labels or
-        widths; an objective without a relevant label; weights that do not fit.
+        widths; an objective without a relevant label, or that is the same for all pairs; weights that do
+        not fit, or by which the objectives cancel out.
     """
     if not Y:
         raise ValueError("Y must hold at least one objective, got an empty dict")
@@ -107,8 +109,26 @@ def check_targets(
             raise ValueError(f"Y[{name!r}] must have {n_labels} labels as others have, got {of.shape[1]}")
         if of.nnz == 0:
             raise ValueError(f"Y[{name!r}] must hold a relevant label, got none")
+        if _is_constant(of).all() and of.data.min() == of.data.max():
+            raise ValueError(
+                f"Y[{name!r}] must tell pairs apart, got {of.data[0]:g} for every label of every row"
+            )
         targets[name] = of
-    check_weights(model.weights, len(targets), names=list(targets))
+    weights = check_weights(model.weights, len(targets), names=list(targets))
+    if model.aggregation == "label" and model.combine == "sum" and len(targets) > 1:
+        joint = sp.csr_matrix(sum(w * of.astype(np.float64) for w, of in zip(weights, targets.values())))
+        if _is_constant(joint).all():
+            raise ValueError(
+                f"Y must hold objectives that do not cancel out: the weighted sum of {', '.join(targets)} is "
+                f"the same for all labels of a row, in every row; got weights {weights.tolist()}"
+            )
     total = sp.csr_matrix(sum(targets.values(), sp.csr_matrix((n_rows, n_labels), dtype=np.float32)))
     total.sum_duplicates()
     return targets, total.astype(np.float32), names, "ids" if are_ids else "indicator"
+
+
+def _is_constant(of: sp.csr_matrix) -> np.ndarray:
+    """bool (n,): rows that have one and the same value for all labels."""
+    stored = np.diff(of.indptr)
+    differ = informative_lists(of.data, of.indptr, np.ones(len(stored)))
+    return (stored == 0) | ((stored == of.shape[1]) & ~differ)

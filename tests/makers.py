@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,12 @@ QUICK = {"effort": "low", "ranker": "logistic", "n_folds": 2, "n_jobs": 1}
 def fitted(maker: str, **params: Any) -> MetaRanker:
     """A model of a maker's data; shared by the tests, which must not change it."""
     return MetaRanker(**(params or QUICK)).fit(MAKERS[maker]())
+
+
+def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
+    """The files of a model, which is saved to a folder that is not there yet."""
+    model.save(folder)
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:

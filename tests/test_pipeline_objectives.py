@@ -65,6 +65,21 @@ def test_every_aggregation_ranks(aggregation):
         model.rank(X[:5], objective_weights=[3, 1])
 
 
+@pytest.mark.parametrize(
+    ("aggregation", "options"),
+    [("label", {"weights": [2, 1]}), ("loss", {"weights": [2, 1]}), ("plug-in-label", {})],
+)
+@pytest.mark.parametrize("shortlister", [None, "neighbors"])
+def test_each_label_may_be_relevant_for_some_objective(aggregation, options, shortlister):
+    X, Y = rows_and_targets(n=90)
+    targets = {"relevance": Y["relevance"], "skips": 1 - Y["relevance"]}
+    objectives = quick(aggregation, n_rounds=5, **options)
+    model = MetaRanker(**FAST, shortlister=shortlister).fit(X, targets, objectives=objectives)
+    asked = {} if options else {"objective_weights": {"relevance": 1}}
+    chance = metrics.evaluate(Y["relevance"], np.zeros((90, L)), ["nDCG@5"])["nDCG@5"]
+    assert ndcgs(model, X, targets, **asked)["relevance"] > chance + 0.1
+
+
 def test_one_objective_alone_orders_by_it():
     X, Y = rows_and_targets()
     test, wanted = rows_and_targets(1)
@@ -127,6 +142,7 @@ def test_a_dataset_gives_features_and_names_and_the_dict_the_targets():
 
 
 X, Y = rows_and_targets(n=30)
+OPPOSED = {"clicks": Y["clicks"], "skips": 1 - Y["clicks"]}
 
 
 @pytest.mark.parametrize(
@@ -143,6 +159,14 @@ X, Y = rows_and_targets(n=30)
         ({}, {**Y, "short": np.ones((29, L))}, None, ValueError, "inconsistent numbers of samples"),
         ({}, {**Y, "named": [["a"]] * 30}, None, ValueError, "in all objectives or in none"),
         ({}, {**Y, "bad": -Y["clicks"]}, None, ValueError, r"Y\['bad'\]"),
+        (
+            {},
+            {**Y, "all": np.ones((30, L))},
+            None,
+            ValueError,
+            r"Y\['all'\] must tell pairs apart, got 1 for",
+        ),
+        ({}, OPPOSED, None, ValueError, "do not cancel out: the weighted sum of clicks, skips is"),
         ({}, Y, quick(weights=[1, 2, 3]), ValueError, "weights"),
         ({}, Y, quick(weights={"likes": 1}), ValueError, "weights must name objectives"),
     ],

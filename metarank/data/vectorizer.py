@@ -92,6 +92,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_matrix:
         """`fit`, then the rows of the same texts, reading them once."""
+        return self.fit_rows(texts)
+
+    def fit_rows(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """`fit_transform`, as `rows` is `transform`."""
         return ltc(self._learn(texts), self.idf_)
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:

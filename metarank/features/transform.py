@@ -59,7 +59,8 @@ class FeatureTransform:
             # A spread within rounding of the values is no spread.
             flat = std <= 1e-6 * np.abs(X).max(axis=0, initial=0.0)
             self.kind = "scale"
-            self.weights = np.where(flat, 1.0, 1.0 / np.where(flat, 1.0, std)).astype(np.float32)
+            weights = np.where(flat, 1.0, 1.0 / np.where(flat, 1.0, std))
+            self.weights = np.minimum(weights, np.finfo(np.float32).max).astype(np.float32)
         return self
 
     def transform(self, X: np.ndarray | sp.csr_matrix) -> np.ndarray | sp.csr_matrix:
@@ -67,7 +68,7 @@ class FeatureTransform:
         if self.kind == "none":
             return X
         if isinstance(X, np.ndarray):
-            with np.errstate(over="ignore"):  # scores that are not finite are refused
+            with np.errstate(over="ignore", under="ignore"):  # scores that are not finite are refused
                 return np.ascontiguousarray(X * self.weights, dtype=np.float32)
         indptr, indices = np.ascontiguousarray(X.indptr, np.int64), np.ascontiguousarray(X.indices, np.int32)
         weights = _NO_WEIGHTS if self.weights is None else self.weights

@@ -13,7 +13,7 @@ from metarank.features.table import FeatureTable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker.base import Ranker
 from metarank.ranker.boosting import sampled_pairs
-from metarank.ranker.lists import RankingData, hash_numbers
+from metarank.ranker.lists import RankingData, hash_numbers, informative_lists
 
 # Methods that search for weights by what models attain, and the share of lists they are judged on.
 SEARCHED = ("chebyshev", "epsilon")
@@ -70,7 +70,7 @@ class ObjectivesRanker(Ranker):
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether each objective tells two pairs apart."""
-        inside = np.repeat(data.informative, data.sizes)
+        inside = np.repeat(_informative(data), data.sizes)
         told = [values[inside] for values in data.targets.values()]
         return bool(inside.any()) and all(values.min() < values.max() for values in told)
 
@@ -96,10 +96,10 @@ class ObjectivesRanker(Ranker):
         self.model_.set_params(n_jobs=None)  # the number of threads is no part of the model
 
     def _learned(self, data: RankingData) -> RankingData:
-        """The pairs of the lists in which anything is relevant, the irrelevant ones thinned out."""
+        """The pairs of the lists in which objectives tell any apart, the irrelevant ones thinned out."""
         if not data.targets:
             raise ValueError("data must hold targets, a gain of each pair by objective, got none")
-        data = data.lists(data.informative)
+        data = data.lists(_informative(data))
         kept, _ = sampled_pairs(
             data.gains, np.ones(len(data.gains)), max(1, int(self.max_irrelevant)), data.seed
         )
@@ -121,3 +121,9 @@ class ObjectivesRanker(Ranker):
         self.model_ = fitted.object("model", MultiObjectiveRanker)
         if self.model_.n_features_in_ != len(self.names_):
             raise ValueError(f"model must be of {len(self.names_)} columns, got {self.model_.n_features_in_}")
+
+
+def _informative(data: RankingData) -> np.ndarray:
+    """bool (n,): lists in which some objective tells two pairs apart; all may be relevant for any of them."""
+    lists = [informative_lists(of, data.indptr, data.weight) for of in data.targets.values()]
+    return np.logical_or.reduce(lists, axis=0) if lists else data.informative

@@ -40,7 +40,10 @@ class Kernel:
     def rows(self, X: Features) -> np.ndarray:
         """Rows as the kernel compares them: dense, scaled."""
         A = dense(X)
-        return A if self.scale is None else np.ascontiguousarray(A * self.scale)
+        if self.scale is None:
+            return A
+        with np.errstate(under="ignore"):
+            return np.ascontiguousarray(A * self.scale)
 
     def matrix(self, A: np.ndarray, B: np.ndarray, n_jobs: int) -> np.ndarray:
         """float64 (a, b); each entry depends on its two rows only, so that of a subset is a submatrix."""
@@ -58,10 +61,10 @@ class Kernel:
         """``bias[l] + sum_j k(x, support_j) dual[l, j]`` for each pair, float32 (m,)."""
         parts = []
         for block, indptr, labels in dense_blocks(X, candidates):
-            scaled = block if self.scale is None else block * self.scale
+            rows = self.rows(block)
             parts.append(
                 _core.kernel_machine(
-                    scaled, support, dual, bias, METRICS[self.name], self.gamma, indptr, labels, n_jobs
+                    rows, support, dual, bias, METRICS[self.name], self.gamma, indptr, labels, n_jobs
                 )
             )
         return np.concatenate([np.zeros(0, np.float32), *parts])

@@ -62,7 +62,8 @@ class InstanceCut(Cut):
         place = lists.labels if self.by_label else lists.rank
         out = np.zeros((lists.n_rows, width), np.float32)
         inside = place < width
-        out[lists.row[inside], place[inside]] = scores[inside]
+        with np.errstate(under="ignore"):
+            out[lists.row[inside], place[inside]] = scores[inside]
         return out
 
     def get_state(self) -> dict[str, Any]:
