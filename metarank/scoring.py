@@ -198,6 +198,12 @@ class Scoring:
             raise ValueError("objective_weights needs a model that was fitted on several objectives")
         return self.ranker_.reweighted(objective_weights)
 
+    def pairs_of_row(self, k: int) -> int:
+        """The candidates that a row has at most where its k best labels are asked for."""
+        if not self.shortlisters_:
+            return self.n_labels_
+        return min(self.n_labels_, max(k, self.shortlist_size * len(self.shortlisters_)))
+
     def described(
         self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, also: int | None = None
     ) -> Iterator[Described]:
@@ -205,11 +211,9 @@ class Scoring:
 
         `own` are candidates to be taken instead of the model's; the label `also` becomes one of every row.
         """
-        n, least, per_row = X.shape[0], max(k, self.shortlist_size), self.n_labels_
-        if self.shortlisters_:
-            per_row = max(least, self.shortlist_size * len(self.shortlisters_))
+        n, least = X.shape[0], max(k, self.shortlist_size)
         chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.feature_columns_))
-        step = max(1, chunk // max(1, per_row))
+        step = max(1, chunk // max(1, self.pairs_of_row(k)))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]

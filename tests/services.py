@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Thread
 
 import makers
-import uvicorn
 
+from metarank import MetaRanker
 from metarank.serve import ServeOptions, create_app
-from metarank.serve.run import listen, url_of
+from metarank.serve.run import Server, listen, url_of
 
 
 @contextmanager
-def served(name: str, **options: int) -> Iterator[str]:
+def served(name: str, **options: float) -> Iterator[str]:
     """The address of a service of a maker's model, whose name is in need of escaping."""
-    app = create_app(makers.fitted(name), ServeOptions(**options), name=f"the <b>{name}</b> model")
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on"))
+    with serving(makers.fitted(name), name=f"the <b>{name}</b> model", **options) as (url, _):
+        yield url
+
+
+@contextmanager
+def serving(
+    model: MetaRanker, name: str = "model", **options: float
+) -> Iterator[tuple[str, Callable[[], None]]]:
+    """The address of a service, and what ends it as a signal does."""
+    limits = ServeOptions(**options)
+    server = Server(create_app(model, limits, name=name), limits, lambda: None)
+
+    def stop() -> None:
+        server.should_exit = True
+        thread.join(60)
+        assert not thread.is_alive()
+
     with listen("127.0.0.1", 0) as listener:
         thread = Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
-        yield url_of(listener)
-        server.should_exit = True
-        thread.join(20)
+        try:
+            yield url_of(listener), stop
+        finally:
+            stop()

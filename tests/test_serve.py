@@ -470,7 +470,7 @@ def test_one_request_s_fault_is_not_that_of_its_company(caplog):
 def test_a_thread_survives_what_no_reply_was_made_of(caplog):
     app = create_app(makers.fitted("texts"), ServeOptions(threads=1))
     with TestClient(app) as client, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Answerer, "_read", lambda self, index, body: 1 / 0)
+        patch.setattr(Answerer, "together", lambda self, asked: 1 / 0)
         assert client.post("/rank", json={"instance": TEXT}).status_code == 500
         patch.undo()
         assert client.post("/rank", json={"instance": TEXT}).status_code == 200

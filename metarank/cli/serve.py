@@ -43,7 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, meaning in (
         ("threads", "threads that ask the model"),
         ("queue", "requests that may wait; one more gets 429"),
-        ("connections", "open connections; requests of one more get 503"),
+        ("queue-pairs", "pairs of all large requests not answered yet; more gets 429"),
+        ("queue-bytes", "bytes of requests and replies, less the first 64 KiB of each; more gets 429"),
+        ("step-pairs", "pairs compared before a large request lets others have a turn"),
+        (
+            "connections",
+            "requests on their way, 503 for more; and open connections, the longest idle goes",
+        ),
+        ("max-pairs", "pairs of a request: its instances by the labels compared for each"),
+        ("max-head", "bytes of a request line and headers; more gets 431"),
         ("max-batch", "instances of a request"),
         ("max-body", "bytes of a request"),
         ("max-text", "characters of a text"),
@@ -54,13 +62,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         group.add_argument(
             f"--{name}", type=int, default=value, metavar="N", help=f"{meaning} (default {value})"
         )
-    group.add_argument(
-        "--timeout",
-        type=float,
-        default=default.timeout,
-        metavar="SECONDS",
-        help=f"time for an answer, else 503 (default {default.timeout:g})",
-    )
+    for name, meaning in (
+        ("timeout", "time for an answer, else 503"),
+        ("head-timeout", "time for a request line and headers, else the connection is closed"),
+        ("idle-timeout", "time a connection is kept after a reply, and for a client to take a MiB of one"),
+        ("stop-timeout", "time for requests in flight after SIGTERM or Ctrl-C, then 503"),
+    ):
+        value = getattr(default, name.replace("-", "_"))
+        group.add_argument(
+            f"--{name}", type=float, default=value, metavar="SECONDS", help=f"{meaning} (default {value:g})"
+        )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -69,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
     from metarank.serve.options import ServeOptions
 
     options = ServeOptions(**{field.name: getattr(args, field.name) for field in fields(ServeOptions)})
-    require_extra("serve", "fastapi", "uvicorn", "prometheus_client")
+    require_extra("serve", "fastapi", "uvicorn", "prometheus_client", "httptools")
     from metarank.serve.processes import check_processes, run_processes
     from metarank.serve.run import listen, run
 

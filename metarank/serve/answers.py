@@ -6,13 +6,14 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._validation import ScoresNotFiniteError
+from metarank.candidates import Candidates
 from metarank.label_table import LabelTable
 from metarank.pipeline import MetaRanker
 from metarank.report.words import reasons
@@ -27,6 +28,7 @@ logger = logging.getLogger("metarank.serve")
 _N_REASONS = 4
 
 Observer: TypeAlias = Callable[[str, float], None]
+AnyRequest = TypeVar("AnyRequest", RankRequest, ExplainRequest)
 
 
 class Call(NamedTuple):
@@ -58,14 +60,33 @@ def reply_to(refused: Refused) -> Reply:
 
 
 @dataclass
-class _Ranked:
-    """A request to rank, read and checked. `limits` are arguments of the model's methods."""
+class Asked:
+    """A request, read and checked.
 
-    index: int
+    Attributes
+    ----------
+    request : RankRequest or ExplainRequest
+        Without its instances and lists of labels, which are in `rows` and `limits`.
+    rows : list of str, ndarray or CSR of n_rows rows
+    limits : dict
+        Arguments of the model's methods.
+    labels : list of int
+        Labels to be explained; empty where they are the best.
+    pairs : int
+        Of instances and labels that have to be compared.
+    """
+
+    request: RankRequest | ExplainRequest
     rows: Rows
     n_rows: int
-    request: RankRequest
     limits: dict[str, Any]
+    labels: list[int]
+    pairs: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of rows and limits."""
+        return _size(self.rows) + sum(map(_size, self.limits.values()))
 
     @property
     def company(self) -> tuple[Any, ...] | None:
@@ -74,16 +95,25 @@ class _Ranked:
         `k` does not count: the k best are the first of more. But with a list of allowed labels the
         candidates depend on it.
         """
-        if self.limits or self.request.propensity_weight is not None:
+        request = self.request
+        if isinstance(request, ExplainRequest) or self.limits or request.propensity_weight is not None:
             return None
-        return self.request.optimize, self.request.probabilities
+        return request.optimize, request.probabilities
+
+    def part(self, rows: slice) -> Asked:
+        """Some of the instances."""
+        n = len(range(*rows.indices(self.n_rows)))
+        if n == self.n_rows:
+            return self
+        limits = {k: v.rows(rows) if isinstance(v, Candidates) else v for k, v in self.limits.items()}
+        return replace(self, rows=self.rows[rows], n_rows=n, limits=limits)
 
 
 class Answerer:
     """Answers requests by a model.
 
-    A reply is what `MetaRanker.rank` gives for the request alone, bit for bit, whatever else waits: rows are
-    scored independently of their batch. Safe to be called by several threads.
+    A reply is what `MetaRanker.rank` gives for the request alone, bit for bit, whatever else waits and in
+    however many steps: rows are scored independently of their batch. Safe to be called by several threads.
 
     Parameters
     ----------
@@ -116,25 +146,47 @@ class Answerer:
         return next(self.answer([call]))[1]
 
     def answer(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
-        """(position, reply) of every call, each as soon as it is known."""
-        together: dict[tuple[Any, ...] | None, list[_Ranked]] = {}
+        """(position, reply) of every call: of those that are refused first, then of the others."""
+        read: list[tuple[int, Asked]] = []
         for index, call in enumerate(calls):
-            if call.path == "explain":
-                yield index, self._guarded(self._explain, call.body)
-                continue
-            start = time.perf_counter()
             try:
-                ranked = self._read(index, call.body)
+                read.append((index, self.read(call)))
             except Refused as refused:
                 yield index, reply_to(refused)
-                continue
-            self._observe("read", time.perf_counter() - start)
-            company = ranked.company
-            together.setdefault((index,) if company is None else company, []).append(ranked)
-        for group in together.values():
-            yield from self._ranked(group)
+        for place, reply in self.together([asked for _, asked in read]):
+            yield read[place][0], reply
 
-    def _read(self, index: int, body: bytes) -> _Ranked:
+    def read(self, call: Call) -> Asked:
+        """What a request asks.
+
+        Raises
+        ------
+        Refused
+            422 where a field does not keep its rule, or more pairs would be compared than are allowed.
+        """
+        start = time.perf_counter()
+        asked = self._read_rank(call.body) if call.path == "rank" else self._read_explain(call.body)
+        self._observe("read", time.perf_counter() - start)
+        return asked
+
+    def together(self, asked: Sequence[Asked]) -> Iterator[tuple[int, Reply]]:
+        """(position, reply) of every request, each as soon as it is known; those of one company in one go."""
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for index, one in enumerate(asked):
+            company = one.company
+            groups.setdefault((index,) if company is None else company, []).append(index)
+        for group in groups.values():
+            yield from self._group(asked, group)
+
+    def steps(self, asked: Asked) -> Iterator[Reply | int]:
+        """The reply to one request, by steps of at most `step_pairs` pairs (but at least a row, or a label to
+        be explained); after each of them but the last the bytes of the reply so far.
+        """
+        if isinstance(asked.request, ExplainRequest):
+            return self._explain(asked)
+        return self._rank(asked)
+
+    def _read_rank(self, body: bytes) -> Asked:
         request = read_body(RankRequest, body)
         if (request.instance is None) == (request.instances is None):
             raise invalid("instance", "either instance or instances is required, and not both")
@@ -144,9 +196,42 @@ class Answerer:
         if request.optimize is not None:
             _checked("optimize", self.model.thresholds_.check_metric, request.optimize)
         _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
+        n, each = len(instances), self._pairs_of_row(request.k)
+        most = max(1, self.options.max_pairs // each)
+        if most < n <= self.options.max_batch:
+            raise invalid(
+                field,
+                f"{field} must hold at most {most} instances where {each} labels are compared for each, "
+                f"got {n}",
+            )
         rows = self.reader.rows(instances, field)
-        n = len(instances)
-        return _Ranked(index, rows, n, request, self._limits(request, n))
+        limits = self._limits(request, n)
+        return Asked(_without_lists(request), rows, n, limits, [], n * each)
+
+    def _read_explain(self, body: bytes) -> Asked:
+        request = read_body(ExplainRequest, body)
+        rows = self.reader.rows([request.instance], "instance")
+        most = self.options.max_explain
+        if request.n_neighbors > self.options.max_k:
+            raise invalid(
+                "n_neighbors", f"n_neighbors must be at most {self.options.max_k}, got {request.n_neighbors}"
+            )
+        _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
+        limits = self._limits(request, 1)
+        labels = []
+        if request.labels is None:
+            if request.k > most:
+                raise invalid("k", f"k must be at most {most}, got {request.k}")
+        else:
+            if len(request.labels) > most:
+                raise invalid("labels", f"labels must be at most {most}, got {len(request.labels)}")
+            labels = [self.reader.label(label, "labels") for label in request.labels]
+        pairs = (len(labels) or request.k) * self._pairs_of_row(request.k)
+        return Asked(_without_lists(request), rows, 1, limits, labels, pairs)
+
+    def _pairs_of_row(self, k: int) -> int:
+        """The labels that are compared for an instance, or a bound of that."""
+        return max(1, self.model.pairs_of_row(k))
 
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
         limits: dict[str, Any] = {}
@@ -160,34 +245,63 @@ class Answerer:
         if k > self.options.max_k:
             raise invalid("k", f"k must be at most {self.options.max_k}, got {k}")
 
-    def _ranked(self, group: list[_Ranked]) -> Iterator[tuple[int, Reply]]:
-        """The replies to requests of one company, by one call of the model."""
+    def _group(self, asked: Sequence[Asked], group: list[int]) -> Iterator[tuple[int, Reply]]:
+        """The replies to requests of one company, by one call of the model where there are several."""
         try:
+            if len(group) == 1:
+                yield group[0], self._alone(asked[group[0]])
+                return
+            parts = [asked[i] for i in group]
             start = time.perf_counter()
-            lists, flags = self._lists(group)
+            lists, flags = self._lists(parts)
             self._observe("model", time.perf_counter() - start)
             start = time.perf_counter()
             done = 0
             replies = []
-            for one in group:
-                own = [entries[: one.request.k] for entries in lists[done : done + one.n_rows]]
-                known = {"rankings": own, "without_evidence": flags[done : done + one.n_rows]}
-                replies.append((one.index, Reply(200, _json(known))))
+            for i, one in zip(group, parts):
+                own = slice(done, done + one.n_rows)
+                rows = [entries[: one.request.k] for entries in lists[own]]
+                replies.append((i, Reply(200, _json({"rankings": rows, "without_evidence": flags[own]}))))
                 done += one.n_rows
             self._observe("write", time.perf_counter() - start)
         except Exception as error:
             if len(group) == 1:
-                yield group[0].index, _fault(error)
+                yield group[0], fault_reply(error)
                 return
             # One request's fault is not that of those it happened to be ranked with.
-            for one in group:
-                yield from self._ranked([one])
+            for i in group:
+                yield from self._group(asked, [i])
             return
         yield from replies
 
-    def _lists(self, group: list[_Ranked]) -> tuple[list[list[dict[str, Any]]], list[bool]]:
+    def _alone(self, asked: Asked) -> Reply:
+        return next(found for found in self.steps(asked) if isinstance(found, Reply))
+
+    def _rank(self, asked: Asked) -> Iterator[Reply | int]:
+        step = max(1, self.options.step_pairs // self._pairs_of_row(asked.request.k))
+        written: list[bytes] = []
+        flags: list[bool] = []
+        model = write = 0.0
+        for first in range(0, asked.n_rows, step):
+            if first:
+                yield sum(map(len, written))
+            start = time.perf_counter()
+            lists, own = self._lists([asked.part(slice(first, first + step))])
+            between = time.perf_counter()
+            written.append(_json(lists)[1:-1])
+            flags += own
+            model += between - start
+            write += time.perf_counter() - between
+        start = time.perf_counter()
+        body = b'{"rankings": [%b], "without_evidence": %b}' % (b", ".join(written), _json(flags))
+        self._observe("model", model)
+        self._observe("write", write + time.perf_counter() - start)
+        yield Reply(200, body)
+
+    def _lists(self, group: list[Asked]) -> tuple[list[list[dict[str, Any]]], list[bool]]:
         """The ranked labels of every row of requests of one company, and which rows are without evidence."""
         request, limits = group[0].request, group[0].limits
+        assert isinstance(request, RankRequest)
         X = _stacked([one.rows for one in group])
         k = max(one.request.k for one in group)
         table = self.reader.labels
@@ -210,42 +324,27 @@ class Answerer:
                     entry["kept"] = entry["label"] in own
         return rows, ranking.without_evidence.tolist()
 
-    def _explain(self, body: bytes) -> Reply:
+    def _explain(self, asked: Asked) -> Iterator[Reply | int]:
         start = time.perf_counter()
-        request = read_body(ExplainRequest, body)
-        rows = self.reader.rows([request.instance], "instance")
-        most = self.options.max_explain
-        if request.n_neighbors > self.options.max_k:
-            raise invalid(
-                "n_neighbors", f"n_neighbors must be at most {self.options.max_k}, got {request.n_neighbors}"
-            )
-        _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
-        asked = {"propensity_weight": request.propensity_weight, **self._limits(request, 1)}
-        if request.labels is None:
-            if request.k > most:
-                raise invalid("k", f"k must be at most {most}, got {request.k}")
-            labels = [int(v) for v in self.model.rank(rows, k=request.k, **asked).labels[0] if v >= 0]
-        else:
-            if len(request.labels) > most:
-                raise invalid("labels", f"labels must be at most {most}, got {len(request.labels)}")
-            labels = [self.reader.label(label, "labels") for label in request.labels]
-        pages = []
+        request, rows, labels = asked.request, asked.rows, asked.labels
+        assert isinstance(request, ExplainRequest)
+        how = {"propensity_weight": request.propensity_weight, **asked.limits}
+        if not labels:
+            labels = [int(v) for v in self.model.rank(rows, k=request.k, **how).labels[0] if v >= 0]
+        pages: list[bytes] = []
+        took = 0.0
         for label in labels:
-            explanation = self.model.explain(rows, label, n_neighbors=request.n_neighbors, **asked)
+            if pages:
+                took += time.perf_counter() - start
+                yield sum(map(len, pages))
+                start = time.perf_counter()
+            explanation = self.model.explain(rows, label, n_neighbors=request.n_neighbors, **how)
             words = [
                 {"text": r.text, "contribution": r.contribution} for r in reasons(explanation, _N_REASONS)
             ]
-            pages.append({**explanation.to_dict(), "reasons": words})
-        self._observe("explain", time.perf_counter() - start)
-        return Reply(200, _json({"explanations": pages}))
-
-    def _guarded(self, answer: Callable[[bytes], Reply], body: bytes) -> Reply:
-        try:
-            return answer(body)
-        except Refused as refused:
-            return reply_to(refused)
-        except Exception as error:
-            return _fault(error)
+            pages.append(_json({**explanation.to_dict(), "reasons": words}))
+        self._observe("explain", took + time.perf_counter() - start)
+        yield Reply(200, b'{"explanations": [%b]}' % b", ".join(pages))
 
 
 def _name_of(table: LabelTable, label: int) -> dict[str, str]:
@@ -278,7 +377,24 @@ def _json(content: Any) -> bytes:
     return json.dumps(content).encode()
 
 
-def _fault(error: Exception) -> Reply:
+def _without_lists(request: AnyRequest) -> AnyRequest:
+    """A request without what takes room and stands in another form."""
+    long = {"instance", "instances", "labels", "allowed", "exclude"} & set(type(request).model_fields)
+    return request.model_copy(update=dict.fromkeys(long))
+
+
+def _size(part: Any) -> int:
+    """Bytes of rows, or of lists of labels, about."""
+    if isinstance(part, list):
+        return sum(map(len, part))
+    if isinstance(part, np.ndarray):
+        return int(part.nbytes)
+    if isinstance(part, Candidates):
+        return int(part.indptr.nbytes + part.labels.nbytes)
+    return int(part.indptr.nbytes + part.indices.nbytes + part.data.nbytes)
+
+
+def fault_reply(error: Exception) -> Reply:
     """500, with what happened in the log and not in the reply; 422 for values that make scores overflow."""
     if isinstance(error, ScoresNotFiniteError):
         return reply_to(invalid("instance", str(error)))

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from metarank._version import __version__
 from metarank.pipeline import MetaRanker
 from metarank.serve.answers import Answerer, Call, Reply, reply_to
+from metarank.serve.budget import Budget, Share
 from metarank.serve.errors import Refused
 from metarank.serve.hosts import named
 from metarank.serve.metrics import ServiceMetrics
@@ -29,6 +30,10 @@ from metarank.thresholds.objectives import METRICS
 
 PATHS = ("/", "/rank", "/explain", "/health", "/metrics", "/openapi.json")
 
+# Bytes of a body, and of a reply, that every request has beside the bytes of all.
+_FREE = 64 << 10
+# Bytes of a reply that are sent at once.
+_PIECE = 1 << 20
 # Seconds between looks at the queue, where several processes count together.
 _REFRESH = 0.5
 
@@ -37,12 +42,13 @@ _MISDIRECTED = reply_to(
 )
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    408: {"description": "the body did not arrive in time"},
+    408: {"description": "the headers or the body did not arrive in time"},
     413: {"description": "the body is too large"},
     415: {"description": "the body is not declared as application/json"},
     422: {"description": "a field does not keep its rule, which the message names"},
-    429: {"description": "too many requests are waiting; Retry-After says when to try again"},
-    503: {"description": "no answer in time, too many connections, or the server is stopping"},
+    429: {"description": "too many requests, pairs or bytes wait; Retry-After says when to try again"},
+    431: {"description": "the request line and headers are too large"},
+    503: {"description": "no answer in time, too many requests on their way, or the server is stopping"},
 }
 
 
@@ -69,7 +75,8 @@ def create_app(
     -------
     FastAPI
         An ASGI application for any server; `metarank serve` runs it with uvicorn. Its threads start and end
-        with the application's lifespan.
+        with the application's lifespan. `max_head`, `connections`, `head_timeout` and `idle_timeout` are of
+        `metarank serve` alone: what a connection may do before its request is the server's.
 
     Examples
     --------
@@ -82,8 +89,14 @@ def create_app(
     options = options or ServeOptions()
     metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
     answerer = Answerer(model, options, metrics.stage)
-    workers = Workers(answerer.answer, options, metrics.stage, metrics.batch)
-    metrics.watch(lambda: workers.waiting, lambda: workers.working)
+    workers = Workers(answerer, options, metrics.stage, metrics.batch)
+    held = Budget(options.queue_bytes)
+    metrics.watch(
+        waiting=lambda: workers.waiting,
+        working=lambda: workers.working,
+        pairs=lambda: workers.pairs,
+        held=lambda: held.used,
+    )
     facts = _facts(answerer, name)
 
     @asynccontextmanager
@@ -105,11 +118,18 @@ def create_app(
         redoc_url=None,
     )
     app.add_middleware(_Counting, metrics=metrics, allowed_hosts=allowed_hosts)
+    app.state.metrics, app.state.workers = metrics, workers
 
     async def answered(path: Any, request: Request) -> Response:
         started = time.monotonic()
-        body = await _body(request, options)
-        return _response(await workers.submit(Call(path, body), started), metrics)
+        share = Share(held, _FREE)
+        try:
+            body = await _body(request, options, share)
+            reply = await workers.submit(Call(path, body), started, share, request.receive)
+        except BaseException:
+            share.release()
+            raise
+        return _response(reply, metrics, share)
 
     async def rank(request: Request) -> Response:
         """The k best labels of one instance or of several, best first."""
@@ -205,13 +225,14 @@ async def _refresh(metrics: ServiceMetrics) -> None:
         await asyncio.sleep(_REFRESH)
 
 
-async def _body(request: Request, options: ServeOptions) -> bytes:
-    """The body of a request, within the limits.
+async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
+    """The body of a request, within the limits; what it takes of the bytes of all is in `share`.
 
     Raises
     ------
     Refused
-        415, 413 as soon as it is known to be too large, 408 where it does not arrive in time.
+        415, 413 as soon as it is known to be too large, 429 where others have too many bytes, 408 where it
+        does not arrive in time.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -232,6 +253,8 @@ async def _body(request: Request, options: ServeOptions) -> bytes:
                 size += len(part)
                 if size > options.max_body:
                     raise _too_large(options)
+                if not share.take(size, before=size - len(part)):
+                    raise Refused(429, "too many bytes are waiting already", retry_after=1, reason="bytes")
                 parts.append(part)
     except TimeoutError:
         raise Refused(408, f"the body did not arrive within {options.timeout:g} s", reason="slow") from None
@@ -244,13 +267,38 @@ def _too_large(options: ServeOptions) -> Refused:
     return Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
 
 
-def _response(reply: Reply, metrics: ServiceMetrics) -> Response:
+class _Whole(Response):
+    """A reply that gives back what it has of the bytes of all once the client has taken it.
+
+    Sent in pieces, each when the last is on its way: given as one it would lie about twice.
+    """
+
+    def __init__(self, share: Share | None, *args: Any) -> None:
+        super().__init__(*args)
+        self._share = share
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = bytes(self.body)
+        try:
+            await send(
+                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+            )
+            for first in range(0, max(1, len(body)), _PIECE):
+                last = first + _PIECE
+                piece = {"body": body[first:last], "more_body": last < len(body)}
+                await send({"type": "http.response.body", **piece})
+        finally:
+            if self._share is not None:
+                self._share.release()
+
+
+def _response(reply: Reply, metrics: ServiceMetrics, share: Share | None = None) -> Response:
     headers = None
     if reply.reason:
         metrics.refused(reply.reason)
     if reply.retry_after is not None:
         headers = {"retry-after": str(reply.retry_after)}
-    return Response(reply.body, reply.status, headers, "application/json")
+    return _Whole(share, reply.body, reply.status, headers, "application/json")
 
 
 def _takes(body: type[RankRequest] | type[ExplainRequest]) -> dict[str, Any]:
@@ -277,5 +325,7 @@ def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
             "max_text": options.max_text,
             "max_k": options.max_k,
             "max_explain": options.max_explain,
+            "max_pairs": options.max_pairs,
         },
+        "labels_compared": answerer.model.pairs_of_row(1),
     }

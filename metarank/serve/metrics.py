@@ -63,6 +63,9 @@ class ServiceMetrics:
         self._refused = Counter(
             "metarank_refused", "Requests without an answer by reason", ["reason"], registry=kept
         )
+        self._closed = Counter(
+            "metarank_closed", "Connections that the service closed by reason", ["reason"], registry=kept
+        )
         self._stages = Histogram(
             "metarank_stage_seconds",
             "Of a request: wait, answer (with those taken at once), read, explain; of a batch: model, write",
@@ -73,21 +76,21 @@ class ServiceMetrics:
         self._batch = Histogram(
             "metarank_batch_requests", "Requests taken at once", buckets=_SIZES, registry=kept
         )
-        self._waiting = Gauge(
-            "metarank_waiting_requests", "Requests in the queue", registry=kept, multiprocess_mode="livesum"
-        )
-        self._working = Gauge(
-            "metarank_working_requests",
-            "Requests that a thread has taken",
-            registry=kept,
-            multiprocess_mode="livesum",
-        )
+        self._gauges = {
+            name: Gauge(f"metarank_{called}", meaning, registry=kept, multiprocess_mode="livesum")
+            for name, called, meaning in (
+                ("waiting", "waiting_requests", "Requests in the queues"),
+                ("working", "working_requests", "Requests that a thread has taken"),
+                ("pairs", "waiting_pairs", "Pairs of large requests that are not answered yet"),
+                ("held", "held_bytes", "Bytes of requests and replies, less the first 64 KiB of each"),
+            )
+        }
         names = list(facts)
         served = Gauge(
             "metarank_service_info", "What is served", names, registry=kept, multiprocess_mode="max"
         )
         served.labels(**facts).set(1)
-        self._lengths: tuple[Callable[[], float], Callable[[], float]] = (float, float)
+        self._lengths: dict[str, Callable[[], float]] = {}
         self._folder = os.environ.get(_SHARED_METRICS)
         if self.is_shared:
             self.registry = CollectorRegistry()
@@ -111,6 +114,10 @@ class ServiceMetrics:
         """A request that got no answer, and why."""
         self._refused.labels(reason).inc()
 
+    def closed(self, reason: str) -> None:
+        """A connection that was closed, and why."""
+        self._closed.labels(reason).inc()
+
     def stage(self, name: str, seconds: float) -> None:
         """How long a stage took."""
         self._stages.labels(name).observe(seconds)
@@ -119,14 +126,14 @@ class ServiceMetrics:
         """How many requests were taken at once."""
         self._batch.observe(requests)
 
-    def watch(self, waiting: Callable[[], float], working: Callable[[], float]) -> None:
-        """Where the lengths of queue and work are read."""
-        self._lengths = (waiting, working)
+    def watch(self, **lengths: Callable[[], float]) -> None:
+        """Where the lengths are read: of "waiting", "working", "pairs" and "held"."""
+        self._lengths = lengths
 
     def refresh(self) -> None:
-        """Read the lengths of queue and work, for whichever process is asked."""
-        for gauge, length in zip((self._waiting, self._working), self._lengths):
-            gauge.set(length())
+        """Read the lengths, for whichever process is asked."""
+        for name, length in self._lengths.items():
+            self._gauges[name].set(length())
 
     def text(self) -> bytes:
         """All of it, as Prometheus reads it."""

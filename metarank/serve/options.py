@@ -29,21 +29,41 @@ class ServeOptions:
         Labels of one instance that may be asked for.
     max_explain : int
         Labels that one request may have explained.
+    max_pairs : int
+        Pairs of an instance and a label that one request may have compared: its instances times the labels
+        that the model compares for each, which are at least k. A single instance is always taken.
+    max_head : int
+        Bytes of a request line and its headers, else 431.
     queue : int
-        Requests that may wait; one more is answered by 429.
+        Requests that may wait; one more is answered by 429. As many more may wait that are large: of more
+        than `step_pairs` pairs, or of more than 64 KiB.
+    queue_pairs : int
+        Pairs of all large requests that are not answered yet; what would go beyond is answered by 429.
+    queue_bytes : int
+        Bytes of all requests and replies that the service holds, less the first 64 KiB of each; what would go
+        beyond is answered by 429, a reply by 503.
+    step_pairs : int
+        Pairs that a thread has compared before it looks whether a request is still waited for, and at others:
+        large requests are answered in steps, and others take turns with them.
     connections : int
-        Connections that may be open at a time; requests of one more are answered by 503. Bodies that arrive
-        take at most ``connections * max_body`` bytes.
+        Requests that may be on their way at a time; one more is answered by 503. As many connections may be
+        open. Where more want to be, that which has waited longest without a request is closed.
     threads : int
         Threads that ask the model, at most 256.
     timeout : float
         Seconds from the start of a request to its answer, from a thousandth to a day, else 503 (408 where its
         body has not arrived).
+    head_timeout : float
+        Seconds in which a request line and its headers must be there, else the connection is closed.
+    idle_timeout : float
+        Seconds for which a connection is kept after a reply, and in which a client must take a MiB of one.
+    stop_timeout : float
+        Seconds that requests have to be answered once the service is told to stop; 503 for what is left then.
 
     Raises
     ------
     ValueError, TypeError
-        If a limit is not positive, `threads` above 256, or `timeout` out of its range.
+        If a limit is not positive, `threads` above 256, or a time out of the range of `timeout`.
 
     Examples
     --------
@@ -57,23 +77,29 @@ class ServeOptions:
     max_text: int = 20_000
     max_k: int = 1_000
     max_explain: int = 10
+    max_pairs: int = 1 << 18
+    max_head: int = 16 << 10
     queue: int = 128
+    queue_pairs: int = 1 << 20
+    queue_bytes: int = 256 << 20
+    step_pairs: int = 1 << 13
     connections: int = 512
     threads: int = 2
     timeout: float = 10.0
+    head_timeout: float = 10.0
+    idle_timeout: float = 15.0
+    stop_timeout: float = 10.0
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
             value: Any = getattr(self, name)
-            whole = name != "timeout"
+            whole = not name.endswith("timeout")
             rule = f"{name} must be a positive {'integer' if whole else 'number'}, got {value!r}"
             if isinstance(value, bool) or not isinstance(value, Integral if whole else Real):
                 raise TypeError(rule)
             if not (math.isfinite(value) and float(value) > 0):
                 raise ValueError(rule)
-        if not _TIMES[0] <= self.timeout <= _TIMES[1]:
-            raise ValueError(
-                f"timeout must be from {_TIMES[0]:g} to {_TIMES[1]:g} seconds, got {self.timeout!r}"
-            )
+            if not whole and not _TIMES[0] <= float(value) <= _TIMES[1]:
+                raise ValueError(f"{name} must be from {_TIMES[0]:g} to {_TIMES[1]:g} seconds, got {value!r}")
         if self.threads > _MOST_THREADS:
             raise ValueError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")

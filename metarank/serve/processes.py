@@ -44,7 +44,7 @@ def run_processes(
     name: str = "model",
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve a model from several processes until SIGTERM or Ctrl-C; requests in flight are answered first.
+    """Serve a model from several processes until SIGTERM or Ctrl-C; requests in flight have time as in `run`.
 
     A process that ends by itself is replaced. Should this one be killed, the others end too.
 
@@ -55,7 +55,7 @@ def run_processes(
     processes : int
         In [1, 256].
     options : ServeOptions, optional
-        Of each process: `queue`, `connections` and `threads` count there.
+        Of each process: `queue` and its pairs and bytes, `connections` and `threads` count there.
     host, port, allowed_hosts, name, announce : as for `metarank.serve.run.run`
 
     Raises
@@ -106,7 +106,7 @@ class _Service:
         self._context = multiprocessing.get_context("spawn")
         self._watched, self._alive = self._context.Pipe(duplex=False)
         self._served = served
-        self._patience = served.options.timeout + 5
+        self._patience = served.options.stop_timeout + 5
         self._processes: list[BaseProcess] = []
         self.stopping = False
 

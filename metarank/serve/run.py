@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import math
@@ -13,14 +14,14 @@ from collections.abc import Callable, Collection, Generator
 
 import numpy as np
 import uvicorn
+from fastapi import FastAPI
 
 from metarank.pipeline import MetaRanker
 from metarank.serve.app import create_app
+from metarank.serve.connections import connection_class
 from metarank.serve.hosts import local_names
 from metarank.serve.options import ServeOptions
 
-# A connection without a request is kept for so many seconds.
-_KEEP_ALIVE = 15
 # Connections that may wait to be accepted.
 _BACKLOG = 1024
 # Seconds after which a thread lets others run. By Python's default, 0.005, the event loop would wait so long
@@ -28,16 +29,25 @@ _BACKLOG = 1024
 _SWITCH = 0.0005
 
 
-class _Server(uvicorn.Server):
-    """Says when it can be asked; a signal is its ordinary end and not raised again."""
+class Server(uvicorn.Server):
+    """Says when it can be asked; a signal is its ordinary end and not raised again.
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config)
+    What is in flight `stop_timeout` seconds after it is answered by 503, and given up after its next step.
+    """
+
+    def __init__(self, app: FastAPI, options: ServeOptions, announce: Callable[[], None]) -> None:
+        super().__init__(configured(app, options))
+        self._give_up = app.state.workers.give_up
+        self._patience = options.stop_timeout
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(self._patience, self._give_up)
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -62,7 +72,7 @@ def run(
     name: str = "model",
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve a model until SIGTERM or Ctrl-C; requests in flight are answered first.
+    """Serve a model until SIGTERM or Ctrl-C; requests in flight have `stop_timeout` seconds to be answered.
 
     Parameters
     ----------
@@ -105,25 +115,30 @@ def answer_on(
     # What is there now stays: a collection during a request need not walk through it.
     gc.collect()
     gc.freeze()
-    config = uvicorn.Config(
-        create_app(model, options, name=name, allowed_hosts=allowed_hosts),
+    app = create_app(model, options, name=name, allowed_hosts=allowed_hosts)
+    address = url_of(listener)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        Server(app, options, lambda: announce(address)).run([listener])
+    finally:
+        sys.setswitchinterval(before)
+        gc.unfreeze()
+
+
+def configured(app: FastAPI, options: ServeOptions) -> uvicorn.Config:
+    """uvicorn's settings for an application of `create_app`."""
+    return uvicorn.Config(
+        app,
+        http=connection_class(options, app.state.metrics),
         log_level="error",
         access_log=False,
         server_header=False,
         lifespan="on",
         ws="none",
-        limit_concurrency=options.connections,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=math.ceil(options.timeout) + 1,
+        timeout_keep_alive=options.idle_timeout,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=math.ceil(options.stop_timeout) + 1,
     )
-    address = url_of(listener)
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH)
-    try:
-        _Server(config, lambda: announce(address)).run([listener])
-    finally:
-        sys.setswitchinterval(before)
-        gc.unfreeze()
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -1,0 +1,93 @@
+"""`Budget`: so much of something for all requests together."""
+
+from __future__ import annotations
+
+import threading
+
+
+class Budget:
+    """So many pairs, or bytes, that requests may have at a time. Safe to be used by several threads.
+
+    Parameters
+    ----------
+    most : int
+        Whoever asks for more than this has it where nobody else has anything: a limit below the needs of one
+        request would refuse it for ever.
+
+    Examples
+    --------
+    >>> budget = Budget(10)
+    >>> budget.take(8), budget.take(3), budget.take(2), budget.used
+    (True, False, True, 10)
+    >>> budget.give(10)
+    >>> budget.take(11)
+    True
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._used = 0
+        self._lock = threading.Lock()
+
+    @property
+    def used(self) -> int:
+        """What is taken."""
+        return self._used
+
+    def take(self, size: int, has: int = 0) -> bool:
+        """Take so much, where there is so much; `has` is what the same request took before."""
+        with self._lock:
+            if self._used > has and size > 0 and self._used + size > self.most:
+                return False
+            self._used += size
+            return True
+
+    def give(self, size: int) -> None:
+        """Give back what was taken."""
+        with self._lock:
+            self._used -= size
+
+
+class Share:
+    """What one request has of a budget; the first `free` of each thing it asks for are not counted.
+
+    A thread that still works on a request whose share is released already takes no more.
+
+    Examples
+    --------
+    >>> budget = Budget(100)
+    >>> with Share(budget, free=10) as share, Share(budget) as other:
+    ...     other.take(50), share.take(30), share.take(200), share.take(50, before=30), budget.used
+    (True, True, False, True, 90)
+    >>> budget.used, share.take(1)
+    (0, False)
+    """
+
+    def __init__(self, budget: Budget, free: int = 0) -> None:
+        self._budget = budget
+        self._free = free
+        self._taken = 0
+        self._is_released = False
+        self._lock = threading.Lock()
+
+    def take(self, size: int, before: int = 0) -> bool:
+        """Take so much for a thing, of which so much was taken `before`, where there is so much."""
+        counted = max(0, size - self._free) - max(0, before - self._free)
+        with self._lock:
+            if self._is_released or not self._budget.take(counted, self._taken):
+                return False
+            self._taken += counted
+            return True
+
+    def release(self) -> None:
+        """Give back all of it."""
+        with self._lock:
+            self._is_released = True
+            self._budget.give(self._taken)
+            self._taken = 0
+
+    def __enter__(self) -> Share:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
