@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any
 
@@ -90,3 +91,25 @@ def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {list(allowed)}, got {value!r}")
     return value
+
+
+def remembered(params: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Parameters that may be overwritten in place, by name, each with a copy."""
+    kinds = (list, dict, np.ndarray)
+    return {name: (value, deepcopy(value)) for name, value in params.items() if isinstance(value, kinds)}
+
+
+def as_fitted(params: Mapping[str, Any], kept: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """The parameters to be saved: what `remembered` has in place of what may have been overwritten since.
+
+    A parameter that was set anew is another object, and stays.
+
+    Examples
+    --------
+    >>> names = ["a"]
+    >>> kept = remembered({"names": names})
+    >>> names[0] = "b"
+    >>> as_fitted({"names": names}, kept), as_fitted({"names": ["c"]}, kept)
+    ({'names': ['a']}, {'names': ['c']})
+    """
+    return {k: kept[k][1] if k in kept and kept[k][0] is v else v for k, v in params.items()}

@@ -22,6 +22,8 @@ from metarank.data.vectorizer import TextVectorizer
 from metarank.features.transform import FeatureTransform
 from metarank.scorers.base import Features
 
+_NOTHING = np.empty(0)
+
 
 class InputEncoder:
     """The door of a fitted model: texts or tables in, scaled float32 features out.
@@ -55,17 +57,17 @@ class InputEncoder:
                 raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
             self.vectorizer = TextVectorizer()
             features: Features = self.vectorizer.fit_rows(texts)
-        else:
-            self.vectorizer = None
-            features = check_features(X.X if isinstance(X, Dataset) else X)
-            self.names = _column_names(X)
-        self.layout = "sparse" if sp.issparse(features) else "dense"
-        self.n_features = int(features.shape[1])
-        if self.vectorizer is not None:
             self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
         else:
-            self.transform = FeatureTransform().fit(features)
-        return self.transform.transform(features)
+            self.vectorizer = None
+            given = X.X if isinstance(X, Dataset) else X
+            checked = check_features(given)
+            self.names = _column_names(X)
+            self.transform = FeatureTransform().fit(checked)
+            features = _apart(self.transform.transform(checked), given)
+        self.layout = "sparse" if sp.issparse(features) else "dense"
+        self.n_features = int(features.shape[1])
+        return features
 
     def encode(self, X: Any) -> Features:
         """Features of new rows.
@@ -200,6 +202,19 @@ class InputEncoder:
             out.words = fields.strings("words", n)
             out.idf = fields.array("idf", np.float32, (n,))
         return out
+
+
+def _apart(features: Features, given: Any) -> Features:
+    """Transformed features that share no array with what was given, so that it may be overwritten later.
+
+    The values are new ones already; places of sparse values may still be those of the caller's matrix.
+    """
+    if sp.issparse(features):
+        for name in ("indices", "indptr"):
+            own = getattr(features, name)
+            if np.may_share_memory(own, getattr(given, name, _NOTHING)):
+                setattr(features, name, own.copy())
+    return features
 
 
 def _column_names(X: Any) -> list[str] | None:

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import check_random_state, check_real, one_target, seed_of
+from metarank._parameters import as_fitted, check_random_state, check_real, one_target, remembered, seed_of
 from metarank._progress import check_verbose, note, report, shows_progress, taking_notes
 from metarank._state import Fields
 from metarank._strings import PackedStrings
@@ -259,6 +259,7 @@ class MetaRanker(Training, BaseEstimator):
         # A model of its own, so that a fit that fails or is interrupted leaves this one as it was.
         new = type(self)(**self.get_params(deep=False))
         new.random_state = new.random_state_ = seed
+        new._given_ = remembered(_plain(self.get_params(deep=False)))
         with single_threaded_blas(), taking_notes() as new.choices_:
             report("reading", 0.0)
             if not isinstance(self.random_state, Integral):
@@ -724,10 +725,9 @@ class MetaRanker(Training, BaseEstimator):
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
-        # A scorer given as an object lives on as a fitted one; the parameter goes back to its default.
-        plain = {k: v if _is_plain(v) else "auto" for k, v in self.get_params(deep=False).items()}
+        params = _plain(as_fitted(self.get_params(deep=False), getattr(self, "_given_", {})))
         return {
-            "params": plain | {"random_state": self.random_state_},
+            "params": params | {"random_state": self.random_state_},
             "encoder": self.encoder_,
             "n_labels": self.n_labels_,
             "n_rows": self.n_rows_,
@@ -829,6 +829,11 @@ class MetaRanker(Training, BaseEstimator):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
+    """A scorer given as an object lives on as a fitted one; the parameter goes back to its default."""
+    return {k: v if _is_plain(v) else "auto" for k, v in params.items()}
 
 
 def _is_plain(value: Any) -> bool:

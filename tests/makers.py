@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import Dataset, MetaRanker
+from metarank import Dataset, MetaRanker, persist
 from metarank.candidates import Candidates
 from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
@@ -90,7 +90,7 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 
 def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
     """The files of a model, which is saved to a folder that is not there yet."""
-    model.save(folder)
+    persist.save(model, folder)
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 

@@ -13,7 +13,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import LARGEST_SEED, check_choice, check_random_state, one_target, seed_of
+from metarank._parameters import (
+    LARGEST_SEED,
+    as_fitted,
+    check_choice,
+    check_random_state,
+    one_target,
+    remembered,
+    seed_of,
+)
 from metarank._progress import check_verbose, report, shows_progress
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
@@ -224,6 +232,7 @@ class MultiObjectiveRanker(BaseEstimator):
         grouping = check_groups(len(values), group, qid)
         _refuse_constant_labels(values, names)
         weights = check_weights(self.weights, len(names), names=names)
+        given = remembered(self.get_params(deep=False))
         seeded = copy.copy(self)
         seeded.random_state = seed_of(self.random_state, LARGEST_SEED)
         training = Training(seeded, values, names, grouping, group, qid, weights / weights.sum(), n_jobs)
@@ -234,6 +243,7 @@ class MultiObjectiveRanker(BaseEstimator):
             result = training.fit()
         report("done", 1.0)
         self.random_state_ = seeded.random_state
+        self._given_ = given
         self.objective_names_ = names
         self.weights_ = result.weights
         self.metric_ = training.metric
@@ -441,7 +451,8 @@ class MultiObjectiveRanker(BaseEstimator):
 
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
-        params = {**self.get_params(deep=False), "random_state": self.random_state_}
+        params = as_fitted(self.get_params(deep=False), getattr(self, "_given_", {}))
+        params["random_state"] = self.random_state_
         for name in ("weights", "label_gain"):
             if not isinstance(params[name], (type(None), str, Mapping)):
                 params[name] = np.asarray(params[name])
