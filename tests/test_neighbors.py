@@ -205,6 +205,31 @@ def test_faiss_proposals_change_no_byte(monkeypatch, faiss_always, fold):
     assert all(a.tobytes() == b.tobytes() for a, b in zip(with_faiss, without))
 
 
+def uneven(n, scales, seed=0, d=9):
+    """Rows of lengths about one number, or of several by turns."""
+    rows = np.random.default_rng(seed).normal(size=(n, d))
+    with np.errstate(over="ignore"):
+        return (rows * np.resize(scales, n)[:, None]).clip(-3e38, 3e38).astype(np.float32)
+
+
+LENGTHS = [1e-45, 1e-30, 1e-23, 1e-22, 1e-21, 1e-15, 1e-5, 1e18, 2e18, 1e19, 1e25, 1e38]
+EXTREME = [*[(s, s) for s in LENGTHS], *[(1, s) for s in LENGTHS], *[(s, 1) for s in LENGTHS]]
+MIXED = [([1, 1e-22], [1, 1e-22]), ([1, 1e25, 1e-22], [1, 1e25]), ([1e-22, 1e-21, 0], [1e-22, 0])]
+
+
+@pytest.mark.parametrize("lengths", [*EXTREME, *MIXED], ids=str)
+@pytest.mark.parametrize("d", [3, 9])
+def test_a_row_of_any_length_has_the_same_neighbors_in_any_batch(faiss_always, lengths, d):
+    """FAISS squares lengths in 32 bits, where they overflow or vanish: its word on such rows is not taken."""
+    n, n_queries = 300, 40
+    rows, Q = DenseRows(uneven(n, lengths[0], d=d)), uneven(n_queries, lengths[1], seed=1, d=d)
+    every, none = np.arange(n, dtype=np.int32), (np.empty((n_queries, 0), np.int32), np.zeros(n_queries))
+    for metric in ("l2", "l1", "cosine"):
+        found = rows.nearest(Q, every, 3, metric, 1)
+        exact = rows._nearest(Q, every, 3, metric, *none, 1)
+        assert [part.tobytes() for part in found] == [part.tobytes() for part in exact]
+
+
 def test_faiss_proposals_spare_most_scans(faiss_always):
     """The bounds are tight enough to certify lists, and loose enough never to be wrong."""
     rng = np.random.default_rng(0)

@@ -31,6 +31,8 @@ METRICS = {"l2": 0, "l1": 1, "cosine": 2}
 # FAISS is asked when both are reached: below, one pass over the rows costs less.
 FAISS_MIN_ROWS = 20_000
 FAISS_MIN_QUERIES = 32
+# Where sums of squares are as exact as `_propose` takes them to be; in 32 bits others vanish or overflow.
+LEAST_SUM, MOST_SUM = 1e-30, 1e37
 
 
 class LabelRows:
@@ -95,6 +97,12 @@ class DenseRows:
     def max_l1_norm(self) -> float:
         """The largest |y|_1, 0 without rows."""
         return float(self._norms[1].max(initial=0.0))
+
+    @lazy
+    def _cosines_are_exact(self) -> bool:
+        """Whether the length of each row that is not zero is had as exactly as FAISS has it."""
+        sq_norm = self._norms[0]
+        return bool(_is_exact(sq_norm[sq_norm > 0]).all())
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return DenseRows, (self.X,)
@@ -207,24 +215,31 @@ class DenseRows:
         """The m rows FAISS finds nearest (n, m), and for each query a lower bound of the key of all others.
 
         The bound allows for the rounding of both sides: a sum of d products of
-        floats is off by at most about d units of its terms' magnitudes.
+        floats is off by at most about d units of its terms' magnitudes. For rows
+        so long or short that this does not hold it is -inf: all rows are compared.
         """
         n, d = self.X.shape
+        none = np.empty((len(Q), 0), np.int32), np.zeros(len(Q))
         if n < FAISS_MIN_ROWS or len(Q) < FAISS_MIN_QUERIES or not 0 < m < n:
-            return np.empty((len(Q), 0), np.int32), np.zeros(len(Q))
+            return none
         sq_norm, l1_norm = (norm.astype(np.float64) for norm in _core.row_norms(Q))
+        if metric == "cosine":
+            sums, of_rows = np.where(sq_norm == 0, 1, sq_norm), self._cosines_are_exact
+        else:
+            sums = l1_norm + self.max_l1_norm if metric == "l1" else sq_norm + self.max_sq_norm
+            of_rows = True
+        outside = ~(of_rows & _is_exact(sums))
+        if outside.all():
+            return none
         unit = 4 * (d + 32) * float(np.finfo(np.float32).eps)
         index = self._faiss_index(metric)
+        if outside.any():  # FAISS would give numbers of no row
+            Q = np.where(outside[:, None], np.float32(0), Q)
         with faiss_threads(n_jobs):
             far, ids = index.search(_unit_rows(Q, sq_norm) if metric == "cosine" else Q, m)
         last = far[:, -1].astype(np.float64)
-        if metric == "l2":
-            bounds = last - unit * (sq_norm + self.max_sq_norm)
-        elif metric == "l1":
-            bounds = last - unit * (l1_norm + self.max_l1_norm)
-        else:
-            bounds = 1.0 - last - unit
-        return np.ascontiguousarray(ids, np.int32), bounds
+        bounds = 1.0 - last - unit if metric == "cosine" else last - unit * sums
+        return np.ascontiguousarray(ids, np.int32), np.where(outside, -np.inf, bounds)
 
     def _faiss_index(self, metric: str) -> Any:
         if metric not in self._faiss:
@@ -383,6 +398,10 @@ def check_lists(candidates: Candidates, n_rows: int, n_labels: int) -> None:
 
 def _no_labels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32)
+
+
+def _is_exact(sums: np.ndarray) -> np.ndarray:
+    return (sums >= LEAST_SUM) & (sums <= MOST_SUM)
 
 
 def _unit_rows(X: np.ndarray, sq_norm: np.ndarray) -> np.ndarray:
