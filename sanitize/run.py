@@ -20,6 +20,7 @@ from sanitize.build import KINDS, ROOT, build, run_with
 TESTS = [
     "centroid",
     "dense_index",
+    "elementary",
     "forest",
     "gbdt",
     "gram",

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
       PyErr_SetNone(PyExc_KeyboardInterrupt);
     }
   });
+  metarank::bind_elementary(m);
   metarank::bind_hashing(m);
   metarank::bind_pair_scores(m);
   metarank::bind_rank_gradients(m);

@@ -70,6 +70,7 @@ inline void require_indptr(const In1<std::int64_t>& indptr, std::int64_t m, cons
 }
 
 // One function a kernel family, defined in its own .cpp file.
+void bind_elementary(nb::module_& m);
 void bind_hashing(nb::module_& m);
 void bind_names(nb::module_& m);
 void bind_gbdt_predict(nb::module_& m);

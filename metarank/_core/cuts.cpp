@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "bindings.h"
+#include "elementary.h"
 #include "lists.h"
 #include "simd.h"
 
@@ -28,8 +29,6 @@ void order_of_list(const double* s, std::int64_t n, std::vector<std::int64_t>& o
   std::sort(order.begin(), order.end(),
             [s](std::int64_t a, std::int64_t b) { return s[a] != s[b] ? s[a] > s[b] : a < b; });
 }
-
-double logistic(double z) { return z >= 0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z)); }
 
 Array1<std::int32_t> list_ranks(In1<double> scores, In1<std::int64_t> indptr) {
   const std::int64_t n = require_lists(indptr, scores.shape(0));
@@ -62,7 +61,7 @@ Array2<double> list_context(In1<double> scores, In1<std::int64_t> indptr) {
       const double* s = scores.data() + first;
       order_of_list(s, size, order);
       double expected = 0;
-      for (std::int64_t j = 0; j < size; ++j) expected += logistic(s[j]);
+      for (std::int64_t j = 0; j < size; ++j) expected += elementary::logistic(s[j]);
       for (std::int64_t r = 0; r < size; ++r) {
         const std::int64_t j = order[static_cast<std::size_t>(r)];
         const double other = s[order[static_cast<std::size_t>(r == 0 && size > 1 ? 1 : 0)]];
@@ -70,8 +69,8 @@ Array2<double> list_context(In1<double> scores, In1<std::int64_t> indptr) {
         double* x = out.data() + (first + j) * kContext;
         x[0] = 1.0;
         x[1] = s[j];
-        x[2] = expected - logistic(s[j]);
-        x[3] = std::log1p(static_cast<double>(r));
+        x[2] = expected - elementary::logistic(s[j]);
+        x[3] = elementary::log1p(static_cast<double>(r));
         x[4] = r == 0;
         x[5] = best_other;
         x[6] = s[j] - best_other;
@@ -172,7 +171,7 @@ std::int64_t best_size(const double* p, std::int64_t size, double unseen, bool a
   const std::int64_t width = size + 1 + (unseen > 0 ? kUnseen : 0);
   after.assign(static_cast<std::size_t>((size + 1) * width), 0.0);  // after[j]: number of relevant among j, j+1, ...
   double* tail = after.data() + size * width;
-  double term = std::exp(-unseen);
+  double term = elementary::exp(-unseen);
   for (std::int64_t b = 0; b < (unseen > 0 ? kUnseen : 1); ++b) {
     tail[b] = term;
     term *= unseen / static_cast<double>(b + 1);

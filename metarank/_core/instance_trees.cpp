@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "elementary.h"
 #include "instance_tree_split.h"
 #include "label_sums.h"
 #include "scored_lists.h"
@@ -32,7 +33,7 @@ void require_ascending(const In1<std::int64_t>& start, const In1<std::int32_t>& 
 // -60 - log(1 - 60 - s).
 float bent_exp(double s) {
   constexpr double kBent = -60.0;
-  return static_cast<float>(std::exp(s < kBent ? kBent - std::log1p(kBent - s) : s));
+  return static_cast<float>(elementary::exp(s < kBent ? kBent - elementary::log1p(kBent - s) : s));
 }
 
 void require_finite(const In1<float>& values, const char* message) {
@@ -155,7 +156,7 @@ class InstanceTrees::Worker {
     for (const std::int32_t label : labels) {
       const double p = sums_.of(label);
       if (!(p > 0)) continue;
-      const double s = by.alpha * std::log(p) + (1 - by.alpha) * by.tail.log_of(x, label);
+      const double s = by.alpha * elementary::log(p) + (1 - by.alpha) * by.tail.log_of(x, label);
       // Where values overflow, infinities may cancel: NaN has no place in an order.
       scored_.push_back({std::isnan(s) ? -std::numeric_limits<double>::infinity() : s, label});
     }

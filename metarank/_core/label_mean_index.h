@@ -10,6 +10,7 @@
 
 #include "bindings.h"
 #include "distances.h"
+#include "elementary.h"
 #include "inverted_index.h"
 #include "scratch_pool.h"
 
@@ -117,7 +118,7 @@ struct TailProbability {
 
   double log_of(const LabelMeanIndex::Products<float>& x, std::int32_t label) const {
     const double z = gamma / 2 * (unit_means ? 2.0 * x.quick_cosine(label) : x.squared_l2(label));
-    return z > kLong ? -z : -(z + std::log1p(std::exp(-z)));
+    return z > kLong ? -z : -elementary::softplus(z);
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "bindings.h"
+#include "elementary.h"
 #include "lists.h"
 #include "simd.h"
 
@@ -45,7 +46,7 @@ const SigmoidTable& sigmoids() {
 
 std::vector<double> discounts(Index n) {
   std::vector<double> out(static_cast<std::size_t>(n));
-  for (Index i = 0; i < n; ++i) out[i] = 1.0 / std::log2(2.0 + static_cast<double>(i));
+  for (Index i = 0; i < n; ++i) out[i] = 1.0 / elementary::log2(2.0 + static_cast<double>(i));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "bindings.h"
+#include "elementary.h"
 
 namespace metarank {
 
@@ -67,7 +68,7 @@ Array1<float> text_rows(const In1<std::int64_t>& indptr, const In1<std::int32_t>
         if (n_weights > 0) {
           const std::int32_t f = indices.data()[p];
           require(f >= 0 && f < n_weights, "X.indices must be below the number of weights");
-          v = v > 0.0 ? (1.0 + std::log(v)) * weights.data()[f] : 0.0;
+          v = v > 0.0 ? (1.0 + elementary::log(v)) * weights.data()[f] : 0.0;
         }
         sum += v * v;
       }
