@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metarank import _html
+from metarank._elementary import log
 from metarank._printable import printable
 from metarank.candidates import Candidates
 
@@ -187,13 +188,13 @@ def explain_pair(
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
     score = float(scored.scores[at])
     if knows_nothing and model.prior_ is not None:
-        parts = [("prior", float(np.log(model.prior_[label])), float(scored.evidence[at]))]
+        parts = [("prior", float(log(model.prior_[label])), float(scored.evidence[at]))]
     else:
         shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
         parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
     lean = float(model.lean_of(candidates.labels[at : at + 1], weight)[0])
     if lean != 0:
-        parts.append((LEAN, float(np.log(model.inv_propensity_[label])), lean))
+        parts.append((LEAN, float(log(model.inv_propensity_[label])), lean))
     parts.sort(key=lambda part: -abs(part[2]))
     return Explanation(
         label=label,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._elementary import exp, log, log1p
 from metarank.candidates import Candidates
 
 _BENT = -60.0
@@ -79,16 +80,16 @@ def rerank_with_tail(
         )
 
     listed = relevance > 0
-    s = alpha * np.log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
+    s = alpha * log(relevance[listed] / scale) + (1 - alpha) * tail[listed]
     indptr = np.concatenate([[0], np.cumsum(listed)])[candidates.indptr]
     scores = {other: values[listed] for other, values in candidates.scores.items()}
-    scores[name] = (scale * np.exp(bent(s))).astype(np.float32)
+    scores[name] = (scale * exp(bent(s))).astype(np.float32)
     return Candidates.of_core(indptr, candidates.labels[listed], candidates.n_labels, scores)
 
 
 def bent(s: np.ndarray) -> np.ndarray:
     """s where it is at least -60, and -60 - log(1 - 60 - s) below: in the same order, and exp(s) not 0."""
-    return np.where(s < _BENT, _BENT - np.log1p(np.maximum(_BENT - s, 0)), s)
+    return np.where(s < _BENT, _BENT - log1p(np.maximum(_BENT - s, 0)), s)
 
 
 def choose_alpha(

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import logit
 
+from metarank._elementary import log, log_odds
 from metarank._parameters import check_real
 from metarank._threads import resolve_n_jobs
 from metarank._validation import ScoresNotFiniteError
@@ -133,7 +133,7 @@ class Scoring:
 
     def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
         """What a weight adds to the score of each label, float64: weight x log(1/p), in its units."""
-        lean: np.ndarray = weight * self.thresholds_.scores_per_logit * np.log(self.inv_propensity_[labels])
+        lean: np.ndarray = weight * self.thresholds_.scores_per_logit * log(self.inv_propensity_[labels])
         return lean
 
     def blank_rows(self, X: Features) -> np.ndarray:
@@ -164,8 +164,8 @@ class Scoring:
             candidates, evidence, evidence, np.zeros(candidates.n_rows, bool) if blank is None else blank
         )
         if self.prior_ is not None and self.answers_by_frequency(out.blank):
-            log_odds = logit(self.prior_[candidates.labels].astype(np.float64))
-            evidence = np.where(out.of_blank, self.thresholds_.scores_of(log_odds), evidence)
+            by_frequency = log_odds(self.prior_[candidates.labels].astype(np.float64))
+            evidence = np.where(out.of_blank, self.thresholds_.scores_of(by_frequency), evidence)
         weight = self.propensity_weight_ if weight is None else weight
         scores = evidence if weight == 0 else evidence + self.lean_of(candidates.labels, weight)
         return out._replace(evidence=evidence, scores=scores.astype(np.float32))

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
+from metarank._elementary import log
 from metarank._state import Fields
 
 _WORD = re.compile(r"\w\w+")
@@ -262,7 +263,7 @@ def _empty_row(width: int) -> sp.csr_matrix:
 
 def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:
     """float32 CSR of ``(1 + ln count) * idf``, rows of unit length; sums in double, in column order."""
-    weights = (1 + np.log(counts.data)) * idf[counts.indices]
+    weights = (1 + log(counts.data)) * idf[counts.indices]
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     norm = np.sqrt(np.bincount(row, weights=weights * weights, minlength=counts.shape[0]))
     counts.data = (weights / norm[row]).astype(np.float32)

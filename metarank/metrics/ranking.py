@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank._elementary import log2
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics, mean
 from metarank.ranking import check_k
@@ -244,7 +245,7 @@ def within(rank: np.ndarray, k: int | None) -> np.ndarray:
 
 def discount(rank: np.ndarray, k: int | None) -> np.ndarray:
     """1 / log2(1 + rank) up to rank k, then 0."""
-    return np.where(within(rank, k), 1.0 / np.log2(1.0 + rank), 0.0)
+    return np.where(within(rank, k), 1.0 / log2(1.0 + rank), 0.0)
 
 
 def divide(numerator: np.ndarray, denominator: np.ndarray | float) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._elementary import logistic
 from metarank.multi_objective.boosted import Boosting
 from metarank.multi_objective.linear import LinearFit
 from metarank.multi_objective.search import TRIALS, Trial, best_minimum, most_under_constraints
@@ -59,7 +60,7 @@ class PlugIn:
         """float64 (n,): ``sum_k w_k E[y_k | x]``, or with ``w_k / spread_k``."""
         if not len(log_odds[0]):
             return np.zeros(0)
-        means = np.column_stack([_sigmoid(s) for s in log_odds]) * self.top_grade
+        means = np.column_stack([logistic(s) for s in log_odds]) * self.top_grade
         return label_aggregated_scorer(means, self._inner(weights))
 
     def contributions(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
@@ -68,20 +69,15 @@ class PlugIn:
         for part, weight in zip(log_odds, self._inner(weights) * self.top_grade):
             whole, common = part.sum(axis=1), part[:, -1]
             step = whole - common
-            base = _sigmoid(common)
+            base = logistic(common)
             safe = np.where(np.abs(step) > 1e-12, step, 1.0)
-            slope = np.where(np.abs(step) > 1e-12, (_sigmoid(whole) - base) / safe, base * (1 - base))
+            slope = np.where(np.abs(step) > 1e-12, (logistic(whole) - base) / safe, base * (1 - base))
             out[:, :-1] += weight * slope[:, None] * part[:, :-1]
             out[:, -1] += weight * base
         return out
 
     def _inner(self, weights: np.ndarray) -> np.ndarray:
         return weights if self.spread is None else weights / self.spread
-
-
-def _sigmoid(log_odds: np.ndarray) -> np.ndarray:
-    e = np.exp(-np.abs(log_odds))
-    return np.where(log_odds >= 0, 1.0, e) / (1.0 + e)
 
 
 class Training:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from metarank._elementary import log2
 from metarank.metrics.resampling import Interval
 from metarank.objectives.pair_terms import pair_terms
 
@@ -113,7 +114,7 @@ def _expected_discounts(scores: np.ndarray, group: np.ndarray, k: int) -> np.nda
     starts = np.concatenate([[True], np.diff(group[order]) != 0])
     ties = starts | np.concatenate([[True], np.diff(scores[order]) != 0])
     rank = np.arange(len(order)) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
-    discount = np.where(rank < k, 1 / np.log2(2 + rank), 0.0)
+    discount = np.where(rank < k, 1 / log2(2 + rank), 0.0)
     tie = np.cumsum(ties) - 1
     out = np.empty(len(order))
     out[order] = (np.bincount(tie, discount) / np.bincount(tie))[tie]

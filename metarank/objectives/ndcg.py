@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._elementary import exp2
 from metarank._threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_vector
 
@@ -121,7 +122,7 @@ def gains_of(target: np.ndarray, label_gain: Any = None, name: str = "target") -
                 f"{name} must be at most {_MAX_EXPONENT} for gains 2^y - 1, got {target.max():g}: "
                 "use label_gain='linear', --gain linear"
             )
-        return np.asarray(np.exp2(target) - 1.0)
+        return np.asarray(exp2(target) - 1.0)
     if isinstance(label_gain, str):
         if label_gain != "linear":
             raise ValueError(f"label_gain must be None, 'linear' or an array, got {label_gain!r}")

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._elementary import log
 from metarank._lazy import lazy
 from metarank._parameters import check_integer, check_random_state, check_real, seed_of
 from metarank._state import Fields
@@ -15,7 +16,7 @@ from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
-from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
+from metarank.scorers.relevance import LEAST, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
 from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
@@ -246,7 +247,7 @@ class FastXML(TreeEnsemble, Shortlister):
         check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
         pairs = (candidates.indptr, candidates.labels)
         mean, _ = self._trees.pairs(*rows, *pairs, False, resolve_n_jobs(n_jobs))
-        return {self.column: np.log(np.maximum(mean, np.float32(np.exp(FLOOR)))).astype(np.float32)}
+        return {self.column: log(np.maximum(mean, np.float32(LEAST)))}
 
     def tree_scores(self, X: Any, candidates: Candidates, *, n_jobs: int | None = 1) -> np.ndarray:
         """Float32 (m, n_trees): each pair's relevance in the leaf of each tree; their mean is the score."""

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._elementary import softplus
 from metarank._lazy import lazy
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
@@ -108,7 +109,7 @@ class LabelMeans:
         if not sp.issparse(self.means):
             l2, cosine = self.distances(X, candidates, n_jobs).astype(np.float64)
             squared = 2 * cosine if unit_means else l2**2
-            return -np.logaddexp(0.0, gamma / 2 * squared).astype(np.float32)
+            return -softplus(gamma / 2 * squared).astype(np.float32)
         self._check(X, candidates)
         pairs = (candidates.indptr, candidates.labels)
         rows = csr_arrays(as_canonical(X))

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._elementary import log
 from metarank._lazy import lazy
 from metarank._parameters import check_integer, check_random_state, check_real, seed_of
 from metarank._state import Fields
@@ -20,7 +21,7 @@ from metarank.candidates import Candidates
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
-from metarank.scorers.relevance import FLOOR, check_relevance, relevances, unit_rows
+from metarank.scorers.relevance import FLOOR, LEAST, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
 from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
@@ -232,14 +233,14 @@ class LabelTree(TreeEnsemble, Shortlister):
         share = self.label_scale_ / np.float32(self.scale_)
         if np.all((share == 1) | (share == 0)):
             return np.zeros(0, np.float32)
-        return np.minimum(-np.log(np.where(share > 0, share, 1)), -FLOOR).astype(np.float32)
+        return np.minimum(-log(np.where(share > 0, share, 1)), -FLOOR).astype(np.float32)
 
     def _relevance(self, probability: np.ndarray) -> np.ndarray:
         """What a score says, from the mean over trees of the probability of a label's path."""
         return probability * np.float32(self.scale_)
 
     def _log_probability(self, probability: np.ndarray) -> np.ndarray:
-        return np.log(np.maximum(probability, np.float32(np.exp(FLOOR)))).astype(np.float32)
+        return log(np.maximum(probability, np.float32(LEAST)))
 
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
+from metarank._elementary import log, log1p, logistic
 from metarank._state import Fields
 from metarank.scorers.label_tree import LabelTree
-from metarank.scorers.relevance import FLOOR
+from metarank.scorers.relevance import LEAST
 from metarank.thresholds.calibration import Platt
 from metarank.view import View
 
@@ -168,8 +168,8 @@ class Parabel(LabelTree):
         if self.curve_ is None:
             return probability
         slope, offset = self.curve_
-        calibrated = expit(slope * _log_odds(probability) + offset).astype(np.float32)
-        return np.where(probability > np.exp(FLOOR), calibrated, np.float32(0))
+        calibrated = logistic(slope * _log_odds(probability) + offset).astype(np.float32)
+        return np.where(probability > LEAST, calibrated, np.float32(0))
 
     def _log_probability(self, probability: np.ndarray) -> np.ndarray:
         return super()._log_probability(self._relevance(probability))
@@ -189,5 +189,5 @@ class Parabel(LabelTree):
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:
     """Finite, also of 0 and of 1."""
-    p = np.clip(probability.astype(np.float64), np.exp(FLOOR), 1 - 1e-6)
-    return np.log(p) - np.log1p(-p)
+    p = np.clip(probability.astype(np.float64), LEAST, 1 - 1e-6)
+    return log(p) - log1p(-p)

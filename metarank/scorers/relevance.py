@@ -8,12 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._elementary import exp
 from metarank.propensity import PRESETS, inv_propensity
 from metarank.view import View
 
 RELEVANCES: Final = ("graded", "inverse-propensity", "binary")
 # Log-probability of a label that is in no tree, or in which no tree believes.
 FLOOR: Final = -80.0
+LEAST: Final = float(exp(FLOOR))
 # Of curves (a, b): weights stay within float32.
 _STEEPEST, _LEAST_B, _MOST_B = 6.0, 1e-3, 1e4
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from metarank import _core
+from metarank._elementary import logistic
 from metarank._validation import ScoresNotFiniteError
 from metarank.candidates import Candidates
 from metarank.ranking import Ranking
@@ -76,8 +77,7 @@ def best_of_proposed(
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
     """``1 / (1 + exp(-score))``, in the dtype of the scores."""
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-scores))
+    return np.asarray(logistic(scores))
 
 
 def _finite(scores: np.ndarray) -> np.ndarray:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import expit
 
 from metarank import _core
+from metarank._elementary import logistic
 from metarank.candidates import Candidates
 
 
@@ -52,7 +52,7 @@ class ScoredLists:
     @cached_property
     def probabilities(self) -> np.ndarray:
         """float64 (m,)"""
-        return expit(self.logits)
+        return logistic(self.logits)
 
     @cached_property
     def truth(self) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
+from metarank._elementary import log
 from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.thresholds.base import Cut
@@ -56,17 +57,16 @@ class SubsetCut(Cut):
         half, half_value = self._half(z)
         half_right = (half == truth).all(axis=1)
         values = self._set_values(z)
-        prior = np.tile(np.log(self.counts), (n, 1))
+        prior = np.tile(log(self.counts), (n, 1))
         rows = np.flatnonzero(own >= 0)
-        with np.errstate(divide="ignore"):
-            prior[rows, own[rows]] = np.log(self.counts[own[rows]] - 1.0)
+        prior[rows, own[rows]] = log(self.counts[own[rows]] - 1.0)
         values[np.isinf(prior)] = -np.inf
         prior[np.isinf(prior)] = 0.0
         right = []
         for b in _PRIOR_WEIGHTS:
             total = values + b * prior
             best = np.argmax(total, axis=1)
-            seen_wins = total[np.arange(n), best] >= half_value + b * np.log(_PSEUDO_COUNT)
+            seen_wins = total[np.arange(n), best] >= half_value + b * log(_PSEUDO_COUNT)
             right.append(np.count_nonzero(np.where(seen_wins, best == own, half_right)))
         self.prior_weight = _PRIOR_WEIGHTS[int(np.argmax(right))]
         return self
@@ -79,9 +79,9 @@ class SubsetCut(Cut):
             return kept | (lists.rank == 0) if self.keep_best else kept
         z = lists.logits[known].reshape(n, n_known).astype(np.float32)
         half, half_value = self._half(z)
-        total = self._set_values(z) + self.prior_weight * np.log(self.counts)
+        total = self._set_values(z) + self.prior_weight * log(self.counts)
         best = np.argmax(total, axis=1)
-        seen_wins = total[np.arange(n), best] >= half_value + self.prior_weight * np.log(_PSEUDO_COUNT)
+        seen_wins = total[np.arange(n), best] >= half_value + self.prior_weight * log(_PSEUDO_COUNT)
         kept[known] = np.where(seen_wins[:, None], self.sets[best], half).ravel()
         return kept
 

@@ -1,0 +1,157 @@
+"""A process of `test_cpu_levels`.
+
+    save FOLDER      fit and save a model of every kind there
+    answer FOLDER    load them, ask each for all that it answers; JSON of digests, by model and answer
+
+Where `erring_libm.c` is preloaded, it errs from here on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import makers  # noqa: E402
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
+
+from fuzz.targets import MODELS as KINDS  # noqa: E402
+from metarank import MetaRanker, MultiObjectiveRanker, load, persist  # noqa: E402
+from metarank.candidates import Candidates  # noqa: E402
+from metarank.evaluation import evaluate_model  # noqa: E402
+from metarank.scorers import dense_index  # noqa: E402
+from metarank.shortlist import FastXML, OneVsAll, Parabel, PfastreXML, XReg  # noqa: E402
+from metarank.thresholds import METRICS  # noqa: E402
+
+SHORTLISTERS = {
+    "alone, parabel": lambda: Parabel(n_trees=2, max_leaf=10, calibrate=True),
+    "alone, xreg": lambda: XReg(n_trees=2, max_leaf=10, tail=0.8),
+    "alone, fastxml": lambda: FastXML(n_trees=3),
+    "alone, pfastrexml": lambda: PfastreXML(n_trees=3, alpha=0.8),
+    "alone, one-vs-all": OneVsAll,
+}
+CUTS = ("instance", "expected-f1", "label")
+EARLIER = HERE / "compatibility"
+
+
+def save(folder: Path) -> None:
+    for name, make in KINDS.items():
+        if not name.startswith("kept"):
+            persist.save(make(), folder / name)
+    data = makers.sparse(80, L=30)
+    for name, scorer in SHORTLISTERS.items():
+        persist.save(scorer().fit(data.X, data.Y), folder / name)
+    for cut in CUTS:
+        params = {**makers.QUICK, "threshold": cut}
+        persist.save(MetaRanker(**params).fit(makers.dense(80, L=5)), folder / f"cuts, {cut}")
+
+
+def answer(folder: Path) -> dict[str, dict[str, str]]:
+    dense_index.LEAST_ROWS = 1  # as where the approximate ones were saved
+    models = {path.name: path for path in sorted(folder.iterdir())}
+    models |= {
+        str(p.parent.relative_to(EARLIER)): p.parent for p in sorted(EARLIER.glob("*/*/manifest.json"))
+    }
+    warnings.simplefilter("ignore")
+    return {name: {what: digest(v) for what, v in answers(load(path))} for name, path in models.items()}
+
+
+def answers(model: Any) -> list[tuple[str, Any]]:
+    """Everything that a model says about forty rows."""
+    X = rows_for(model)
+    if isinstance(model, MultiObjectiveRanker):
+        Y = relevances(40, len(model.objective_names_))
+        return [
+            ("scores", model.predict(X)),
+            ("parts", model.contributions(X)),
+            ("quality", [model.score(X, Y), model.score(X, Y, group=[20, 20])]),
+        ]
+    if isinstance(model, MetaRanker):
+        ranking, Y = model.rank(X, k=10), relevances(40, model.n_labels_)
+        return [
+            ("ranking", ranking),
+            ("leaning ranking", model.rank(X, k=10, propensity_weight=0.7)),
+            ("probabilities", model.predict_proba(X)),
+            *((f"kept, {metric}", model.predict(X, optimize=metric)) for metric in METRICS),
+            *(
+                (f"explanation {i}", model.explain(X[i : i + 1], ranking.labels[i, 0]))
+                for i in range(0, 40, 9)
+            ),
+            ("quality", [model.score(X, Y), evaluate_model(model, X, Y, ["nDCG@5", "PSP@3"])]),
+            ("explanation of nothing", model.explain(X[39:], ranking.labels[39, 0])),
+        ]
+    if hasattr(model, "subwords_"):
+        found = [("ranking", model.rank(X, k=3)), ("probabilities", model.predict_proba(X))]
+        return (
+            found if model.combine == "id" else [*found, ("new", model.add_labels(["a name"]).rank(X, k=3))]
+        )
+    found = model.shortlist(X, 10)
+    pairs = Candidates.all_labels(X.shape[0], model.n_labels_)
+    by_label = [("points", model.shortlist_points(X, 3))] if hasattr(model, "shortlist_points") else []
+    return [("shortlist", found), ("columns", model.score(X, pairs)), *by_label]
+
+
+def relevances(n: int, width: int) -> np.ndarray:
+    return (np.arange(n * width).reshape(n, width) * 7 % 5 < 2).astype(np.float32)
+
+
+def rows_for(model: Any) -> Any:
+    """Forty rows that the model takes; of integers alone, so that they are the same everywhere."""
+    rng = np.random.default_rng(1)
+    encoder = getattr(model, "encoder_", None)
+    if hasattr(model, "subwords_") or getattr(encoder, "vectorizer", None) is not None:
+        words = " ".join([*makers.WORDS, "numpy array of sorted values along an axis"]).split()
+        return [*(" ".join(rng.choice(words, n % 17 + 1)) for n in range(39)), ""]
+    X = rng.integers(-999, 1000, (40, model.n_features_in_)) / 500 * (np.arange(1, 41) / 10)[:, None]
+    layout = "dense" if isinstance(model, MultiObjectiveRanker) else getattr(encoder, "layout", "sparse")
+    if layout == "dense":
+        return X.astype(np.float32)
+    X = np.where(np.abs(X) > np.abs(X).max(axis=1, keepdims=True) / 2, np.abs(X), 0)
+    X[:15], X[39] = np.ceil(X[:15]), 0  # counts, and a row of nothing
+    return sp.csr_matrix(X.astype(np.float32))
+
+
+def digest(value: Any) -> str:
+    sums = hashlib.sha256()
+
+    def add(value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            sums.update(f"{value.dtype} {value.shape}".encode())
+            sums.update(np.ascontiguousarray(value).tobytes())
+        elif sp.issparse(value):
+            add([value.indptr, value.indices, value.data])
+        elif isinstance(value, Candidates):
+            add([value.indptr, value.labels, value.scores])
+        elif hasattr(value, "to_dict"):
+            sums.update(repr(value.to_dict()).encode())
+        elif hasattr(value, "scores"):
+            add([value.labels, value.scores])
+        elif isinstance(value, dict):
+            add([part for pair in value.items() for part in pair])
+        elif isinstance(value, list):
+            for part in value:
+                add(part)
+        else:
+            sums.update(repr(value).encode())
+
+    add(value)
+    return sums.hexdigest()
+
+
+if __name__ == "__main__":
+    command, folder = sys.argv[1], Path(sys.argv[2])
+    if command == "save":
+        save(folder)
+    else:
+        if "LD_PRELOAD" in os.environ:
+            ctypes.CDLL(os.environ["LD_PRELOAD"]).err()
+        print(json.dumps(answer(folder)))

@@ -1,0 +1,101 @@
+"""A saved model answers the same bytes whichever instructions the libraries below it choose.
+
+The models are saved once, by one process; others load them, each under another level, and print the digests
+of their answers (`cpu_levels_child.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HERE = Path(__file__).parent
+CHILD = HERE / "cpu_levels_child.py"
+try:
+    from numpy._core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+except ImportError:  # NumPy 1
+    from numpy.core._multiarray_umath import __cpu_dispatch__, __cpu_features__
+ABOVE_BASELINE = " ".join(name for name in __cpu_dispatch__ if __cpu_features__[name])
+# What this machine has: a level it lacks would crash.
+LOWER = {
+    "NumPy": {"NPY_DISABLE_CPU_FEATURES": ABOVE_BASELINE},
+    "BLAS": {"OPENBLAS_CORETYPE": "Prescott"},
+    "the C library": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4,-ERMS"},
+    "FAISS": {"FAISS_OPT_LEVEL": "generic"},
+}
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+pytestmark = pytest.mark.skipif(
+    platform.machine().lower() not in ("x86_64", "amd64"), reason="forces levels of x86-64"
+)
+
+
+def child(command: str, folder: Path, **environment: str) -> str:
+    run = subprocess.run(
+        [sys.executable, str(CHILD), command, str(folder)],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    child("save", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def as_they_are(saved):
+    return json.loads(child("answer", saved))
+
+
+def differing(found: dict, expected: dict) -> dict[str, list[str]]:
+    """What differs, by model."""
+    assert found.keys() == expected.keys()
+    of = {name: [what for what in found[name] if found[name][what] != expected[name][what]] for name in found}
+    return {name: what for name, what in of.items() if what}
+
+
+@pytest.mark.parametrize("level", ["NumPy", "BLAS", "the C library", "all"])
+def test_saved_models_answer_the_same_bytes(level, saved, as_they_are):
+    lower = {key: value for part in LOWER.values() for key, value in part.items()} | THREADS
+    found = json.loads(child("answer", saved, **(lower if level == "all" else LOWER[level])))
+    assert len(found) >= 20
+    assert differing(found, as_they_are) == {}
+
+
+def test_the_levels_are_others(tmp_path):
+    """Each level changes what the library itself computes; else the tests above would say nothing."""
+    x = "import numpy as np; x = np.arange(1, 100_001).reshape(100, 1000) / 7919; print("
+    of = {
+        "NumPy": "np.exp(x.astype(np.float32))",
+        "BLAS": "x @ x.T",
+        "the C library": "np.array([__import__('math').exp(v) for v in x.ravel()])",
+    }
+    for level, value in of.items():
+        code = f"{x}hash(({value}).tobytes()))"
+        seen = {
+            subprocess.run(
+                [sys.executable, "-c", code],
+                env=os.environ | {"PYTHONHASHSEED": "0"} | environment,
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            for environment in ({}, LOWER[level])
+        }
+        if __cpu_features__.get("FMA3") and "openblas" in str(np.show_config(mode="dicts")):
+            assert len(seen) == 2, level
