@@ -14,10 +14,12 @@ _HEADER = re.compile(
     rb"'shape': \(((?:\d{1,18},)?|\d{1,18}(?:, \d{1,18}){1,7})\), \} *\n"
 )
 _LONGEST_HEADER = 10_000
+# Files up to so many bytes are read: a mapping holds a descriptor, of which a process has few.
+_READ_WHOLE = 1 << 16
 
 
 def map_npy(path: Path) -> np.ndarray:
-    """The array in a file of `np.save`, memory-mapped and read-only.
+    """The array in a file of `np.save`, read-only: memory-mapped, or read where it is small.
 
     Raises
     ------
@@ -47,8 +49,15 @@ def map_npy(path: Path) -> np.ndarray:
     shape = tuple(int(n) for n in header[2].split(b",") if n)
     if math.prod(shape) * dtype.itemsize != size - begin - length or max(shape, default=0) >= 2**40:
         raise ValueError(f"{dtype} {shape} does not fit the size of the .npy file")
-    # Plain arrays over the map: a part of a memmap is made several times as slowly as one of an array.
-    array = np.asarray(np.memmap(path, dtype, mode="r", offset=begin + length, shape=shape))
+    if size <= _READ_WHOLE:
+        content = path.read_bytes()
+        if len(content) != size:
+            raise ValueError("the .npy file was cut short while it was read")
+        array = np.frombuffer(content, dtype, offset=begin + length).reshape(shape)
+    else:
+        # Plain arrays over the map: a part of a memmap is made several times as slowly as one of an array.
+        array = np.asarray(np.memmap(path, dtype, mode="r", offset=begin + length, shape=shape))
+    array = np.require(array, requirements="A")  # a copy where a header of another length shifts the values
     if dtype.kind == "b" and array.size and int(array.view(np.uint8).max()) > 1:
         raise ValueError("booleans must be 0 or 1")
     return array

@@ -132,12 +132,12 @@ class Fields:
             return value
         return self.number(name)
 
-    def numbers(self, name: str, n: int) -> list[float]:
-        """So many finite numbers."""
+    def numbers(self, name: str, n: int, most: float = math.inf) -> list[float]:
+        """So many finite numbers, none beyond `most` or below minus that."""
         value = self.raw(name)
         if not isinstance(value, list) or len(value) != n:
             raise self.fail(name, f"be {n} numbers")
-        return [Fields({name: v}, self.name).number(name) for v in value]
+        return [Fields({name: v}, self.name).number(name, -most, most) for v in value]
 
     def flag(self, name: str) -> bool:
         value = self.raw(name)
@@ -168,11 +168,19 @@ class Fields:
     # --- arrays --------------------------------------------------------------
 
     def array(
-        self, name: str, dtype: Any, shape: Shape, *, finite: bool = True, nonnegative: bool = False
+        self,
+        name: str,
+        dtype: Any,
+        shape: Shape,
+        *,
+        finite: bool = True,
+        nonnegative: bool = False,
+        most: float = math.inf,
     ) -> np.ndarray:
         """A C-contiguous array of one of the dtypes.
 
-        `finite`: no NaN or infinity among floats; `nonnegative`: nor anything below 0.
+        `finite`: no NaN or infinity among floats; `nonnegative`: nor anything below 0; `most`: nor anything
+        beyond that, or below minus that.
         """
         value = self.raw(name)
         dtypes = [np.dtype(d) for d in (dtype if isinstance(dtype, tuple) else (dtype,))]
@@ -186,6 +194,10 @@ class Fields:
             raise ValueError(f"{name} of {self.name} must be finite numbers")
         if nonnegative and value.size and value.min() < 0:
             raise ValueError(f"{name} of {self.name} must not be negative, got {value.min()}")
+        if math.isfinite(most) and value.size:
+            for extreme in (value.min(), value.max()):
+                if not abs(extreme) <= most:
+                    raise ValueError(f"{name} of {self.name} must lie in [{-most}, {most}], got {extreme}")
         return value
 
     def ids(self, name: str, dtype: Any, shape: Shape, below: int, least: int = 0) -> np.ndarray:

@@ -62,4 +62,9 @@ class PackedStrings(Sequence[str]):
         ends = fields.ids("ends", np.int64, (None,), len(utf8) + 1)
         if np.any(ends[1:] < ends[:-1]) or (ends[-1] if len(ends) else 0) != len(utf8):
             raise ValueError("ends must not decrease, to the number of bytes")
+        # A text that begins within a character is none, nor are bytes that are no characters.
+        inner = ends[ends < len(utf8)]
+        utf8.tobytes().decode("utf-8", "surrogatepass")
+        if np.any(utf8[inner] & 0xC0 == 0x80):
+            raise ValueError("ends must not lie within a character")
         return cls(utf8, ends)

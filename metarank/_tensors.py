@@ -93,7 +93,8 @@ def read_tensors(path: Path) -> tuple[Tensors, dict[str, str]]:
             raise ValueError(
                 f"{str(path)!r} is damaged: {name!r:.80} lies outside the file or has another size"
             )
-        tensors[name] = content[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
+        values = content[8 + length + begin : 8 + length + end].view(dtype).reshape(shape)
+        tensors[name] = np.require(values, requirements="A")
     return tensors, metadata
 
 

@@ -39,6 +39,20 @@ class ScoresNotFiniteError(ValueError):
     """Values of X so large, or a model such, that scores leave the range of numbers."""
 
 
+def finite_scores(scores: np.ndarray, most: float = np.inf) -> np.ndarray:
+    """The scores; `ScoresNotFiniteError` where one is NaN, infinite or beyond `most`, so that none is shown.
+
+    Examples
+    --------
+    >>> finite_scores(np.array([0.5, 2.0]))
+    array([0.5, 2. ])
+    """
+    # The extremes of all: one pass, and no array of the same size.
+    if scores.size and not all(np.isfinite(v) and abs(v) <= most for v in (scores.min(), scores.max())):
+        raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
+    return scores
+
+
 def check_features(
     X: Any,
     *,

@@ -88,6 +88,11 @@ class MissingPairs:
     def from_state(cls, state: dict[str, Any]) -> MissingPairs:
         """The inverse of `get_state`."""
         fields = Fields(state, cls.__name__)
-        rows = fields.ids("rows", np.int64, (None,), 2**62)
+        rows = fields.ids("rows", np.int64, (None,), 2**31)
         labels = fields.ids("labels", np.int32, (len(rows),), 2**31)
-        return cls(rows, labels, fields.array("probabilities", np.float32, (len(rows),)))
+        if len(set(zip(rows.tolist(), labels.tolist()))) < len(rows):
+            raise ValueError(f"rows and labels of {fields.name} must be distinct pairs")
+        probabilities = fields.array("probabilities", np.float32, (len(rows),), nonnegative=True)
+        if probabilities.max(initial=0) > 1:
+            raise ValueError(f"probabilities of {fields.name} must lie in [0, 1]")
+        return cls(rows, labels, probabilities)

@@ -768,6 +768,8 @@ class MetaRanker(Training, BaseEstimator):
         model.row_names_ = _packed(fields.raw("row_names"))
         named = None if model.row_names_ is None else len(model.row_names_)
         model.n_rows_ = fields.integer("n_rows") if fields.has("n_rows") else named  # older models kept none
+        if named is not None and named != model.n_rows_:
+            raise ValueError(f"row_names of {fields.name} must be {model.n_rows_}, got {named}")
         model.inv_propensity_ = fields.array("inv_propensity", np.float64, (L,))
         if L and not model.inv_propensity_.min() > 0:
             raise ValueError(f"inv_propensity of {fields.name} must be positive")
@@ -805,7 +807,7 @@ class MetaRanker(Training, BaseEstimator):
         model.missing_ = None  # not kept in older files
         if fields.has("missing"):
             model.missing_ = MissingPairs.from_state(fields.raw("missing"))
-            model.missing_.check_sizes(None if model.row_names_ is None else len(model.row_names_), L)
+            model.missing_.check_sizes(model.n_rows_, L)
         return model
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from metarank._elementary import log, log_odds
 from metarank._parameters import check_real
 from metarank._threads import resolve_n_jobs
-from metarank._validation import ScoresNotFiniteError
+from metarank._validation import finite_scores
 from metarank.candidates import Candidates
 from metarank.encoder import InputEncoder
 from metarank.features.assemble import assemble
@@ -168,7 +168,9 @@ class Scoring:
             evidence = np.where(out.of_blank, self.thresholds_.scores_of(by_frequency), evidence)
         weight = self.propensity_weight_ if weight is None else weight
         scores = evidence if weight == 0 else evidence + self.lean_of(candidates.labels, weight)
-        return out._replace(evidence=evidence, scores=scores.astype(np.float32))
+        with np.errstate(over="ignore"):  # it is looked for
+            scores = finite_scores(scores.astype(np.float32))
+        return out._replace(evidence=evidence, scores=scores)
 
     def probabilities(self, scored: Scored) -> np.ndarray:
         """Calibrated probabilities of relevance of the pairs, float32 (m,); in rows without evidence the
@@ -254,9 +256,7 @@ class Scoring:
     def evidence_of(self, table: FeatureTable, ranker: Ranker | None = None) -> np.ndarray:
         """The ranker's scores of described pairs, float64 (m,)."""
         evidence = (ranker or self.ranker_).score(table, n_jobs=resolve_n_jobs(self.n_jobs))
-        if not np.all(np.abs(evidence) <= _MOST_SCORE):
-            raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
-        return evidence
+        return finite_scores(evidence, _MOST_SCORE)
 
     def _scored_chunks(
         self,

@@ -122,6 +122,7 @@ def test_arrays_are_mapped_and_no_pickle_is_used(saved, monkeypatch):
 
     for name in ("load", "loads", "dump", "dumps", "Unpickler", "Pickler"):
         monkeypatch.setattr(pickle, name, refuse)
+    monkeypatch.setattr("metarank._npy._READ_WHOLE", 0)
     model = load(saved)
     arrays = [model.scorers_[2].means_.known, model.scorers_[3].log_prior_]
     assert all(is_mapped(a) for a in [model.inv_propensity_, *arrays])
@@ -334,11 +335,33 @@ def test_loading_reads_no_array(copy, monkeypatch):
     """Arrays are mapped, and indexes over them wait for the first question."""
     for name in ("InvertedIndex", "LabelTrees", "LabelMeanIndex", "LabelText"):
         monkeypatch.setattr(f"metarank._core.{name}", None)
+    monkeypatch.setattr("metarank._npy._READ_WHOLE", 0)
     for verify in (True, False):
         model = load(copy, verify=verify)
         arrays = [a for scorer in model.scorers_ for a in _arrays(scorer.get_state())]
         assert arrays
         assert all(is_mapped(a) for a in arrays)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process")
+def test_where_no_more_files_may_be_open_the_folder_is_not_blamed(saved, monkeypatch):
+    """Small arrays hold no descriptor, so that many models fit in; mapped ones do, and the error says so."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    least = max(int(name) for name in os.listdir("/dev/fd")) + 4
+    resource.setrlimit(resource.RLIMIT_NOFILE, (least, before[1]))
+    models = []
+    try:
+        models += [load(saved) for _ in range(20)]
+        monkeypatch.setattr("metarank._npy._READ_WHOLE", 0)
+        for verify in (True, False):
+            with pytest.raises(OSError, match=rf"files open as it may \({least}.*fewer models") as caught:
+                models += [load(saved, verify=verify) for _ in range(20)]
+            assert caught.value.errno == errno.EMFILE
+            assert caught.value.filename == str(saved)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def is_mapped(array) -> bool:

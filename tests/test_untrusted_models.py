@@ -19,8 +19,11 @@ from metarank import MetaRanker, MultiObjectiveRanker, _core, data, load, persis
 from metarank._booster_text import booster_of
 from metarank._npy import map_npy
 from metarank._state import Fields, check_csr, declared_sizes_up_to
+from metarank._strings import PackedStrings
 from metarank._tensors import read_tensors
+from metarank._validation import ScoresNotFiniteError
 from metarank.candidates import Candidates
+from metarank.choices import named_shortlisters
 from metarank.data.search_filters import read_attribute_values
 from metarank.data.xc import read_bytes
 from metarank.gbdt import BoosterArrays
@@ -146,6 +149,11 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
         ("texts", "X.data", 0, np.nan, "finite"),
         ("texts", "inv_propensity", 0, np.inf, "finite"),
         ("texts", "inv_propensity", 0, 0.0, "positive"),
+        ("texts", "row_names.utf8", 0, 0xFF, "row_names|utf-8"),
+        ("texts", "missing.rows", 0, 10**6, "rows of missing"),
+        ("dense", "missing.rows", 0, 2**40, "rows"),
+        ("dense", "missing.rows", slice(None), 0, "distinct pairs"),
+        ("dense", "missing.probabilities", 0, 1.5, "probabilities"),
         ("dense", "ranker.fitted.weights", 0, np.nan, "finite"),
         ("dense", "transform.weights", 0, np.nan, "finite"),
         ("one-vs-all", "index.start", 1, 2**50, "must not decrease"),
@@ -399,11 +407,8 @@ def test_deep_and_odd_manifests(attack):
     tried.refused("nested deeper")
 
 
-def test_lone_surrogates_and_constants_are_no_surprise(attack):
-    tried = attack("texts")
-    tried.state["choices"] = ["\ud800"]
-    tried.seal()
-    load(tried.folder)
+def test_constants_that_json_does_not_have(attack):
+    tried = attack("texts").seal()
     text = (tried.folder / MANIFEST).read_text().replace('"n_labels": 3', '"n_labels": NaN')
     (tried.folder / MANIFEST).write_text(text)
     with pytest.raises(ModelError, match="NaN is no number"):
@@ -443,6 +448,9 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["thresholds"]["cuts"].pop("hamming"), "hamming"),
         (lambda s: s["thresholds"]["calibrator"].update(members=[]), "members"),
         (lambda s: s["thresholds"]["calibrator"].update(platt=[1.0]), "platt"),
+        (lambda s: s.update(n_rows=7), "rows|row_names"),
+        (lambda s: s.update(choices=["\ud800"]), "UTF-8"),
+        (lambda s: s["params"].update({"\ud800": 1}), "UTF-8"),
         (lambda s: s.update(label_names=["a"]), "label_names"),
         (lambda s: s.update(label_names=["a", 3, None]), "label_names"),
         (lambda s: s.update(propensity_weight={"__float__": "nan"}), "propensity_weight"),
@@ -830,6 +838,91 @@ def test_values_that_overflow_are_the_clients_fault(saved):
     for path in ("rank", "explain"):
         reply = answerer.answer_one(Call(path, body))
         assert (reply.status, json.loads(reply.body)["field"]) == (422, "instance")
+
+
+@pytest.mark.parametrize(
+    ("root", "match"),
+    [
+        ({"a": 1, "b": [2]}, "holds a dict of 2 values, and no model"),
+        ([1, 2, 3], "holds a list of 3 values"),
+        ("text", "holds 'text'"),
+        (None, "holds None"),
+        (2.5, "holds 2.5"),
+        (np.zeros((2, 3)), r"holds an array \(2, 3\) of float64"),
+        (sp.csr_matrix((2, 3), dtype=np.float32), r"holds a sparse matrix \(2, 3\)"),
+    ],
+    ids=str,
+)
+def test_a_folder_without_a_model(tmp_path, root, match):
+    persist.save(root, tmp_path / "M")
+    with pytest.raises(ModelError, match=match):
+        load(tmp_path / "M")
+
+
+def alone(name):
+    """A fitted shortlister by itself, and how many features and labels it is of."""
+    data = makers.many_labels(30)
+    return named_shortlisters()[name]().fit(data.X, data.Y), data.X.shape[1]
+
+
+TREES = ["parabel", "xreg", "fastxml", "pfastxml", "pfastrexml"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["one-vs-all", *TREES])
+def test_extreme_rows_have_finite_scores_or_none(name):
+    """Sums of them leave float32; the order of what is left, infinity and NaN, would be chance."""
+    shortlister, d = alone(name)
+    signs = np.where(np.arange(d) % 2, 1, -1)
+    for row in (np.full(d, 3e38), np.full(d, -3e38), 3e38 * signs):
+        X = sp.csr_matrix(row[None].astype(np.float32))
+        for ask in (
+            lambda X: shortlister.shortlist(X, 5).scores,
+            lambda X: shortlister.score(X, Candidates.all_labels(1, 1200)),
+        ):
+            if name == "one-vs-all":
+                with pytest.raises(ScoresNotFiniteError, match="X holds extreme values"):
+                    ask(X)
+            else:
+                assert all(np.isfinite(values).all() for values in ask(X).values())
+
+
+@pytest.mark.parametrize("value", [3e38, -3e38])
+def test_scales_of_one_vs_all_that_overflow(tmp_path, value):
+    shortlister, d = alone("one-vs-all")
+    shortlister.save(tmp_path / "S")
+    tried = Attack(tmp_path / "S", tmp_path / "T")
+    stem = next(p.stem for p in tried.folder.glob("*scale.npy"))
+    model = load(tried.array(stem, set_to(slice(None), value)).seal().folder)
+    X = sp.csr_matrix(np.ones((1, d), np.float32))
+    for ask in (lambda: model.shortlist(X, 5), lambda: model.score(X, Candidates.all_labels(1, 1200))):
+        with pytest.raises(ScoresNotFiniteError, match="or the model does"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("utf8", "ends"),
+    [(b"\xff", [1]), (b"a\xc3", [2]), ("é".encode(), [1, 2]), ("aéb".encode(), [2, 4])],
+)
+def test_names_of_rows_are_texts(utf8, ends):
+    with pytest.raises(ValueError, match=r"utf-8|within a character"):
+        PackedStrings.from_state({"utf8": np.frombuffer(utf8, np.uint8), "ends": np.array(ends)})
+    names = PackedStrings.of(["é", "", "\ud800", "a"])  # what texts of training rows may hold
+    assert PackedStrings.from_state(names.get_state()) == names
+
+
+@pytest.mark.parametrize("cut", [1, 7])
+def test_values_that_begin_anywhere_are_aligned_for_the_core(tmp_path, cut):
+    """The header tells where they begin; the core reads numbers of 4 and 8 bytes at their places."""
+    np.save(tmp_path / "a.npy", np.arange(50_000.0))
+    content = (tmp_path / "a.npy").read_bytes()
+    (length,) = np.frombuffer(content[8:10], "<u2")
+    header = content[10 : 10 + int(length)].rstrip() + b" " * cut + b"\n"
+    shifted = content[:8] + len(header).to_bytes(2, "little") + header + content[10 + int(length) :]
+    (tmp_path / "a.npy").write_bytes(shifted)
+    array = map_npy(tmp_path / "a.npy")
+    assert array.flags.aligned
+    assert array.tolist() == list(range(50_000))
 
 
 def test_a_folder_that_is_whole_loads(saved):

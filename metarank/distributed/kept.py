@@ -17,6 +17,7 @@ import numpy as np
 from metarank import persist
 from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.reading import load_values
 from metarank.ranker import Ranker
 from metarank.scorers.tree_ensemble import TreeBlock
 from metarank.stages import RankedPairs
@@ -69,7 +70,7 @@ class KeptResults:
         path = self.folder / key
         if path.exists():
             try:
-                found: T = _restored(persist.load(path))
+                found: T = _restored(load_values(path))
                 logger.info("kept: %s", key)
                 return found
             except (ValueError, TypeError, LookupError, AttributeError) as error:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,17 @@ from metarank._tensors import Tensors, read_tensors
 from metarank.persist.classes import ModelError, class_of
 from metarank.persist.manifest import LIMITS, TOGETHER, Limits, checked, one_line, parsed, regular_file
 
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
 
-@of_one_moment
+# The process, or the machine, has as many files open as it may.
+_NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+
+
 def load(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = LIMITS) -> Any:
-    """Read a saved model; its arrays stay memory-mapped, so that several processes share one copy of them.
+    """Read a saved model; its large arrays stay memory-mapped, so that several processes share one copy.
 
     A folder need not be trusted: whatever it holds, loading and using it runs no code of its own, and reads
     nothing outside of it. It must not change while the model is in use.
@@ -47,9 +56,25 @@ def load(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = 
     metarank.persist.ModelError (a ValueError)
         If the folder is damaged, has missing or extra files, is not a model, or holds values that its classes
         do not take; the message names the part.
+    OSError
+        If this process may open no more files (``ulimit -n``): each array of more than 64 KiB takes one.
     """
+    found = load_values(path, verify, limits=limits)
+    if not hasattr(found, "get_state"):
+        raise ModelError(f"{str(path)!r} holds {_kind_of(found)}, and no model")
+    return found
+
+
+@of_one_moment
+def load_values(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = LIMITS) -> Any:
+    """`load` of whatever `save` wrote: a dict of results too."""
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be persist.Limits, got {limits!r:.80}")
+    with _naming_the_limit(path):
+        return _read(path, verify, limits)
+
+
+def _read(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Any:
     found = checked(path, verify, limits)
     sizes = {name: entry["bytes"] for name, entry in found.manifest["files"].items()}
     most = max(limits.declared, found.bytes_on_disk)
@@ -70,7 +95,32 @@ def load(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = 
         RecursionError,
         MemoryError,
     ) as error:
+        if isinstance(error, OSError) and error.errno in _NO_DESCRIPTOR:
+            raise
         raise ModelError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
+
+
+@contextmanager
+def _naming_the_limit(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Where the process may open no more files, the folder is not to blame."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_DESCRIPTOR:
+            raise
+        most = f" ({resource.getrlimit(resource.RLIMIT_NOFILE)[0]}, see ulimit -n)" if resource else ""
+        what = f"this process has as many files open as it may{most}; each large array of a model takes one: "
+        raise OSError(error.errno, what + "raise the limit, or load fewer models", os.fspath(path)) from error
+
+
+def _kind_of(value: Any) -> str:
+    if sp.issparse(value):
+        return f"a sparse matrix {value.shape}"
+    if isinstance(value, np.ndarray):
+        return f"an array {value.shape} of {value.dtype}"
+    if isinstance(value, (dict, list)):
+        return f"a {type(value).__name__} of {len(value)} values"
+    return f"{value!r:.80}"
 
 
 class Reader:
@@ -90,10 +140,10 @@ class Reader:
         if isinstance(value, list):
             return [self.decode(v, f"{at}.{i}") for i, v in enumerate(value)]
         if not isinstance(value, dict):
-            return value
+            return _writable(value, at)
         kinds = [key for key in value if key.startswith("__")]
         if not kinds:
-            return {k: self.decode(v, f"{at}.{k}") for k, v in value.items()}
+            return {_writable(k, at): self.decode(v, f"{at}.{k}") for k, v in value.items()}
         if kinds == ["__object__"]:
             return self.object(value, at)
         decode = _DECODERS.get(kinds[0]) if len(kinds) == 1 else None
@@ -115,7 +165,7 @@ class Reader:
             cls: Any = class_of(name)
             try:
                 self.objects[key] = cls.from_state(self.decode(state, at))
-            except (ModelError, ImportError):
+            except (ModelError, ImportError, OSError):
                 raise
             except Exception as error:
                 raise ModelError(f"{at}, of class {name}: {one_line(error)}") from error
@@ -158,6 +208,8 @@ class Reader:
         strings = self.once("strings", name, lambda path: parsed(path.read_text(encoding="utf-8")))
         if not isinstance(strings, list) or not all(isinstance(s, str) for s in strings):
             raise ModelError(f"{at}: {name!r} must be a list of strings")
+        for s in strings:
+            _writable(s, at)
         return strings
 
     def tensors(self, value: dict[str, Any], at: str) -> Tensors:
@@ -183,6 +235,16 @@ class Reader:
             except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
                 raise ModelError(f"{name!r} is damaged: {one_line(error)}") from error
         return self.contents[kind, name]
+
+
+def _writable(value: Any, at: str) -> Any:
+    """The value; ModelError for a text with half a pair of surrogates, which no file can be written with."""
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ModelError(f"{at} must be a text that UTF-8 can write, got {value!r:.80}") from None
+    return value
 
 
 _DECODERS: dict[str, Callable[[Reader, dict[str, Any], str], Any]] = {

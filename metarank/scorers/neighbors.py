@@ -348,7 +348,7 @@ class NeighborShortlister(LabelScorer):
         out.voters_ = fields.ascending_ids("voters", np.int32, out.labels_.n_rows)
         out.worth_ = None
         if fields.has("worth"):
-            out.worth_ = fields.array("worth", np.float64, (n_labels,), nonnegative=True)
+            out.worth_ = fields.array("worth", np.float64, (n_labels,), nonnegative=True, most=1e30)
         if isinstance(out.rows_, DenseRows) and "index_arrays" in fields:
             if out._index == "flat":
                 raise ValueError("index_arrays must be of an approximate index")

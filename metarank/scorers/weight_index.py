@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._state import Fields
+from metarank._validation import finite_scores
 from metarank.candidates import Candidates
 
 # Arrays of rows: canonical CSR's indptr (int64), indices (int32) and data (float32).
@@ -23,6 +24,8 @@ _STATE = ("n_features", "start", "label", "weight", "scale", "bias", "seen")
 
 class WeightIndex:
     """Scores ``x . w_l + b_l`` of pairs, and the labels with the largest.
+
+    Scores beyond float32 are a `ScoresNotFiniteError`.
 
     Build with `quantised` (16-bit weights with a scale for each label, an error of at most
     max |w_l| / 65,534 a weight) or `exact`.
@@ -111,13 +114,13 @@ class WeightIndex:
 
     def scores(self, rows: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """The score of each pair, float32 (m,)."""
-        scores: np.ndarray = self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs)
-        return scores
+        return finite_scores(self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs))
 
     def shortlist(self, rows: Parts, k: int, name: str, n_jobs: int) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
         k = min(k, len(self.seen))
         labels, scores = self._lister.shortlist(*rows, k, n_jobs)
+        finite_scores(scores)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
         return Candidates.of_core(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
 
