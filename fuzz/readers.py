@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.mutate import mutate_bytes, mutate_json
-from fuzz.targets import Failure, outline, refuse_memory_error
+from fuzz.uses import Failure, outline, refuse_memory_error
 
 CORPUS = Path(__file__).parent / "corpus"
 

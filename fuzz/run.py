@@ -8,36 +8,28 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 # Before anything is imported that reads them: workers are forked, which a pool of threads does not outlive.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+if "METARANK_SANITIZED_CORE" in os.environ:
+    from sanitize.core import import_core
+
+    import_core()
 
 from fuzz import native, readers, targets
-from fuzz.workers import Report, run_target
+from fuzz.workers import Report, Task, run_targets
+from sanitize.build import KINDS, build, run_with
 
 
 def main() -> int:
     options = _parser().parse_args()
+    if options.sanitize:
+        return _under_sanitizers(options.sanitize)
     until = time.monotonic() + options.seconds if options.seconds else float("inf")
-    failures: list[dict[str, Any]] = []
-    total = 0
-
-    def show(report: Report) -> None:
-        nonlocal total
-        total += report.n_mutants
-        failures.extend(report.failures)
-        print(
-            f"{report.target:<28} {report.n_mutants:>8,} mutants {len(report.outcomes):>5} outcomes "
-            f"{report.outcomes['ok']:>7,} accepted {len(report.failures):>3} failures",
-            flush=True,
-        )
-        for failure in report.failures[:3]:
-            print(f"  number {failure['number']}, seed {failure['seed']}: {failure['what']}", flush=True)
+    shown = _Shown()
 
     def wanted(name: str) -> bool:
         return options.only is None or options.only in name
@@ -48,30 +40,79 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="metarank-fuzz-") as scratch:
         folder = Path(options.models or scratch)
         names = [name for name in targets.MODELS if wanted(f"model: {name}")]
+        first = options.first
+        tasks: list[Task] = []
         if names and options.models_mutants:
             _save_models(folder, names)
-        makers: list[tuple[str, Callable[[], Any], int]] = [
-            (f"model: {name}", partial(targets.model_target, name, folder), options.models_mutants)
-            for name in names
-        ]
-        makers += [
-            (target.name, partial(_warmed_up, target), options.readers_mutants)
-            for target in readers.reader_targets()
-            if wanted(target.name)
-        ]
-        for name, make, n in makers:
-            if n:
-                first = options.first
-                show(run_target(make, name, options.seed, range(first, first + n), until=until))
+            numbers = range(first, first + options.models_mutants)
+            tasks += [
+                Task(f"model: {name}", partial(targets.model_target, name, folder), numbers) for name in names
+            ]
+        if options.readers_mutants:
+            numbers = range(first, first + options.readers_mutants)
+            wanted_readers = [target for target in readers.reader_targets() if wanted(target.name)]
+            tasks += [Task(target.name, partial(_warmed_up, target), numbers) for target in wanted_readers]
+        for report in run_targets(tasks, options.seed, processes=options.processes, until=until):
+            shown.add(report)
         if compiling.wait() != 0:
             raise RuntimeError("the harnesses could not be compiled")
         for harness in harnesses:
             found = native.run(harness, options.native_runs, options.seed, Path(options.build))
-            total += found.runs
-            failures += [{"target": f"native: {harness}", "what": found.failure}] if found.failure else []
+            shown.total += found.runs
+            shown.n_failures += bool(found.failure)
             print(found, flush=True)
-    print(f"{total:,} mutants, {len(failures)} failures")
-    return 1 if failures else 0
+    shown.end()
+    return 1 if shown.n_failures else 0
+
+
+class _Shown:
+    """Prints the counts of each target as it ends, and their sums."""
+
+    def __init__(self) -> None:
+        self.total, self.n_failures = 0, 0
+        self.models = Report("all models")
+
+    def add(self, report: Report) -> None:
+        self.total += report.n_mutants
+        self.n_failures += len(report.failures)
+        print(_counts(report), flush=True)
+        for failure in report.failures[:3]:
+            print(f"  number {failure['number']}, seed {failure['seed']}: {failure['what']}", flush=True)
+        if report.target.startswith("model: "):
+            self.models.n_mutants += report.n_mutants
+            self.models.outcomes.update(report.outcomes)
+            self.models.failures += report.failures
+
+    def end(self) -> None:
+        if self.models.n_mutants:
+            print(_counts(self.models))
+        print(f"{self.total:,} mutants, {self.n_failures} failures")
+
+
+def _counts(report: Report) -> str:
+    """A line of what came of mutants: refused by `load`, refused when used, answered."""
+    refused, used = (
+        sum(n for outcome, n in report.outcomes.items() if outcome.startswith(kind))
+        for kind in ("load: ", "use: ")
+    )
+    others = report.outcomes.total() - refused - used - report.outcomes["ok"]
+    return (
+        f"{report.target:<30} {report.n_mutants:>8,} mutants {refused + others:>8,} refused {used:>6,} in use"
+        f" {report.outcomes['ok']:>7,} answered {len(report.failures):>4} failures"
+    )
+
+
+def _under_sanitizers(kind: str) -> int:
+    """This command with a core of a kind; whatever a sanitizer reports ends the process of its mutant."""
+    rest = [a for a in sys.argv[1:] if a not in ("--sanitize", kind) and not a.startswith("--sanitize=")]
+    # The harnesses have sanitizers of their own.
+    command = [sys.executable, "-m", "fuzz.run", "--native-runs", "0", *rest]
+    folder = build(kind)
+    code, reports = run_with(kind, folder, command, {"UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"})
+    for report in reports[:5]:
+        print(*report.splitlines()[:15], sep="\n")
+    print(f"{kind}: {len(reports)} reports of the sanitizer")
+    return 1 if code or reports else 0
 
 
 def _warmed_up(target: readers.ReaderTarget) -> readers.ReaderTarget:
@@ -92,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--models-mutants", type=int, default=500, help="of each saved model")
     parser.add_argument("--readers-mutants", type=int, default=2000, help="of each reader")
     parser.add_argument("--native-runs", type=int, default=20_000, help="of each harness of the core")
+    parser.add_argument("--processes", type=int, default=1, help="that mutants are tried in at a time")
+    parser.add_argument("--sanitize", choices=list(KINDS), help="try them with a core of this kind")
     parser.add_argument("--seconds", type=float, help="stop the mutants of models and readers after so many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first mutant, to repeat one")

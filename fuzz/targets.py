@@ -18,16 +18,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from fuzz.mutate import Folder
+from fuzz.uses import Failure, outline, refuse_memory_error, use
 from metarank import Dataset, MetaRanker, MultiObjectiveRanker, load, persist
 from metarank.data import make_extreme, make_multilabel
 from metarank.ranker import BlendRanker, BoostedRanker, EnsembleRanker, ListNet, PointwiseRanker, RankSVM
+from metarank.scorers.base import LabelScorer
+from metarank.view import TrainingSet
 
 _QUICK: dict[str, Any] = {"effort": "low", "n_folds": 2, "n_jobs": 1}
 _TREES = {"n_trees": 2}
-
-
-class Failure(Exception):
-    """A promise that was not kept."""
 
 
 # --- models ------------------------------------------------------------------
@@ -42,8 +41,11 @@ def text_data() -> Dataset:
     return Dataset(texts=texts, Y=[[names[t] for t in row] for row in labels], label_names=names)
 
 
+N_SPARSE = 60
+
+
 def sparse_data() -> Dataset:
-    return make_extreme(40, n_features=60, n_labels=120, labels_per_row=3, nnz_per_row=8, seed=0)
+    return make_extreme(40, n_features=N_SPARSE, n_labels=120, labels_per_row=3, nnz_per_row=8, seed=0)
 
 
 def dense_data() -> Dataset:
@@ -103,7 +105,7 @@ def _kept_ranking() -> Any:
 
     model = fitted(dense_data)
     columns = list(model.feature_columns_)
-    return _state(RankedPairs(model.ranker_, np.zeros(3), columns, columns[:1]))
+    return _state(RankedPairs(model.ranker_, np.zeros(3), columns, columns[:1], np.zeros(len(columns))))
 
 
 def _embedder(combine: str, encoder: str) -> Any:
@@ -134,6 +136,19 @@ def _trees(name: str, **params: Any) -> Any:
     return getattr(shortlist, name)(**params)
 
 
+def _alone(name: str, **params: Any) -> Any:
+    """A shortlister by itself; one that is fitted on a View alone gets one."""
+    data = sparse_data()
+    view = TrainingSet(data.X, data.Y, np.zeros(data.n_rows, np.int32)).view()
+    return _trees(name, **params).fit(view, n_jobs=1)
+
+
+def _neighbors_alone() -> Any:
+    data = dense_data()
+    view = TrainingSet(data.X, data.Y, np.zeros(data.n_rows, np.int32)).view()
+    return _trees("NeighborShortlister", ks=(3,), relevance="inverse-propensity").fit(view)
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "texts": partial(fitted, text_data),
     "texts, names": partial(fitted, text_data, features=["names", "spelling", "neighbors"]),
@@ -157,6 +172,15 @@ MODELS: dict[str, Callable[[], Any]] = {
     "multi-objective, linear": partial(_multi_objective, "linear", "plug-in-loss"),
     "embedder, lale": partial(_embedder, "lale", "bilstm"),
     "embedder, concat": partial(_embedder, "concat", "cnn"),
+    "alone: one-vs-all": partial(_alone, "OneVsAll"),
+    "alone: ridge": partial(_alone, "OneVsAll", loss="ridge"),
+    "alone: parabel": partial(_alone, "Parabel", max_leaf=10, calibrate=True, **_TREES),
+    "alone: xreg": partial(_alone, "XReg", max_leaf=10, tail=0.8, **_TREES),
+    "alone: fastxml": partial(_alone, "FastXML", **_TREES),
+    "alone: pfastxml": partial(_alone, "PfastXML", **_TREES),
+    "alone: pfastrexml": partial(_alone, "PfastreXML", alpha=0.8, **_TREES),
+    "alone: neighbors": partial(_alone, "NeighborShortlister", ks=(3, 10)),
+    "alone: neighbors, dense": _neighbors_alone,
     "kept, candidates": _kept_candidates,
     "kept, ranking": _kept_ranking,
     "embedder, gile": partial(_embedder, "gile", "bow"),
@@ -182,12 +206,11 @@ class ModelTarget:
             model = load(scratch / "M", verify=verify)
         except persist.ModelError as error:
             refuse_memory_error(error)
+            if "\n" in str(error):
+                raise Failure(f"more than one line: {error}") from error
             return f"load: {outline(error)}"
-        try:
-            use(model, self.rows)
-        except ValueError as error:
-            return f"use: {outline(error)}"
-        return "ok"
+        refused = use(model, self.rows, rng, scratch)
+        return f"use: {refused[0]}" if refused else "ok"
 
 
 class KeptTarget:
@@ -209,45 +232,11 @@ def _rows_for(model: Any) -> Any:
     encoder = getattr(model, "encoder_", None)
     if hasattr(model, "subwords_") or getattr(encoder, "vectorizer", None) is not None:
         return ["sun and sand", "bread of the sea", ""]
-    X = np.random.default_rng(1).normal(size=(3, model.n_features_in_)).astype(np.float32)
-    sparse = getattr(encoder, "layout", "dense") == "sparse"
+    alone = isinstance(model, LabelScorer)
+    d = model.sizes()[0] if alone else model.n_features_in_
+    X = np.random.default_rng(1).normal(size=(3, d)).astype(np.float32)
+    sparse = d == N_SPARSE if alone else getattr(encoder, "layout", "dense") == "sparse"
     return sp.csr_matrix(np.where(np.abs(X) > 0.5, np.abs(X), 0)) if sparse else X
-
-
-def use(model: Any, rows: Any) -> None:
-    """Ask a model what models are asked; `Failure` if an answer is none."""
-    if isinstance(model, MetaRanker):
-        ranking = model.rank(rows, k=4)
-        check_ranking(ranking, model.n_labels_)
-        proba = model.predict_proba(rows)
-        values = proba.data if sp.issparse(proba) else proba
-        if not np.all((values >= 0) & (values <= 1)):
-            raise Failure("a probability outside of [0, 1]")
-        model.predict(rows, optimize="subset-accuracy")
-        model.predict(rows, optimize="example-f1")
-        first = rows[:1]
-        str(model.explain(first, int(max(0, ranking.labels[0, 0]))))
-    elif isinstance(model, MultiObjectiveRanker):
-        if model.predict(rows).shape != (len(rows),):
-            raise Failure("scores of another shape")
-        model.contributions(np.ascontiguousarray(rows, np.float32))
-    elif hasattr(model, "subwords_"):
-        check_ranking(model.rank(rows, k=2), model.n_labels_)
-        if model.combine != "id":
-            model.add_labels(["a new name"]).rank(rows, k=2)
-
-
-def check_ranking(ranking: Any, n_labels: int) -> None:
-    """`Failure` unless it names labels of the model, with finite scores, best first."""
-    labels, scores = ranking.labels, ranking.scores
-    if labels.size and (labels.min() < -1 or labels.max() >= n_labels):
-        raise Failure("a label that the model does not have")
-    listed = labels >= 0
-    if not np.isfinite(scores[listed]).all():
-        raise Failure("a score that is not finite")
-    later = listed[:, 1:]
-    if np.any((scores[:, 1:] > scores[:, :-1]) & later):
-        raise Failure("scores that do not fall")
 
 
 def save_models(folder: Path, names: list[str] | None = None) -> None:
@@ -266,24 +255,6 @@ def model_target(name: str, folder: Path) -> ModelTarget | KeptTarget:
     """The target of a model, or of another result, that `save_models` wrote."""
     kind = KeptTarget if name.startswith("kept") else ModelTarget
     return kind(name, folder / _file_name(name))
-
-
-# --- what came of a mutant -----------------------------------------------------
-
-
-def refuse_memory_error(error: BaseException) -> None:
-    """`Failure` where an error goes back to memory that could not be had."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, MemoryError):
-            raise Failure(f"memory: {error}") from error
-        cause = cause.__cause__
-
-
-def outline(error: BaseException) -> str:
-    """What an error says, without what differs between two of its kind."""
-    text = re.sub(r"'[^']*'|\"[^\"]*\"", "'…'", str(error))
-    return f"{type(error).__name__}: {re.sub(r'-?[0-9][0-9.e+-]*', '#', text)[:100]}"
 
 
 def scratch_folder() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import logging
 import os
 import random
 import resource
@@ -11,9 +12,10 @@ import select
 import signal
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from fuzz.targets import scratch_folder
 # Of one mutant: seconds, and memory beyond what the worker had before.
 SECONDS = 30
 GROWTH = 1 << 29
+# Whether the core is one with sanitizers, see `sanitize.core`.
+SANITIZED = "METARANK_SANITIZED_CORE" in os.environ
 # Of a worker as a whole.
 ADDRESS_SPACE = 12 << 30
 
@@ -36,91 +40,129 @@ class Report:
     failures: list[dict[str, Any]] = field(default_factory=list)
 
 
-def run_target(
-    make: Callable[[], Any],
-    name: str,
+@dataclass(frozen=True)
+class Task:
+    """The mutants of a target by number; `make` builds it within the worker."""
+
+    name: str
+    make: Callable[[], Any]
+    numbers: range
+
+
+def run_targets(
+    tasks: list[Task],
     seed: int,
-    numbers: range,
     *,
+    processes: int = 1,
     until: float = float("inf"),
     most_failures: int = 20,
-) -> Report:
-    """The mutants of a target by number; mutant i depends on (seed, name, i) alone.
+) -> Iterator[Report]:
+    """What came of each task, as they end; mutant i depends on (seed, name, i) alone.
 
-    `make` builds the target within the worker. A worker that dies is replaced, and goes on behind the mutant
-    that killed it.
+    A worker that dies is replaced, and the next goes on behind the mutant that killed it.
     """
-    report = Report(name)
-    first = numbers.start
-    while first < numbers.stop and time.monotonic() < until and len(report.failures) < most_failures:
-        first = _run_worker(make, name, seed, range(first, numbers.stop), until, report)
-    return report
+    waiting, at_work = deque(tasks), list[_Worker]()
+    while waiting or at_work:
+        while waiting and len(at_work) < processes:
+            task = waiting.popleft()
+            at_work.append(_Worker(task, seed, until, Report(task.name)))
+        ready, _, _ = select.select([worker.pipe for worker in at_work], [], [], 1)
+        for worker in list(at_work):
+            if worker.pipe in ready:
+                worker.read()
+            elif time.monotonic() - worker.heard > SECONDS + 90:
+                worker.kill()
+            if not worker.ended:
+                continue
+            at_work.remove(worker)
+            first = worker.settle()
+            failed = len(worker.report.failures) >= most_failures
+            if first < worker.task.numbers.stop and time.monotonic() < until and not failed:
+                rest = replace(worker.task, numbers=range(first, worker.task.numbers.stop))
+                at_work.append(_Worker(rest, seed, until, worker.report))
+            else:
+                yield worker.report
 
 
-def _run_worker(
-    make: Callable[[], Any], name: str, seed: int, numbers: range, until: float, report: Report
-) -> int:
-    """One worker; returns the number to go on with."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        try:
-            _work(make, name, seed, numbers, until, os.fdopen(writer, "w", buffering=1))
-        except BaseException:
-            traceback.print_exc()
-            os._exit(3)
-        os._exit(0)
-    os.close(writer)
-    at, message = numbers.start - 1, ""
-    stream = os.fdopen(reader)
-    while True:
-        ready, _, _ = select.select([stream], [], [], SECONDS + 90)
-        line = stream.readline() if ready else ""
-        if not line:
-            if not ready:
-                os.kill(child, signal.SIGKILL)
-                message = "it hangs, and does not heed the alarm"
-            break
-        kind, _, rest = line.rstrip("\n").partition(" ")
-        if kind == "at":
-            at = int(rest)
-        elif kind == "outcome":
-            report.n_mutants += 1
-            report.outcomes[json.loads(rest)] += 1
-        elif kind == "failure":
-            report.n_mutants += 1
-            report.failures.append({"target": name, "seed": seed, "number": at, "what": json.loads(rest)})
-    stream.close()
-    _, status = os.waitpid(child, 0)
-    if os.waitstatus_to_exitcode(status) == 0:
-        return numbers.stop
-    code = os.waitstatus_to_exitcode(status)
-    if at < numbers.start:
-        raise RuntimeError(f"the worker of {name!r} could not begin")
-    if code == -signal.SIGALRM:
-        message = f"it hangs: more than {SECONDS} s"
-    report.n_mutants += 1
-    report.failures.append(
-        {"target": name, "seed": seed, "number": at, "what": message or f"the process died, exit code {code}"}
-    )
-    return at + 1
+class _Worker:
+    """A process at the mutants of a task, and what it told so far."""
+
+    def __init__(self, task: Task, seed: int, until: float, report: Report) -> None:
+        self.task, self.seed, self.report = task, seed, report
+        self.at, self.message, self.ended = task.numbers.start - 1, "", False
+        self.heard = time.monotonic()
+        self._rest = b""
+        self.pipe, writer = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            os.close(self.pipe)
+            try:
+                _work(task, seed, until, os.fdopen(writer, "w", buffering=1))
+            except BaseException:
+                traceback.print_exc()
+                os._exit(3)
+            os._exit(0)
+        os.close(writer)
+
+    def read(self) -> None:
+        """Note what has come."""
+        self.heard = time.monotonic()
+        content = os.read(self.pipe, 1 << 16)
+        self.ended = not content
+        *lines, self._rest = (self._rest + content).split(b"\n")
+        for line in lines:
+            kind, _, rest = line.decode().partition(" ")
+            if kind == "at":
+                self.at = int(rest)
+            elif kind == "outcome":
+                self.report.n_mutants += 1
+                self.report.outcomes[json.loads(rest)] += 1
+            elif kind == "failure":
+                self._failed(json.loads(rest))
+
+    def kill(self) -> None:
+        """End a process that does not heed its alarm."""
+        os.kill(self._child, signal.SIGKILL)
+        self.message, self.ended = "it hangs, and does not heed the alarm", True
+
+    def settle(self) -> int:
+        """Take leave of a process that has ended; the number to go on with."""
+        os.close(self.pipe)
+        _, status = os.waitpid(self._child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        if code == 0:
+            return self.task.numbers.stop
+        if self.at < self.task.numbers.start:
+            raise RuntimeError(f"the worker of {self.task.name!r} could not begin")
+        if code == -signal.SIGALRM:
+            self.message = f"it hangs: more than {SECONDS} s"
+        self._failed(self.message or f"the process died, exit code {code}")
+        return self.at + 1
+
+    def _failed(self, what: str) -> None:
+        self.report.n_mutants += 1
+        self.report.failures.append(
+            {"target": self.task.name, "seed": self.seed, "number": self.at, "what": what}
+        )
 
 
-def _work(make: Callable[[], Any], name: str, seed: int, numbers: range, until: float, out: Any) -> None:
-    faulthandler.enable()
+def _work(task: Task, seed: int, until: float, out: Any) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    if not SANITIZED:  # a sanitizer maps the whole address space, and tells of faults itself
+        faulthandler.enable()
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
     with scratch_folder() as scratch:
-        target = make()
-        for number in numbers:
+        target = task.make()
+        for number in task.numbers:
             if time.monotonic() > until:
                 return
             print("at", number, file=out, flush=True)
             signal.alarm(SECONDS)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             try:
-                outcome = mutant(target, name, seed, number, Path(scratch))
+                outcome = mutant(target, task.name, seed, number, Path(scratch))
             except Exception:
                 kind, what = "failure", traceback.format_exc(limit=-6)
             else:

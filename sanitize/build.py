@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,9 +61,12 @@ def build(name: str) -> Path:
 
 
 def run_with(
-    name: str, folder: Path, command: list[str], counts: Path | None = None
+    name: str, folder: Path, command: list[str], more: Mapping[str, object] | None = None
 ) -> tuple[int, list[str]]:
-    """Run a command with the core of a kind: its exit code, and the reports of all its processes."""
+    """Run a command with the core of a kind: its exit code, and the reports of all its processes.
+
+    `more` are further variables of its environment.
+    """
     (core,) = (folder / "core").glob("_core*.so")
     with tempfile.TemporaryDirectory(prefix="metarank-sanitize-") as logs:
         log = f"log_path={logs}/log"
@@ -74,10 +78,10 @@ def run_with(
             "UBSAN_OPTIONS": "print_stacktrace=1",
             "TSAN_OPTIONS": log,
             "METARANK_SANITIZED_CORE": core,
-            "METARANK_SANITIZE_COUNTS": counts,
             # LightGBM, FAISS and BLAS are not instrumented: how their threads wait is not seen, so they
             # get none. A limit, because `n_jobs` overrules OMP_NUM_THREADS.
             **dict.fromkeys(("OMP_THREAD_LIMIT", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), 1),
+            **(more or {}),
         }
         # By `env`: what stands before it must not have the runtime loaded.
         environment = ["env", *(f"{key}={value}" for key, value in settings.items())]

@@ -77,7 +77,7 @@ def _run(name: str, tests: list[str], whole: bool) -> bool:
         options = ["-p", "sanitize.plugin", "-p", "no:cacheprovider", "--capture=sys"]
         options += [f"--deselect={test}" for test in LEFT_OUT]
         command = [sys.executable, "-m", "pytest", *options, *tests]
-        code, reports = run_with(name, folder, command, counts)
+        code, reports = run_with(name, folder, command, {"METARANK_SANITIZE_COUNTS": counts})
         found = json.loads(counts.read_text()) if counts.exists() else None
     for report in reports[:5]:
         print(*report.splitlines()[:15], sep="\n")

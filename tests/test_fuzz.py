@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import random
+from types import SimpleNamespace
 
 import makers
+import numpy as np
 import pytest
 
 from fuzz import mutate, native
 from fuzz.readers import CORPUS, reader_targets
-from fuzz.targets import ModelTarget
+from fuzz.targets import MODELS, ModelTarget
+from fuzz.uses import Failure, check_candidates, check_ranking, use
+from fuzz.workers import Task, run_targets
+from metarank import Candidates, load, persist
 
 # Of each reader; what a mutant is depends on its number alone.
 N_MUTANTS = 125
 # They need an extra, or take seconds before the first mutant.
 LEFT_OUT = {f"reader: {name}" for name in ("checkpoint", "requests", "partitions", "parquet", "subwords")}
+# Shortlisters by themselves.
+ALONE = [f"alone: {name}" for name in ("one-vs-all", "parabel", "fastxml", "neighbors")]
 READERS = [target for target in reader_targets() if target.name not in LEFT_OUT]
 
 
@@ -26,15 +34,78 @@ def test_mutants_of_files(target, tmp_path):
     assert len(outcomes) > 1
 
 
-@pytest.mark.parametrize("model", ["texts", "dense"])
+@pytest.mark.parametrize("model", ["texts", "dense", *ALONE])
 @pytest.mark.filterwarnings("ignore")
 def test_mutants_of_models(model, tmp_path):
-    """Refused by a ModelError, or loaded and then used without a crash."""
-    makers.fitted(model).save(tmp_path / "original")
+    """Refused by a ModelError, or loaded; then answers are finite, of labels each once, or a ValueError."""
+    fitted = MODELS[model]() if model in ALONE else makers.fitted(model)
+    persist.save(fitted, tmp_path / "original")
     target = ModelTarget(model, tmp_path / "original")
     outcomes = {target.run(random.Random(f"test {model} {i}"), tmp_path) for i in range(50)}
     assert "ok" in outcomes
     assert any(outcome.startswith("load: ModelError") for outcome in outcomes)
+
+
+@pytest.mark.parametrize("model", ["texts", "dense", *ALONE])
+@pytest.mark.filterwarnings("ignore")
+def test_an_intact_model_answers_every_question(model, tmp_path, monkeypatch):
+    """Ranked, cut, explained, served, changed, extended, saved again: none of it is refused."""
+    fitted = MODELS[model]() if model in ALONE else makers.fitted(model)
+    persist.save(fitted, tmp_path / "M")
+    loaded = load(tmp_path / "M")
+    monkeypatch.setattr("fuzz.uses._OTHERS", 100)
+    if model in ("texts", "dense"):
+        pytest.importorskip("fastapi")
+    rng = random.Random(0)
+    monkeypatch.setattr(rng, "random", lambda: 1.0)  # rows as they are
+    assert use(loaded, ModelTarget(model, tmp_path / "M").rows, rng, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores"),
+    [
+        ([[0, 4]], [[1.0, 0.5]]),
+        ([[0, -2]], [[1.0, 0.5]]),
+        ([[1, 1]], [[1.0, 0.5]]),
+        ([[0, 1]], [[0.5, 1.0]]),
+        ([[0, 1]], [[1.0, np.nan]]),
+        ([[0, 1]], [[np.inf, 1.0]]),
+    ],
+)
+def test_answers_that_are_none(labels, scores):
+    given = SimpleNamespace(labels=np.array(labels), scores=np.array(scores, np.float32))
+    with pytest.raises(Failure):
+        check_ranking(given, 4)
+    order = np.argsort(labels[0])
+    found = np.array(labels[0], np.int32)[order], 4, {"s": np.array(scores[0], np.float32)[order]}
+    if labels != [[0, 1]] or not np.isfinite(scores).all():
+        with pytest.raises(Failure):
+            check_candidates(Candidates.of_core(np.array([0, 2]), *found), 4)
+
+
+class _Target:
+    """Mutants of every fate."""
+
+    def run(self, rng, scratch):
+        number = len(list(scratch.iterdir()))
+        (scratch / str(number)).touch()
+        fates = {1: lambda: os._exit(9), 2: lambda: 1 / 0, 3: lambda: "load: refused"}
+        return fates.get(number, lambda: "ok")()
+
+
+def test_workers_go_on_behind_what_ended_them():
+    """Every mutant is counted once; a process that dies is replaced, and begins anew with the next number."""
+    tasks = [Task(name, _Target, range(8)) for name in ("a", "b", "c")]
+    reports = list(run_targets(tasks, 0, processes=2))
+    assert sorted(report.target for report in reports) == ["a", "b", "c"]
+    for report in reports:
+        assert report.n_mutants == 8
+        # The process that was begun anew counts its mutants from 0 and dies at its second, and so on.
+        assert [f["number"] for f in report.failures] == [1, 3, 5, 7]
+        assert report.outcomes == {"ok": 4}
+        assert all("exit code 9" in failure["what"] for failure in report.failures)
+    (stopped,) = run_targets([Task("a", _Target, range(8))], 0, most_failures=2)
+    assert [f["number"] for f in stopped.failures] == [1, 3]
 
 
 def test_every_reader_and_harness_has_seeds():
