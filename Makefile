@@ -10,7 +10,7 @@ MODULES := $(shell find metarank -name '*.py' | LC_ALL=C sort | cksum)
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint crash isolation fuzz sanitize stubs bench clean
+.PHONY: demo test lint levels crash isolation fuzz sanitize stubs bench clean
 
 demo: $(STAMP)
 	$(BIN)/metarank demo
@@ -25,6 +25,13 @@ crash: $(STAMP)
 # Beside other libraries, after a fork, within threads and control groups.
 isolation: $(STAMP)
 	$(BIN)/python -m pytest tests/test_isolation.py
+
+# Saved models under every level of the processor that can be forced, with a core of their own for the least.
+levels: $(STAMP)
+	$(BIN)/cmake -S metarank/_core -B build/levels -DCMAKE_BUILD_TYPE=Release -DMETARANK_BASELINE=ON \
+	    -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	$(BIN)/cmake --build build/levels --parallel
+	METARANK_BASELINE_CORE=$(abspath build/levels) $(BIN)/python -m pytest tests/test_cpu_levels.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

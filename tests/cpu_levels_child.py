@@ -3,7 +3,8 @@
     save FOLDER      fit and save a model of every kind there
     answer FOLDER    load them, ask each for all that it answers; JSON of digests, by model and answer
 
-Where `erring_libm.c` is preloaded, it errs from here on.
+Where `erring_libm.c` is preloaded, it errs once all is imported; a core that METARANK_SANITIZED_CORE names is
+used in the place of the installed one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
+if "METARANK_SANITIZED_CORE" in os.environ:
+    from sanitize.core import import_core
+
+    import_core()
 
 import makers  # noqa: E402
 import numpy as np  # noqa: E402
@@ -29,16 +34,9 @@ from metarank import MetaRanker, MultiObjectiveRanker, load, persist  # noqa: E4
 from metarank.candidates import Candidates  # noqa: E402
 from metarank.evaluation import evaluate_model  # noqa: E402
 from metarank.scorers import dense_index  # noqa: E402
-from metarank.shortlist import FastXML, OneVsAll, Parabel, PfastreXML, XReg  # noqa: E402
+from metarank.scorers.training_rows import DenseRows  # noqa: E402
 from metarank.thresholds import METRICS  # noqa: E402
 
-SHORTLISTERS = {
-    "alone, parabel": lambda: Parabel(n_trees=2, max_leaf=10, calibrate=True),
-    "alone, xreg": lambda: XReg(n_trees=2, max_leaf=10, tail=0.8),
-    "alone, fastxml": lambda: FastXML(n_trees=3),
-    "alone, pfastrexml": lambda: PfastreXML(n_trees=3, alpha=0.8),
-    "alone, one-vs-all": OneVsAll,
-}
 CUTS = ("instance", "expected-f1", "label")
 EARLIER = HERE / "compatibility"
 
@@ -47,9 +45,6 @@ def save(folder: Path) -> None:
     for name, make in KINDS.items():
         if not name.startswith("kept"):
             persist.save(make(), folder / name)
-    data = makers.sparse(80, L=30)
-    for name, scorer in SHORTLISTERS.items():
-        persist.save(scorer().fit(data.X, data.Y), folder / name)
     for cut in CUTS:
         params = {**makers.QUICK, "threshold": cut}
         persist.save(MetaRanker(**params).fit(makers.dense(80, L=5)), folder / f"cuts, {cut}")
@@ -95,7 +90,7 @@ def answers(model: Any) -> list[tuple[str, Any]]:
             found if model.combine == "id" else [*found, ("new", model.add_labels(["a name"]).rank(X, k=3))]
         )
     found = model.shortlist(X, 10)
-    pairs = Candidates.all_labels(X.shape[0], model.n_labels_)
+    pairs = Candidates.all_labels(X.shape[0], model.sizes()[1])
     by_label = [("points", model.shortlist_points(X, 3))] if hasattr(model, "shortlist_points") else []
     return [("shortlist", found), ("columns", model.score(X, pairs)), *by_label]
 
@@ -111,8 +106,11 @@ def rows_for(model: Any) -> Any:
     if hasattr(model, "subwords_") or getattr(encoder, "vectorizer", None) is not None:
         words = " ".join([*makers.WORDS, "numpy array of sorted values along an axis"]).split()
         return [*(" ".join(rng.choice(words, n % 17 + 1)) for n in range(39)), ""]
-    X = rng.integers(-999, 1000, (40, model.n_features_in_)) / 500 * (np.arange(1, 41) / 10)[:, None]
-    layout = "dense" if isinstance(model, MultiObjectiveRanker) else getattr(encoder, "layout", "sparse")
+    n_features = getattr(model, "n_features_in_", None) or model.sizes()[0]
+    X = rng.integers(-999, 1000, (40, n_features)) / 500 * (np.arange(1, 41) / 10)[:, None]
+    layout = getattr(encoder, "layout", "sparse")
+    if isinstance(model, MultiObjectiveRanker) or isinstance(getattr(model, "rows_", None), DenseRows):
+        layout = "dense"
     if layout == "dense":
         return X.astype(np.float32)
     X = np.where(np.abs(X) > np.abs(X).max(axis=1, keepdims=True) / 2, np.abs(X), 0)

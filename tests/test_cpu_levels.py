@@ -30,6 +30,10 @@ LOWER = {
     "the C library": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4,-ERMS"},
     "FAISS": {"FAISS_OPT_LEVEL": "generic"},
 }
+# Its kernels are chosen when it is loaded, by what the processor says: only another build can be lower.
+CORE = os.environ.get("METARANK_BASELINE_CORE")
+if CORE:
+    LOWER["the core"] = {"METARANK_SANITIZED_CORE": str(next(Path(CORE).glob("_core*.so")))}
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 pytestmark = pytest.mark.skipif(
@@ -69,8 +73,10 @@ def differing(found: dict, expected: dict) -> dict[str, list[str]]:
     return {name: what for name, what in of.items() if what}
 
 
-@pytest.mark.parametrize("level", ["NumPy", "BLAS", "the C library", "all"])
+@pytest.mark.parametrize("level", ["NumPy", "BLAS", "the C library", "the core", "all"])
 def test_saved_models_answer_the_same_bytes(level, saved, as_they_are):
+    if level == "the core" and not CORE:
+        pytest.skip("METARANK_BASELINE_CORE names no folder with a core for the least processor: make levels")
     lower = {key: value for part in LOWER.values() for key, value in part.items()} | THREADS
     found = json.loads(child("answer", saved, **(lower if level == "all" else LOWER[level])))
     assert len(found) >= 20

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 // One copy of a function per instruction set, chosen when the module is loaded.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#if !defined(METARANK_BASELINE) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
 #define METARANK_DISPATCH __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define METARANK_DISPATCH
