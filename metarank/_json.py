@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -27,15 +28,29 @@ def parse_json(text: str | bytes) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise _repeated(twice, text)
+            raise _repeated(str(first_repeated(name for name, _ in pairs)), text)
         return found
 
     try:
         return json.loads(text, object_pairs_hook=once)
     except RecursionError:
         raise json.JSONDecodeError("nested too deep", "", 0) from None
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that another before it equals.
+
+    Examples
+    --------
+    >>> first_repeated(["a", "b", "a", "b"])
+    'a'
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def _repeated(key: str, text: str | bytes) -> json.JSONDecodeError:

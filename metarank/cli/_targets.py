@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from metarank._json import first_repeated
+
 if TYPE_CHECKING:
     from metarank.data.columns import Columns
 
@@ -39,7 +41,7 @@ def names_of(text: str | None, option: str) -> list[str]:
     names = [name.strip() for name in (text or "").split(",")] if text is not None else []
     if text is not None and not all(names):
         raise ValueError(f"{option} must be names with commas between, got {text!r}")
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    twice = first_repeated(names)
     if twice is not None:
         raise ValueError(f"{option} must name every column once, got {twice!r} twice")
     return names

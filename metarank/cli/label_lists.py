@@ -33,7 +33,10 @@ def read_label_lists(
     OSError
         If the file cannot be read.
     """
+    from metarank.data.guard import check_present
+
     lists: list[list[int]] = []
+    check_present(path)
     try:
         with open(path, encoding="utf-8-sig") as f:
             for number, line in enumerate(f, 1):

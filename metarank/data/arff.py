@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,13 +12,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
+from metarank.data.guard import check_table
 from metarank.data.xc import PathLike, read_bytes
 
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|[^\s{{]+)\s*(.*)", re.IGNORECASE)
-VALUE = re.compile(rf"\s*({QUOTED}|[^,'\"]*?)\s*(?:,|$)")
+# A token at a time, none of which can be found in two ways: a line is read in one pass.
+TOKEN = re.compile(rf"{QUOTED}|[^,'\"]+|,")
 LABEL_COUNT = re.compile(r"-C\s+(-?\d+)")
 NUMERIC = ("numeric", "real", "integer")
+# Bytes of a cell as it is read.
+_CELL = 64
 
 
 @dataclass(frozen=True)
@@ -26,7 +31,12 @@ class _Attribute:
     values: tuple[str, ...] | None  # of a nominal attribute; None: numeric
     column: int  # of its first value
 
-    @property
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where each value stands among them."""
+        return {value: i for i, value in reversed(list(enumerate(self.values or ())))}
+
+    @cached_property
     def is_binary(self) -> bool:
         """Nominal {0, 1}: kept as a number."""
         return self.values is not None and set(self.values) <= {"0", "1"}
@@ -36,9 +46,9 @@ class _Attribute:
         return 1 if self.values is None or self.is_binary else len(self.values)
 
     @property
-    def omitted(self) -> str:
+    def omitted(self) -> tuple[int, float]:
         """What a sparse row means that does not mention the attribute: zero, or the first nominal value."""
-        return "0" if self.values is None else self.values[0]
+        return (self.column, 0.0) if self.values is None else self.cell(self.values[0])
 
     def cell(self, text: str) -> tuple[int, float]:
         """Column and number of a value."""
@@ -47,7 +57,9 @@ class _Attribute:
             if not np.isfinite(number):
                 raise ValueError
             return self.column, number
-        at = self.values.index(text)
+        if text not in self.place:
+            raise ValueError
+        at = self.place[text]
         return (self.column, float(text)) if self.is_binary else (self.column + at, 1.0)
 
 
@@ -106,7 +118,7 @@ def read_arff(
     feature_names = [
         column
         for a in attributes
-        if a not in labels
+        if not is_label[a.column]
         for column in ([a.name] if a.width == 1 else [f"{a.name}={v}" for v in a.values or ()])
     ]
     X = matrix[:, ~is_label]
@@ -122,13 +134,17 @@ def read_arff(
 def _parse(text: str) -> tuple[str, list[_Attribute], sp.csr_matrix]:
     relation, attributes, in_data = "", list[_Attribute](), False
     n_rows, rows, columns, numbers = 0, list[int](), list[int](), list[float]()
-    for number, raw in enumerate(text.split("\n"), 1):
+    omitted: dict[int, int] = {}  # by attribute, the column that a sparse row has which does not mention it
+    lines = text.split("\n")
+    for number, raw in enumerate(lines, 1):
         line = raw.strip()
         if not line or line.startswith("%"):
             continue
         try:
             if in_data:
-                for column, value in _row(line, attributes):
+                is_sparse = line.startswith("{")
+                cells = _sparse_row(line, attributes, omitted) if is_sparse else _row(line, attributes)
+                for column, value in cells:
                     rows.append(n_rows)
                     columns.append(column)
                     numbers.append(value)
@@ -138,8 +154,12 @@ def _parse(text: str) -> tuple[str, list[_Attribute], sp.csr_matrix]:
             elif line[:10].lower() == "@attribute":
                 start = attributes[-1].column + attributes[-1].width if attributes else 0
                 attributes.append(_attribute(line, start))
+                column, value = attributes[-1].omitted
+                omitted |= {len(attributes) - 1: column} if value else {}
             elif line.lower() == "@data":
                 in_data = True
+                n_sparse = sum(row.lstrip().startswith("{") for row in lines[number:])
+                check_table(_CELL * n_sparse * len(omitted), len(text), "make the nominal attributes numeric")
             else:
                 raise ValueError(f"expected @relation, @attribute or @data, got {line[:40]!r}")
         except ValueError as error:
@@ -166,55 +186,64 @@ def _attribute(line: str, column: int) -> _Attribute:
     return _Attribute(name, None, column)
 
 
+def _sparse_row(line: str, attributes: list[_Attribute], omitted: dict[int, int]) -> list[tuple[int, float]]:
+    """The non-zero cells of a row that names its attributes, in the order of the columns."""
+    if not line.endswith("}"):
+        raise ValueError("the sparse row has no closing brace")
+    cells: dict[int, tuple[int, float]] = {i: (column, 1.0) for i, column in omitted.items()}
+    seen: set[int] = set()
+    for entry in _split(line[1:-1]) if line[1:-1].strip() else ():
+        index, _, value = entry.strip().partition(" ")
+        at = int(index) if index.isdecimal() and len(index) < 10 else len(attributes)
+        if at >= len(attributes):
+            raise ValueError(f"attribute number must lie in [0, {len(attributes)}), got {index[:40]!r}")
+        if at in seen:
+            raise ValueError(f"attribute number {index} occurs twice")
+        seen.add(at)
+        cells[at] = _cell(attributes[at], _unquoted(value.strip()))
+    return sorted(cell for cell in cells.values() if cell[1] != 0)
+
+
 def _row(line: str, attributes: list[_Attribute]) -> list[tuple[int, float]]:
     """The non-zero cells of a row."""
-    if line.startswith("{"):
-        if not line.endswith("}"):
-            raise ValueError("the sparse row has no closing brace")
-        values = [a.omitted for a in attributes]
-        seen = set()
-        for entry in _values(line[1:-1], unquote=False) if line[1:-1].strip() else ():
-            index, _, value = entry.partition(" ")
-            if not index.isdecimal() or int(index) >= len(attributes):
-                raise ValueError(f"attribute number must lie in [0, {len(attributes)}), got {index!r}")
-            if index in seen:
-                raise ValueError(f"attribute number {index} occurs twice")
-            seen.add(index)
-            values[int(index)] = _unquoted(value.strip())
-    else:
-        values = _values(line)
-        if len(values) != len(attributes):
-            raise ValueError(f"expected {len(attributes)} values, got {len(values)}")
-    cells = []
-    for a, value in zip(attributes, values):
-        if value == "?":
-            raise ValueError(f"attribute {a.name!r} has a missing value; fill it in before")
-        try:
-            column, number = a.cell(value)
-        except ValueError:
-            allowed = "a finite number" if a.values is None else f"one of {', '.join(a.values)}"
-            raise ValueError(f"attribute {a.name!r} must be {allowed}, got {value!r}") from None
-        if number != 0:
-            cells.append((column, number))
-    return cells
+    values = _values(line)
+    if len(values) != len(attributes):
+        raise ValueError(f"expected {len(attributes)} values, got {len(values)}")
+    cells = (_cell(a, value) for a, value in zip(attributes, values))
+    return [cell for cell in cells if cell[1] != 0]
 
 
-def _values(text: str, unquote: bool = True) -> list[str]:
+def _cell(attribute: _Attribute, value: str) -> tuple[int, float]:
+    if value == "?":
+        raise ValueError(f"attribute {attribute.name!r} has a missing value; fill it in before")
+    try:
+        return attribute.cell(value)
+    except ValueError:
+        allowed = (
+            "a finite number" if attribute.values is None else f"one of {', '.join(attribute.values[:12])}"
+        )
+        raise ValueError(f"attribute {attribute.name!r} must be {allowed}, got {value[:80]!r}") from None
+
+
+def _values(text: str) -> list[str]:
     """Comma-separated values, quoted or not."""
+    return [_unquoted(v.strip()) for v in _split(text)]
+
+
+def _split(text: str) -> list[str]:
+    """What stands between commas that are in no quotes."""
     if "'" not in text and '"' not in text:
-        return [v.strip() for v in text.split(",")]
-    if not unquote:  # entries of a sparse row: an index stands before the quote
-        return [v.strip() for v in re.findall(rf"(?:{QUOTED}|[^,'\"])+", text)]
-    out, at = list[str](), 0
-    while at <= len(text):
-        match = VALUE.match(text, at)
-        if match is None:
+        return text.split(",")
+    parts, first, at = list[str](), 0, 0
+    while at < len(text):
+        token = TOKEN.match(text, at)
+        if token is None:
             raise ValueError(f"a quote has no end: {text[at : at + 40]!r}")
-        out.append(_unquoted(match[1]))
-        if not match[0].endswith(","):
-            break
-        at = match.end()
-    return out
+        if token[0] == ",":
+            parts.append(text[first:at])
+            first = at + 1
+        at = token.end()
+    return [*parts, text[first:]]
 
 
 def _unquoted(text: str) -> str:

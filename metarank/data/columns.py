@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.text import csv_rows, decode
+from metarank._json import first_repeated
+from metarank.data.guard import LEAST_COLUMNS
+from metarank.data.parquet import MAGIC, read_table
+from metarank.data.text import csv_rows, decode, listed
 from metarank.data.xc import PathLike, read_bytes
 
-PARQUET_MAGIC = b"PAR1"
 # Columns of a svmlight file beside its features, which go by their numbers.
 GRADE, QUERY = "grade", "qid"
 
@@ -25,8 +28,6 @@ _SVMLIGHT = re.compile(rb"\s*[-+.\deE]+(\s+qid:\S+)?(\s+\d+:\S+)*\s*(#.*)?$")
 # Words that stand for numbers, in lower case.
 _TRUTH = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 # Rows whose texts are held at a time.
-# Columns of svmlight, each of which has a name here.
-_MOST_FEATURES = 1 << 22
 _BLOCK = 20_000
 
 
@@ -68,6 +69,10 @@ class Columns:
         """The columns of numbers, in the order of the file."""
         return [name for name in self.names if name not in self.wrong]
 
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.sparse_names)}
+
     def numbers(self, name: str, option: str) -> np.ndarray:
         """One column, float64 (n,); `option` is who asks, for the message.
 
@@ -78,14 +83,14 @@ class Columns:
         """
         if name in self.dense:
             values = self.dense[name]
-        elif self.sparse is not None and name in self.sparse_names:
-            values = self.sparse[:, [self.sparse_names.index(name)]].toarray().ravel().astype(np.float64)
+        elif self.sparse is not None and name in self._place:
+            values = self.sparse[:, [self._place[name]]].toarray().ravel().astype(np.float64)
         elif name in self.wrong:
             raise ValueError(
                 f"{self.path}: {option} must name columns of numbers, {name!r} holds {self.wrong[name]}"
             )
         else:
-            raise ValueError(f"{self.path}: {option} must be among {_shown(self.names)}, got {name!r}")
+            raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
         if np.isnan(values).any():
             row = int(np.flatnonzero(np.isnan(values))[0])
             raise ValueError(f"{self.path}: the column {name!r} has no number at row {row}")
@@ -102,10 +107,10 @@ class Columns:
         if self.sparse is None or any(name in self.dense for name in names):
             columns = [self.numbers(name, option) for name in names]
             return np.column_stack(columns).astype(np.float32)
-        place = {name: j for j, name in enumerate(self.sparse_names)}
+        place = self._place
         for name in names:
             if name not in place and not name.isdigit():
-                raise ValueError(f"{self.path}: {option} must be among {_shown(self.names)}, got {name!r}")
+                raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
         known = [(j, place[name]) for j, name in enumerate(names) if name in place]
         into, out_of = (np.array(side, np.int64) for side in zip(*known)) if known else ([], [])
         pick = sp.csr_matrix(
@@ -150,7 +155,7 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
         raise ValueError(f"{path} is a folder; name a file in it")
     content = read_bytes(path)
     try:
-        if content.startswith(PARQUET_MAGIC):
+        if content.startswith(MAGIC):
             columns = _parquet(path, content, ids)
         elif _SVMLIGHT.match(_first_line(content)):
             columns = _svmlight(path, content, ids)
@@ -159,7 +164,7 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
         if columns.n_rows == 0:
             raise ValueError("the file has no rows")
         if ids is not None and columns.ids is None:
-            raise ValueError(f"the column of queries must be among {_shown(columns.names)}, got {ids!r}")
+            raise ValueError(f"the column of queries must be among {listed(columns.names)}, got {ids!r}")
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(str(path)) else f"{path}: {text}") from None
@@ -214,11 +219,10 @@ def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
 
 def _parquet(path: Path, content: bytes, ids: str | None) -> Columns:
     import pyarrow as pa
-    import pyarrow.parquet as pq
     import pyarrow.types as types
 
     try:
-        table = pq.read_table(io.BytesIO(content))
+        table = read_table(io.BytesIO(content))
     except (pa.ArrowException, OSError) as error:
         raise ValueError(str(error)) from None
     _check_names(table.column_names)
@@ -246,8 +250,11 @@ def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
         )
     except OverflowError as error:
         raise ValueError(f"a feature or a query has too large a number: {error}") from None
-    if X.shape[1] > _MOST_FEATURES:
-        raise ValueError(f"features must be numbered below {_MOST_FEATURES}, got {X.shape[1] - 1}")
+    most = max(LEAST_COLUMNS, len(content))
+    if X.shape[1] > most:
+        raise ValueError(
+            f"features must be numbered below {most} in {len(content)} bytes, got {X.shape[1] - 1}"
+        )
     if has_queries and len(queries) != len(grades):
         raise ValueError("every line must have its qid: or none")
     # Features mostly count from 1: where no row has a feature 0, there is none.
@@ -301,7 +308,7 @@ def _ids_of(values: Iterable[Any]) -> np.ndarray:
 def _check_names(names: list[str]) -> None:
     if "" in names:
         raise ValueError(f"every column must have a name, column {names.index('')} has none")
-    twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    twice = first_repeated(names)
     if twice is not None:
         raise ValueError(f"columns must have names of their own, {twice!r} occurs twice")
 
@@ -312,9 +319,3 @@ def _first_line(content: bytes) -> bytes:
         if line.strip() and not line.lstrip().startswith(b"#"):
             return line.rstrip()
     return b""
-
-
-def _shown(names: Sequence[str]) -> str:
-    """The names, at most a dozen."""
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"{list(names[:12])}{more}"

@@ -5,12 +5,12 @@ Every table becomes an Arrow table first; pyarrow is imported here only.
 
 from __future__ import annotations
 
-import io
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,9 @@ from metarank._files import whole_file
 from metarank._json import parse_json
 from metarank._validation import check_names_as_ids
 from metarank.data.dataset import Dataset
+from metarank.data.parquet import read_table
 from metarank.data.separators import AUTO, check_separator, cut_column
-from metarank.data.text import TEXT_COLUMNS, check_other_columns, left_out, shown
+from metarank.data.text import TEXT_COLUMNS, check_other_columns, left_out, listed, shown
 from metarank.data.xc import PathLike
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _dataset(
 ) -> Dataset:
     if label_columns is not None and labels_column is not None:
         raise ValueError("label_columns and labels_column exclude each other, got both")
+    names = dict(zip(table.column_names, table.schema.types))
     texts = [text_column] if isinstance(text_column, str) else list(text_column or ())
     labels = list(label_columns or ()) + ([] if labels_column is None else [labels_column])
     for parameter, columns in (
@@ -114,14 +116,12 @@ def _dataset(
         ("feature_columns", feature_columns or ()),
     ):
         for column in columns:
-            if column not in table.column_names:
-                raise ValueError(f"{parameter} must be among {table.column_names}, got {column!r}")
+            if column not in names:
+                raise ValueError(f"{parameter} must be among {listed(names)}, got {column!r}")
     check_other_columns(texts, labels, "labels_column" if label_columns is None else "label_columns")
     taken = {*texts, *labels}
     if feature_columns is None:
-        feature_columns = [
-            c for c in table.column_names if c not in taken and _is_number(table.schema.field(c).type)
-        ]
+        feature_columns = [c for c, type_ in names.items() if c not in taken and _is_number(type_)]
     if texts and feature_columns:
         raise ValueError(
             f"a model reads texts or numbers, got text_column {shown(texts)} beside numbers in "
@@ -129,7 +129,8 @@ def _dataset(
             "`load` or --text-column has it), text_column=[] the text"
         )
     if tell:
-        left_out(name or "the table", [c for c in table.column_names if c not in {*taken, *feature_columns}])
+        read = {*taken, *feature_columns}
+        left_out(name or "the table", [c for c in names if c not in read])
     Y: Any = None
     if label_columns is not None:
         check_names_as_ids(labels, "label_columns")
@@ -153,7 +154,7 @@ def _dataset(
 
 
 def read_parquet(
-    path: PathLike | io.IOBase,
+    path: PathLike | IO[bytes],
     *,
     label_columns: Sequence[str] | None = None,
     labels_column: str | None = None,
@@ -171,17 +172,16 @@ def read_parquet(
     Raises
     ------
     ValueError
-        If the file is no Parquet file, `from_frame` refuses the table, or it has no column of numbers or text
-        (the file is named).
+        If the file is no Parquet file, its values would take up more than 256 MiB and a thousand times its
+        bytes (see `metarank.data.guard`), `from_frame` refuses the table, or it has no column of numbers or
+        text (the file is named).
     """
-    import pyarrow.parquet as pq
-
-    if not isinstance(path, io.IOBase):
+    if isinstance(path, (str, os.PathLike)):
         path = Path(path)
         name = path.stem if name is None else name
-    with damage_named(name if isinstance(path, io.IOBase) else path):
+    with damage_named(path if isinstance(path, Path) else name):
         return dataset_of_table(
-            pq.read_table(path),
+            read_table(path),
             label_columns=label_columns,
             labels_column=labels_column,
             text_column=text_column,
@@ -232,7 +232,7 @@ def dataset_of_table(
         numbers = any(_is_number(field.type) for field in table.schema if field.name not in used)
         if not (text_column or feature_columns or numbers):
             raise ValueError(
-                f"no column of numbers or of text was found among {table.column_names}: "
+                f"no column of numbers or of text was found among {listed(table.column_names)}: "
                 "name those of the text with text_column"
             )
     separator = check_separator(label_separator)

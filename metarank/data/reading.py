@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.dataset import Dataset
+from metarank.data.parquet import MAGIC
 from metarank.data.separators import AUTO, check_separator
 from metarank.data.text import TEXT_COLUMNS, table_of
 from metarank.data.xc import (
@@ -30,7 +31,6 @@ logger = logging.getLogger("metarank.data")
 
 TABLES = (".csv", ".tsv", ".jsonl")
 TABLE_STARTS = (b"{", b"[", b"__label__")  # a list is refused as a table
-PARQUET_MAGIC = b"PAR1"
 
 
 class NoTable(ValueError):
@@ -105,7 +105,7 @@ def load(
     if name is None:
         name = path.resolve().parent.name if stem in ("train", "test") else stem
     raw = raw_bytes(path) if streamed else b""
-    if (raw if streamed else _first_bytes(path)).startswith(PARQUET_MAGIC):
+    if (raw if streamed else _first_bytes(path)).startswith(MAGIC):
         from metarank.data.frames import read_parquet
 
         return read_parquet(

@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 from metarank._json import parse_json
 from metarank.data.dataset import Dataset
+from metarank.data.guard import check_present
 from metarank.data.reading import load
 from metarank.data.search_filters import read_attribute_values, read_fashion_styles
 from metarank.data.text import read_table
-from metarank.data.xc import PathLike
+from metarank.data.xc import PathLike, raw_bytes
 
 TASKS = ("mlc", "xmlc")
 ENVIRONMENT_VARIABLE = "METARANK_DATA"
@@ -212,7 +213,7 @@ def _found(path: Path) -> Path | None:
 def _meta(folder: Path) -> dict[str, Any]:
     path = folder / "META.json"
     try:
-        content = parse_json(path.read_text("utf-8")) if path.is_file() else {}
+        content = parse_json(raw_bytes(path).decode("utf-8")) if path.is_file() else {}
     except ValueError as error:
         raise ValueError(f"{path}: not JSON: {error}") from None
     return content if isinstance(content, dict) else {}
@@ -230,7 +231,9 @@ def _verify(folder: Path) -> None:
     for file, expected in _sums(folder).items():
         if file not in there:
             raise ValueError(f"{folder}: {file!r:.80} is listed in META.json, but not there")
-        found = hashlib.sha256(there[file].read_bytes()).hexdigest()
+        check_present(there[file])
+        with open(there[file], "rb") as f:
+            found = hashlib.file_digest(f, "sha256").hexdigest()
         if found != expected:
             raise ValueError(
                 f"{there[file]}: sha256 is {found}, META.json says {' '.join(str(expected).split()):.80}"

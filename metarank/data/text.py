@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from metarank._json import parse_json
+from metarank._json import first_repeated, parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.xc import COMPRESSED, PathLike, read_bytes
@@ -35,6 +35,19 @@ def shown(columns: Sequence[str]) -> str:
     """
     more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""
     return ", ".join(map(repr, columns[:6])) + more
+
+
+def listed(columns: Iterable[str]) -> str:
+    """Names of columns as a list, a dozen at most.
+
+    Examples
+    --------
+    >>> listed(["id", "price"])
+    "['id', 'price']"
+    """
+    names = list(columns)
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"{names[:12]}{more}"
 
 
 def left_out(name: object, columns: Sequence[str]) -> None:
@@ -233,7 +246,7 @@ def csv_rows(content: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 def _csv_records(content: str, suffix: str) -> Iterator[Record]:
     rows = csv_rows(content, "\t" if suffix == ".tsv" else ",")
     header = [field.strip() for field in next(rows, (0, []))[1]]
-    twice = next((column for i, column in enumerate(header) if column and column in header[:i]), None)
+    twice = first_repeated(filter(None, header))
     if twice is not None:
         raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")
     return ((line, dict(zip(header, fields))) for line, fields in rows)
@@ -294,7 +307,9 @@ def _text_columns(
     if wanted is None:
         found = [column for column in TEXT_COLUMNS if column in present and column != labels_column]
         if not found and present:
-            raise ValueError(f"none of the columns is a usual text column; name text_column of {present}")
+            raise ValueError(
+                f"none of the columns is a usual text column; name text_column of {listed(present)}"
+            )
         return found
     if isinstance(wanted, str):
         wanted = [wanted] if wanted in present else [part.strip() for part in wanted.split(",")]
@@ -305,4 +320,4 @@ def _text_columns(
 
 def _require_column(column: str, present: list[str], parameter: str) -> None:
     if column not in present:
-        raise ValueError(f"{parameter} must be one of the columns {present}, got {column!r}")
+        raise ValueError(f"{parameter} must be one of the columns {listed(present)}, got {column!r}")

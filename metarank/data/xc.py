@@ -19,13 +19,12 @@ from __future__ import annotations
 import bz2
 import errno
 import gzip
-import io
 import lzma
 import os
 import re
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,17 +36,21 @@ from metarank._files import whole_file
 from metarank._threads import resolve_n_jobs
 from metarank._validation import MOST_IMPLIED_LABELS
 from metarank.data.dataset import Dataset
+from metarank.data.guard import TEXT_TIMES, check_present, check_sizes, most_text
 
 GZIP_MAGIC, XZ_MAGIC, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\xef\xbb\xbf"
 BZIP2_MAGIC, ZSTANDARD_MAGIC = b"BZh", b"\x28\xb5\x2f\xfd"
 COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 STANDARD_INPUT = "-"
+_ZEROS = re.compile(rb"\0*")
 HEADER = re.compile(rb"[ \t]*(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t\r]*(?:\n|$)")
 
-# A compressed file that expands beyond both is refused: real text shrinks to a tenth, a bomb to a thousandth.
-_MOST_TIMES, _LEAST_EXPANDED = 100, 1 << 26
 # Beyond what `xz -9` asks for.
 _XZ_MEMORY = 1 << 28
+# Bytes of a compressed file that are decoded at once: few where a stream begins, since there may be many.
+_LEAST_PIECE, _MOST_PIECE = 1 << 9, 1 << 20
+# As many as bzip2 needs before the first of what it holds.
+START_BYTES = 1 << 21
 
 PathLike = str | os.PathLike[str]
 
@@ -67,6 +70,7 @@ def read_bytes(path: PathLike) -> bytes:
 def raw_bytes(path: PathLike) -> bytes:
     """Content of a file or a pipe as it is, read once; "-" is standard input."""
     if str(path) != STANDARD_INPUT:
+        check_present(path)
         return Path(path).read_bytes()
     if sys.stdin is None:
         raise OSError(errno.EBADF, "standard input is closed: name a file")
@@ -76,84 +80,85 @@ def raw_bytes(path: PathLike) -> bytes:
 def decompressed(raw: bytes, path: object) -> bytes:
     """What `read_bytes` makes of the content of a file; `path` is for messages."""
     try:
-        if raw.startswith(GZIP_MAGIC):
-            with gzip.GzipFile(fileobj=io.BytesIO(raw)) as stream:
-                raw = _bounded(stream.read(_most(raw) + 1), raw)
-        elif raw.startswith(XZ_MAGIC):
-            raw = _unxz(raw)
-        elif raw.startswith(BZIP2_MAGIC):
-            raw = _unbzip2(raw)
-        elif raw.startswith(ZSTANDARD_MAGIC):
-            raw = _unzstandard(raw, path)
+        if is_compressed(raw):
+            raw = b"".join(_expanded(raw, most_text(len(raw))))
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"{path}: damaged compressed file: {error}") from None
-    except _ExpandsTooMuch as error:
-        raise ValueError(f"{path}: {error}") from None
+    except _ExpandsTooMuch:
+        raise ValueError(
+            f"{path}: it holds more than {TEXT_TIMES} times its {len(raw)} bytes: decompress it first"
+        ) from None
+    except ImportError:
+        raise ValueError(
+            f"{path}: Zstandard files are read with pyarrow (extra data): install it, or decompress the file"
+        ) from None
     return raw.removeprefix(BYTE_ORDER_MARK)
+
+
+def is_compressed(raw: bytes) -> bool:
+    """Whether a file begins as one of a kind that is decompressed here."""
+    return raw.startswith((*_STREAMS, ZSTANDARD_MAGIC))
 
 
 class _ExpandsTooMuch(Exception):
     """A compressed file of much less than its content."""
 
 
-def _most(raw: bytes) -> int:
-    return max(_LEAST_EXPANDED, _MOST_TIMES * len(raw))
+_STREAMS: dict[bytes, Callable[[], Any]] = {
+    GZIP_MAGIC: lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    XZ_MAGIC: lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY),
+    BZIP2_MAGIC: bz2.BZ2Decompressor,
+}
 
 
-def _bounded(content: bytes, raw: bytes) -> bytes:
-    if len(content) > _most(raw):
-        raise _ExpandsTooMuch(
-            f"it holds more than {_MOST_TIMES} times its {len(raw)} bytes: decompress it first"
-        )
-    return content
-
-
-def _unxz(raw: bytes) -> bytes:
-    parts, rest = [], raw
-    while rest.strip(b"\0"):
-        stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY)
-        parts.append(_bounded(stream.decompress(rest, _most(raw) + 1), raw))
-        if not stream.eof:
-            raise EOFError("the stream has no end")
-        rest = stream.unused_data
-    return _bounded(b"".join(parts), raw)
-
-
-def _unbzip2(raw: bytes) -> bytes:
-    parts, rest = [], raw
-    while rest:
-        stream = bz2.BZ2Decompressor()
-        parts.append(_bounded(stream.decompress(rest, _most(raw) + 1), raw))
-        if not stream.eof:
-            raise EOFError("the stream has no end")
-        rest = stream.unused_data
-    return _bounded(b"".join(parts), raw)
-
-
-def _unzstandard(raw: bytes, path: object) -> bytes:
-    try:
+def _expanded(raw: bytes, most: int) -> Iterator[bytes]:
+    """The content of a compressed file, piece by piece: of streams that follow one another, or zeros."""
+    if raw.startswith(ZSTANDARD_MAGIC):
         import pyarrow as pa
-    except ImportError:
-        raise ValueError(
-            f"{path}: Zstandard files are read with pyarrow (extra data): install it, or decompress the file"
-        ) from None
-    with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
-        return _bounded(bytes(stream.read(_most(raw) + 1)), raw)
+
+        with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
+            while piece := bytes(stream.read(_MOST_PIECE)):
+                most -= len(piece)
+                if most < 0:
+                    raise _ExpandsTooMuch
+                yield piece
+        return
+    new = next(new for magic, new in _STREAMS.items() if raw.startswith(magic))
+    view, at = memoryview(raw), 0
+    while at < len(raw):
+        stream, size = new(), _LEAST_PIECE
+        while not stream.eof:
+            if at >= len(raw):
+                raise EOFError("the stream has no end")
+            piece = stream.decompress(view[at : at + size], most + 1)
+            at, size = at + size, min(2 * size, _MOST_PIECE)
+            most -= len(piece)
+            if most < 0:
+                raise _ExpandsTooMuch
+            yield piece
+        at = min(at, len(raw)) - len(stream.unused_data)
+        at = _ZEROS.match(raw, at).end()  # type: ignore[union-attr]
+
+
+def start_of(raw: bytes, n: int = 200) -> bytes:
+    """At least the first `n` bytes of a file, from its first `START_BYTES`; fewer where it is damaged."""
+    found = b""
+    if not is_compressed(raw):
+        return raw.removeprefix(BYTE_ORDER_MARK)
+    try:
+        for piece in _expanded(raw, most_text(len(raw))):
+            found += piece
+            if len(found) >= n:
+                break
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, ImportError, _ExpandsTooMuch):
+        pass  # whoever reads the whole file says what is wrong with it
+    return found.removeprefix(BYTE_ORDER_MARK)
 
 
 def has_header(path: PathLike) -> bool:
     """Whether a file, compressed or not, opens with the line `N D L` of repository text."""
-    with open(path, "rb") as raw:
-        magic = raw.read(len(XZ_MAGIC))
-    opened: Callable[..., Any] = open
-    for start_of, how in ((GZIP_MAGIC, gzip.open), (XZ_MAGIC, lzma.open), (BZIP2_MAGIC, bz2.open)):
-        opened = how if magic.startswith(start_of) else opened
-    try:
-        with opened(path, "rb") as f:
-            start = f.read(200)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error):
-        return False  # whoever reads the whole file says what is wrong with it
-    return HEADER.match(start.removeprefix(BYTE_ORDER_MARK)) is not None
+    with open(path, "rb") as f:
+        return HEADER.match(start_of(f.read(START_BYTES))) is not None
 
 
 def parse_xc(
@@ -174,7 +179,9 @@ def parse_xc(
         Whether feature ids count from 0; "auto", as in scikit-learn: they count from 1 if no 0 occurs.
         Label ids always count from 0.
     n_features, n_labels : int or None
-        Sizes D and L of text without a header; None takes the largest id + 1, of labels at most 2^22.
+        Sizes D and L of text without a header; None takes the largest id + 1, of labels at most 2^22. Said of
+        text with a header they must agree with it, and a header may then tell of more than 2^24 features and
+        2^22 labels, or the bytes of the text, see `metarank.data.guard`.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
@@ -182,7 +189,8 @@ def parse_xc(
     ------
     ValueError
         With the line's number and the offending token: what is no number, NaN or infinite values,
-        negative ids, ids not below D or L of the header; or if the header's N is not the number of rows.
+        negative ids, ids not below D or L of the header; or if the header's N is not the number of rows, or
+        its D or L are too many for the text and not said by the caller.
 
     Examples
     --------
@@ -194,8 +202,9 @@ def parse_xc(
         raise ValueError(f"zero_based must be True, False or 'auto', got {zero_based!r}")
     n_threads = resolve_n_jobs(n_jobs)
     header = HEADER.match(text)
+    given = n_features is not None, n_labels is not None
     if header:
-        n_rows, D, L = (int(v) for v in header.groups())
+        n_rows, D, L = sizes_of(header)
         for size, asked, what in ((D, n_features, "features"), (L, n_labels, "labels")):
             if asked is not None and size != asked:
                 raise ValueError(f"expected {asked} {what}, the header says {size}")
@@ -203,6 +212,8 @@ def parse_xc(
         D, L = (-1 if size is None else size for size in (n_features, n_labels))
     if max(D, L) > np.iinfo(np.int32).max:
         raise ValueError(f"sizes must be below 2^31, got {D} features and {L} labels")
+    if header:
+        check_sizes(D, L, len(text), said="the header tells of", given=given)
     body = np.frombuffer(text, np.uint8, offset=header.end() if header else 0)
     first_line = 2 if header else 1
 
@@ -221,6 +232,7 @@ def parse_xc(
         if len(indptr) - 1 != n_rows:
             raise ValueError(f"the header says {n_rows} rows, found {len(indptr) - 1}")
     D = D if D >= 0 else int(ids.max(initial=-1)) + 1
+    check_sizes(D, 0, len(text), said="the largest id tells of", given=(given[0] or bool(header), True))
     if L < 0 and label_ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
         raise ValueError(
             f"label ids must be below {MOST_IMPLIED_LABELS} where neither a header nor n_labels tells their "
@@ -228,6 +240,20 @@ def parse_xc(
         )
     L = L if L >= 0 else int(label_ids.max(initial=-1)) + 1
     return _csr(indptr, ids, values, D), _csr(label_indptr, label_ids, grades, L)
+
+
+def sizes_of(header: re.Match[bytes]) -> tuple[int, int, int]:
+    """N, D and L of a header line.
+
+    Raises
+    ------
+    ValueError
+        If one has more than 18 digits.
+    """
+    if any(len(digits) > 18 for digits in header.groups()):
+        raise ValueError(f"sizes must be below 2^31, the header is {header[0][:80]!r}")
+    n_rows, n_features, n_labels = (int(digits) for digits in header.groups())
+    return n_rows, n_features, n_labels
 
 
 def parse_pairs(text: bytes, n_columns: int, *, n_jobs: int | None = None) -> sp.csr_matrix:

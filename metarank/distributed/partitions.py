@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 import fsspec
 import numpy as np
 import scipy.sparse as sp
+from fsspec.implementations.local import LocalFileSystem
 
 from metarank.data.dataset import Dataset
 from metarank.data.frames import damage_named, dataset_of_table
+from metarank.data.guard import check_present, check_sizes
+from metarank.data.parquet import MAGIC, check_metadata, read_table
 from metarank.data.separators import AUTO, check_separator, described
-from metarank.data.xc import HEADER, decompressed, parse_xc
+from metarank.data.xc import (
+    HEADER,
+    START_BYTES,
+    decompressed,
+    is_compressed,
+    parse_xc,
+    sizes_of,
+    start_of,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
-
-PARQUET = b"PAR1"
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"\xfd7": "xz", b"BZ": "bz2"}
-_HEADER_BYTES = 200
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Part:
         Row groups of Parquet; bytes of text, the header left out. All of a compressed text is one part.
     header : (int, int) or None
         D and L of repository text; None for Parquet.
-    compression : str or None
+    compressed : bool
     columns : dict
         `text_column`, `labels_column`, ... of `metarank.data.read_parquet`.
     first_row, n_rows : int
@@ -48,7 +52,7 @@ class Part:
     start: int
     stop: int
     header: tuple[int, int] | None
-    compression: str | None
+    compressed: bool
     columns: dict[str, Any]
     first_row: int = 0
     n_rows: int = -1
@@ -67,22 +71,21 @@ class Part:
         D, L = self.header
         body = self.text()
         try:
-            X, Y = parse_xc(b"%d %d %d\n" % (_lines(body), D, L) + body, n_jobs=1)
+            head = b"%d %d %d\n" % (_lines(body), D, L)
+            X, Y = parse_xc(head + body, n_features=D, n_labels=L, n_jobs=1)
         except ValueError as error:
             raise ValueError(f"{self.url}, in the part from byte {self.start} on: {error}") from None
         return Dataset(X, Y)
 
     def table(self) -> Any:
         """The row groups as an Arrow table."""
-        import pyarrow.parquet as pq
-
         with fsspec.open(self.url, "rb") as f:
-            return pq.ParquetFile(f).read_row_groups(range(self.start, self.stop))
+            return read_table(f, range(self.start, self.stop))
 
     def text(self) -> bytes:
         """The lines, decompressed."""
         with fsspec.open(self.url, "rb") as f:
-            if self.compression is None:
+            if not self.compressed:
                 f.seek(self.start)
                 return bytes(f.read(self.stop - self.start))
             return decompressed(f.read(), self.url).partition(b"\n")[2]
@@ -197,30 +200,32 @@ def read(
 def _parts_of(
     fs: Any, url: str, path: str, block_bytes: int, columns: dict[str, Any]
 ) -> tuple[list[Part], int]:
+    if isinstance(fs, LocalFileSystem):
+        with damage_named(url):
+            check_present(path)
     with fs.open(path, "rb") as f:
-        head = f.read(_HEADER_BYTES)
-    if head.startswith(PARQUET):
-        import pyarrow.parquet as pq
+        head = f.read(START_BYTES)
+        if head.startswith(MAGIC):
+            import pyarrow.parquet as pq
 
-        with damage_named(url), fs.open(path, "rb") as f:
-            about = pq.ParquetFile(f).metadata
-        groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
-        parts = [Part(url, i, i + 1, None, None, columns, n_rows=n) for i, n in enumerate(groups)]
-        return parts, sum(groups)
-    compression = _COMPRESSED.get(head[:2])
-    with fs.open(path, "rb", compression=compression) as f:
-        try:
-            head = f.read(_HEADER_BYTES)
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            raise ValueError(f"{url}: damaged compressed file: {error}") from None
-        match = HEADER.match(head)
+            with damage_named(url):
+                about = pq.ParquetFile(f).metadata
+                check_metadata(about, fs.size(path))
+            groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+            parts = [Part(url, i, i + 1, None, False, columns, n_rows=n) for i, n in enumerate(groups)]
+            return parts, sum(groups)
+        compressed, n_bytes, start = is_compressed(head), fs.size(path), start_of(head)
+        match = HEADER.match(start)
         if match is None:
             raise ValueError(f"{url}: must be Parquet, or text with the header line 'N D L'")
-        n_rows, D, L = (int(v) for v in match.groups())
-        if compression is not None:
-            return [Part(url, 0, 0, (D, L), compression, {})], n_rows
-        bounds = list(_line_bounds(f, match.end(), fs.size(path), block_bytes))
-    return [Part(url, a, b, (D, L), None, {}) for a, b in pairwise(bounds)], n_rows
+        with damage_named(url):
+            n_rows, D, L = sizes_of(match)
+            check_sizes(D, L, n_bytes, said="the header tells of")
+        if compressed:
+            return [Part(url, 0, 0, (D, L), True, {})], n_rows
+        first = match.end() + len(head) - len(start)  # a byte order mark is no part of the start
+        bounds = list(_line_bounds(f, first, n_bytes, block_bytes))
+    return [Part(url, a, b, (D, L), False, {}) for a, b in pairwise(bounds)], n_rows
 
 
 def _line_bounds(f: Any, start: int, size: int, block_bytes: int) -> Iterator[int]:

@@ -20,6 +20,7 @@ from torch import Tensor
 from metarank._files import whole_file
 from metarank._json import parse_json
 from metarank._tensors import read_tensors, write_tensors
+from metarank.data.guard import check_present
 
 _NOW, _BEST, _MOMENTS = "now/", "best/", "moments/"
 _MOMENTS_OF_ADAM = ("exp_avg", "exp_avg_sq")
@@ -65,6 +66,7 @@ def read_checkpoint(
         If the file is no checkpoint, or one of other data or parameters.
     """
     try:
+        check_present(path)
         tensors, metadata = read_tensors(path)
         found, history = metadata["fingerprint"], parse_json(metadata["history"])
         steps = parse_json(metadata["steps"])

@@ -1,0 +1,102 @@
+"""What a file declares against what is there of it: one rule for every reader, before anything is decoded.
+
+A few bytes can stand for very many: a compressed stream of zeros, a run in a Parquet page, a hole in a file,
+a header that tells of 10^8 labels. So whatever a file declares may be so many times the bytes that it has on
+the disk, or a floor that holds every ordinary small file, whichever is more:
+
+================================================  ==============  ==============
+declared                                          times           floor
+================================================  ==============  ==============
+bytes of a compressed file, bytes with its holes  100             64 MiB
+bytes of the values in a table (Parquet, ARFF)    1000            256 MiB
+labels (of a header, or the largest id)           1 a byte        2^22
+features (of a header, or the largest id)         1 a byte        2^24
+columns of svmlight that are known by name        1 a byte        2^20
+================================================  ==============  ==============
+
+What is more is a ValueError that says how to go on: decompress or rewrite the file, say `n_labels` or
+`n_features`, or hand over what another library read.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from metarank._files import bytes_on_disk
+from metarank._validation import MOST_IMPLIED_LABELS
+
+TEXT_TIMES, TEXT_LEAST = 100, 1 << 26
+TABLE_TIMES, TABLE_LEAST = 1000, 1 << 28
+LEAST_LABELS, LEAST_FEATURES, LEAST_COLUMNS = MOST_IMPLIED_LABELS, 1 << 24, 1 << 20
+
+
+def most_text(n_bytes: int) -> int:
+    """The bytes of text that so many bytes on the disk may hold.
+
+    Examples
+    --------
+    >>> most_text(100), most_text(10**9)
+    (67108864, 100000000000)
+    """
+    return max(TEXT_LEAST, TEXT_TIMES * n_bytes)
+
+
+def check_present(path: str | os.PathLike[str]) -> None:
+    """ValueError where a file is mostly holes, which are read as zeros and take up nothing on the disk."""
+    found = Path(path).stat()
+    there = bytes_on_disk(found)
+    if found.st_size > most_text(there) and _has_hole(path, found.st_size):
+        raise ValueError(
+            f"{path}: of its {found.st_size} bytes {there} are on the disk, the rest are holes: copy it "
+            "without, if it is a text"
+        )
+
+
+def check_sizes(
+    n_features: int, n_labels: int, n_bytes: int, *, said: str, given: tuple[bool, bool] = (False, False)
+) -> None:
+    """ValueError where a text of so many bytes declares too many features or labels.
+
+    `said` opens the message; `given` tells which of the two the caller has said as well.
+    """
+    for size, least, own, what in (
+        (n_features, LEAST_FEATURES, given[0], "features"),
+        (n_labels, LEAST_LABELS, given[1], "labels"),
+    ):
+        if not own and size > max(least, n_bytes):
+            raise ValueError(
+                f"{said} {size} {what}, more than {max(least, n_bytes)} in {n_bytes} bytes: if that is so, "
+                f"data.load takes n_{what}={size}"
+            )
+
+
+def most_of_table(n_bytes: int) -> int:
+    """The bytes of values that a table of so many bytes may stand for.
+
+    Examples
+    --------
+    >>> most_of_table(100), most_of_table(10**9)
+    (268435456, 1000000000000)
+    """
+    return max(TABLE_LEAST, TABLE_TIMES * n_bytes)
+
+
+def check_table(decoded: int, n_bytes: int, advice: str) -> None:
+    """ValueError where the values of a table of `n_bytes` take up too much when decoded."""
+    if decoded > most_of_table(n_bytes):
+        raise ValueError(
+            f"its {n_bytes} bytes stand for values of {decoded} bytes, more than {most_of_table(n_bytes)}: "
+            f"{advice}"
+        )
+
+
+def _has_hole(path: str | os.PathLike[str], size: int) -> bool:
+    """Whether the system shows a hole; one that knows none, and tells of no blocks, is believed."""
+    if not hasattr(os, "SEEK_HOLE"):
+        return False
+    with open(path, "rb") as f:
+        try:
+            return os.lseek(f.fileno(), 0, os.SEEK_HOLE) < size
+        except OSError:
+            return False

@@ -1,0 +1,260 @@
+"""Parquet into Arrow tables, with what a file will take up known before it is decoded.
+
+A page is encoded as runs and as numbers of entries of a dictionary, and compressed after: few bytes can stand
+for any number of values, and the sizes in the file's metadata are those before decoding. So the heads of all
+pages are read first, which tell how many values they hold. Where texts that are written once may come to too
+much, they are first decoded as numbers of entries of a dictionary, or few at a time, which tells how much.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from metarank._files import bytes_on_disk
+from metarank.data.guard import TABLE_LEAST, check_table, most_of_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MAGIC = b"PAR1"
+ADVICE = "write it without compression and dictionaries, or read it by other means and use data.from_frame"
+# Bytes of a value when it is decoded, by the name of its type; texts and values within a list become objects.
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_OBJECT = 64
+# Of the heads of pages: numbers of fields, and the encoding of texts by what they share.
+_EXPANDED, _COMPRESSED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
+_DELTA_BYTE_ARRAY = 7
+_LEAST_HEAD, _MOST_HEAD = 1 << 9, 1 << 24
+_MOST_DEPTH = 8
+
+Read = Callable[[int, int], bytes]
+
+
+def read_table(
+    source: str | os.PathLike[str] | IO[bytes], row_groups: Sequence[int] | None = None
+) -> pa.Table:
+    """The table of a Parquet file, or some of its row groups.
+
+    Raises
+    ------
+    ValueError
+        If its values would take up more than `metarank.data.guard` lets so many bytes stand for.
+    pyarrow.ArrowException, OSError
+        If it is damaged.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, "rb") as f:
+            return _read(f, bytes_on_disk(os.fstat(f.fileno())), row_groups)
+    return _read(source, source.seek(0, io.SEEK_END), row_groups)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What a column of a row group takes up when decoded.
+
+    Parameters
+    ----------
+    certain : int
+        Bytes, but for the texts below.
+    texts : int
+        Bytes of texts that are written once, at most.
+    longest : int
+        Bytes of one of them, at most; 0 where they all are entries of a dictionary.
+    """
+
+    certain: int
+    texts: int
+    longest: int
+
+
+def _read(file: IO[bytes], n_bytes: int, row_groups: Sequence[int] | None) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    about = pq.ParquetFile(file)
+    groups = list(range(about.num_row_groups) if row_groups is None else row_groups)
+
+    def read(at: int, n: int) -> bytes:
+        file.seek(at)
+        return file.read(n)
+
+    metadata = about.metadata
+    check_metadata(metadata, n_bytes, groups)
+    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    found = {
+        (g, column.path): _column(metadata.row_group(g).column(i), column, read)
+        for g in groups
+        for i, column in enumerate(columns)
+    }
+    decoded = sum(column.certain for column in found.values())
+    check_table(decoded, n_bytes, ADVICE)
+    if decoded + sum(column.texts for column in found.values()) > most_of_table(n_bytes):
+        compact = pq.ParquetFile(file, read_dictionary=[path for (_, path), c in found.items() if c.texts])
+        for (g, path), column in found.items():
+            if column.longest:
+                rows = max(1, TABLE_LEAST // column.longest)
+                for batch in about.iter_batches(rows, row_groups=[g], columns=[path]):
+                    decoded += batch.nbytes
+                    check_table(decoded, n_bytes, ADVICE)
+            elif column.texts:
+                table = compact.read_row_group(g, columns=[path])
+                decoded += sum(map(_spelled_out, table.columns))
+                check_table(decoded, n_bytes, ADVICE)
+    return about.read_row_groups(groups)
+
+
+def check_metadata(metadata: Any, n_bytes: int, row_groups: Sequence[int] | None = None) -> None:
+    """ValueError where the values that the metadata of a file tells of take up too much."""
+    groups = range(metadata.num_row_groups) if row_groups is None else row_groups
+    each = [_bytes_of_value(metadata.schema.column(i)) for i in range(metadata.num_columns)]
+    values = (metadata.row_group(g).column(i).num_values * n for g in groups for i, n in enumerate(each))
+    check_table(sum(values), n_bytes, ADVICE)
+
+
+def _bytes_of_value(column: Any) -> int:
+    """What a value of a column takes up when decoded, but for a text's letters."""
+    width = column.length if column.physical_type == "FIXED_LEN_BYTE_ARRAY" else 0
+    is_object = column.physical_type == "BYTE_ARRAY" or column.max_repetition_level > 0
+    return max(width, _WIDTHS.get(column.physical_type, 0)) + (_OBJECT if is_object else 0)
+
+
+def _column(about: Any, column: Any, read: Read) -> _Column:
+    at = about.data_page_offset
+    if about.has_dictionary_page and 0 < about.dictionary_page_offset < at:
+        at = about.dictionary_page_offset
+    end = at + about.total_compressed_size
+    is_text = column.physical_type == "BYTE_ARRAY"
+    values = pages = shared = dictionary = longest = 0
+    while at < end and values < about.num_values:
+        head, at = _head(read, at, end)
+        expanded, compressed, n, encoding = _sizes(head)
+        if min(expanded, compressed, n) < 0:
+            raise ValueError(f"a page of the column {column.path!r} is damaged")
+        at += compressed
+        pages += expanded
+        if _DICTIONARY in head:
+            dictionary = max(dictionary, expanded)
+            continue
+        values += n
+        if is_text and encoding == _DELTA_BYTE_ARRAY:
+            shared, longest = shared + n * expanded, max(longest, expanded)
+    certain = pages + values * _bytes_of_value(column)
+    if longest and column.max_repetition_level:  # rows of any number of texts
+        return _Column(certain + shared + values * dictionary, 0, 0)
+    texts = shared + values * dictionary if is_text else 0
+    return _Column(certain, texts, max(longest, dictionary) if longest else 0)
+
+
+def _sizes(head: dict[int, Any]) -> tuple[int, int, int, int]:
+    """Of a page: bytes when decompressed, bytes, values, and their encoding; -1 for what is no number."""
+    part, place = head.get(_DATA_2), 4
+    if not isinstance(part, dict):
+        part, place = head.get(_DATA) or head.get(_DICTIONARY), 2
+    part = part if isinstance(part, dict) else {1: 0}
+    found = head.get(_EXPANDED), head.get(_COMPRESSED), part.get(1), part.get(place, 0)
+    expanded, compressed, n, encoding = (v if isinstance(v, int) else -1 for v in found)
+    return expanded, compressed, n, encoding
+
+
+# --- the heads of pages ------------------------------------------------------------
+
+
+def _head(read: Read, at: int, end: int) -> tuple[dict[int, Any], int]:
+    """The head of the page at a place, and where it ends."""
+    size = _LEAST_HEAD
+    while True:
+        content = read(at, min(size, end - at))
+        try:
+            head, n = _struct(content, 0, 0)
+            return head, at + n
+        except IndexError:
+            if size >= min(end - at, _MOST_HEAD):
+                raise ValueError("the head of a page is damaged") from None
+            size *= 8
+
+
+def _struct(content: bytes, at: int, depth: int) -> tuple[dict[int, Any], int]:
+    """A structure in Thrift's compact protocol: its fields by number, and where it ends."""
+    if depth > _MOST_DEPTH:
+        raise ValueError("the head of a page is damaged")
+    fields: dict[int, Any] = {}
+    number = 0
+    while True:
+        byte = content[at]
+        at += 1
+        if byte == 0:
+            return fields, at
+        if byte >> 4:
+            number += byte >> 4
+        else:
+            number, at = _integer(content, at)
+        fields[number], at = _value(content, at, byte & 15, depth)
+
+
+def _value(content: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in (1, 2):  # true and false
+        return kind == 1, at
+    if kind == 3:
+        return content[at], at + 1
+    if kind in (4, 5, 6):
+        return _integer(content, at)
+    if kind == 7:
+        return None, at + 8
+    if kind == 8:
+        n, at = _varint(content, at)
+        return None, at + n
+    if kind in (9, 10):
+        n, of = content[at] >> 4, content[at] & 15
+        at += 1
+        if n == 15:
+            n, at = _varint(content, at)
+        for _ in range(n):
+            at = at + 1 if of in (1, 2) else _value(content, at, of, depth + 1)[1]
+        return None, at
+    if kind == 12:
+        return _struct(content, at, depth + 1)
+    raise ValueError("the head of a page is damaged")
+
+
+def _integer(content: bytes, at: int) -> tuple[int, int]:
+    n, at = _varint(content, at)
+    return (n >> 1) ^ -(n & 1), at
+
+
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = content[at]
+        at += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("the head of a page is damaged")
+
+
+# --- texts ---------------------------------------------------------------------------
+
+
+def _spelled_out(array: Any) -> int:
+    """The bytes of the texts of an array that are now in dictionaries."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.types as types
+
+    if isinstance(array, pa.ChunkedArray):
+        return sum(map(_spelled_out, array.chunks))
+    if types.is_dictionary(array.type):
+        lengths = pc.binary_length(array.dictionary)
+        return int(pc.sum(pc.take(lengths, array.indices)).as_py() or 0)
+    if types.is_map(array.type):
+        return _spelled_out(array.keys) + _spelled_out(array.items)
+    if types.is_list(array.type) or types.is_large_list(array.type) or types.is_fixed_size_list(array.type):
+        return _spelled_out(array.flatten())
+    if types.is_struct(array.type):
+        return sum(map(_spelled_out, array.flatten()))
+    return 0
