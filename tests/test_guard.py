@@ -99,9 +99,11 @@ def bounded(read: Callable[[Path], Any], path: Path, memory: int, seconds: int) 
     with open("/proc/self/statm") as f:
         taken = int(f.read().split()[0]) * resource.getpagesize()
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    hard = resource.RLIM_INFINITY
-    resource.setrlimit(resource.RLIMIT_CPU, (int(spent.ru_utime + spent.ru_stime) + seconds, hard))
-    resource.setrlimit(resource.RLIMIT_AS, (taken + memory, hard))
+    for what, most in (
+        (resource.RLIMIT_CPU, int(spent.ru_utime + spent.ru_stime) + seconds),
+        (resource.RLIMIT_AS, taken + memory),
+    ):
+        resource.setrlimit(what, (most, resource.getrlimit(what)[1]))
     try:
         found = read(path)
         return f"read: {type(found).__name__}"
@@ -110,7 +112,7 @@ def bounded(read: Callable[[Path], Any], path: Path, memory: int, seconds: int) 
     except BaseException as error:
         return f"{type(error).__name__}: {error}"
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)
 
 
 def read_partitions(path: Path) -> Any:

@@ -80,8 +80,9 @@ def load(
     FileNotFoundError
         If there is no such file, or `grades=True` and no grades.
     ValueError
-        If the content is malformed (the file and line are named), or a file beside it has a wrong number
-        of lines.
+        If the content is malformed (the file and line are named), a file beside it has a wrong number of
+        lines, or a small file stands for a large one: see `metarank.data.guard`, and `n_features` and
+        `n_labels` where a header tells of very many that are meant.
 
     Examples
     --------
