@@ -17,13 +17,16 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._threads import MOST_THREADS
+
 T = TypeVar("T")
 # A size in a shape; None where any will do.
 Shape = tuple[int | None, ...]
 
 _MOST_IDS = 2**31 - 1
-# Threads that a saved `n_jobs` may ask for.
-_MOST_THREADS = 1024
+# A size that no array of a saved model bears out is at most so large unless `persist.Limits` says otherwise;
+# what would be larger is not fitted.
+MOST_DECLARED = 1 << 24
 
 
 @dataclass
@@ -286,7 +289,7 @@ class Fields:
             if not _is_plain(value):
                 raise ValueError(f"{key} of {self.name} must be plain values, got {_shown(value)}")
             if key == "n_jobs" and value is not None and not _few_threads(value):
-                raise ValueError(f"n_jobs of {self.name} must be at most {_MOST_THREADS}, got {value!r:.80}")
+                raise ValueError(f"n_jobs of {self.name} must be at most {MOST_THREADS}, got {value!r:.80}")
         return {k: tuple(v) if k in tuples and isinstance(v, list) else v for k, v in params.items()}
 
 
@@ -335,7 +338,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _few_threads(value: Any) -> bool:
-    return type(value) is int and -_MOST_THREADS <= value <= _MOST_THREADS
+    return type(value) is int and value <= MOST_THREADS
 
 
 def _shown(value: Any) -> str:

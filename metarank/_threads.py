@@ -17,6 +17,8 @@ from metarank._cgroup import cpu_limit
 logger = logging.getLogger("metarank.threads")
 
 
+# Threads that one call, or the `n_jobs` of a saved model, may ask for.
+MOST_THREADS = 1024
 # What brings an OpenMP runtime.
 _OPENMP_USERS = ("faiss", "lightgbm", "sklearn", "torch")
 # Of the flags of a process in /proc: forked, and no other program started since.
@@ -40,7 +42,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     Raises
     ------
     TypeError, ValueError
-        If `n_jobs` is neither None nor an integer, or 0.
+        If `n_jobs` is neither None nor an integer, or 0, or above 1,024.
 
     Examples
     --------
@@ -52,7 +54,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     True
     """
     # The many calls of ranking one row: no walk through abstract classes.
-    if type(n_jobs) is int and n_jobs > 0:
+    if type(n_jobs) is int and 0 < n_jobs <= MOST_THREADS:
         return n_jobs
     if n_jobs is None:
         return available_cores()
@@ -61,6 +63,8 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
         raise TypeError(rule)
     if n_jobs == 0:
         raise ValueError(rule)
+    if n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {n_jobs!r:.80}")
     return int(n_jobs) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))
 
 

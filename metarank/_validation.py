@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._state import MOST_DECLARED
 from metarank.candidates import Candidates
 from metarank.label_table import LabelTable
 
@@ -125,6 +126,19 @@ def check_features(
     if layout_of(out) == layout:
         return out
     return sp.csr_matrix(out) if layout == "sparse" else np.asarray(sp.csr_matrix(out).toarray())
+
+
+def check_savable_width(X: np.ndarray | sp.csr_matrix, *, keeps_rows: bool = False) -> None:
+    """Refuse so many features that a saved model of them would not be loaded.
+
+    A model that keeps its training rows has files whose size bears the number out, see `persist.Limits`.
+    """
+    kept = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    most = max(MOST_DECLARED, kept) if keeps_rows else MOST_DECLARED
+    if X.shape[1] > most:
+        raise ValueError(
+            f"X must have at most {most} features, since no model of more could be loaded, got {X.shape[1]}"
+        )
 
 
 def layout_of(X: np.ndarray | sp.csr_matrix) -> Layout:
@@ -402,6 +416,8 @@ def check_labels(
     if n_labels is None and names is not None:
         n_labels = len(names)
 
+    for label in names or ():
+        check_writable(label, "label_names")
     Y = plain_column(Y, name)
     kind: LabelKind
     by_name = ids == "names" or (ids == "auto" and n_labels is None)

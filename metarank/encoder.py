@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from metarank._lazy import lazy
 from metarank._state import Fields
-from metarank._validation import Layout, check_features, library_of
+from metarank._validation import Layout, check_features, check_savable_width, check_writable, library_of
 from metarank.data.dataset import Dataset
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer
@@ -63,6 +63,9 @@ class InputEncoder:
             given = X.X if isinstance(X, Dataset) else X
             checked = check_features(given)
             self.names = _column_names(X)
+            for column in self.names or ():
+                check_writable(column, "the columns of X")
+            check_savable_width(checked, keeps_rows=True)
             self.transform = FeatureTransform().fit(checked)
             features = _apart(self.transform.transform(checked), given)
         self.layout = "sparse" if sp.issparse(features) else "dense"

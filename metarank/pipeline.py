@@ -26,6 +26,7 @@ from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import (
     check_labels,
     check_sample_weight,
+    check_writable,
 )
 from metarank.choices import EFFORTS, check_names
 from metarank.data.dataset import Dataset
@@ -340,6 +341,9 @@ class MetaRanker(Training, BaseEstimator):
             raise TypeError(rule)
         if isinstance(self.label_text, str) and self.label_text not in ("auto", "learned"):
             raise ValueError(rule)
+        for text in self.label_text if isinstance(self.label_text, (list, tuple)) else ():
+            if isinstance(text, str):
+                check_writable(text, "label_text")
         if trains and self.label_text == "learned":
             from metarank._extra import require_extra
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank._parameters import seed_of
-from metarank._validation import LabelKind, check_labels
+from metarank._validation import LabelKind, check_labels, check_writable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.objectives import check_weights
 from metarank.ranker.lists import informative_lists
@@ -79,6 +79,7 @@ def check_targets(
     for name in Y:
         if not isinstance(name, str) or not name:
             raise TypeError(f"Y must have the names of objectives as keys, got {name!r}")
+        check_writable(name, "the objectives of Y")
     checked = {
         name: check_labels(of, n_rows=n_rows, n_labels=n_labels, label_names=label_names, name=f"Y[{name!r}]")
         for name, of in Y.items()

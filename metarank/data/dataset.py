@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._validation import check_features, check_labels
+from metarank._validation import check_features, check_labels, check_writable
 from metarank.data.separators import AUTO, check_separator, cut_labels
 
 
@@ -109,7 +109,11 @@ class Dataset:
         for field, (values, expected) in lists.items():
             if values is not None and len(values) != expected:
                 raise ValueError(f"{field} must have {expected} entries, got {len(values)}")
-            object.__setattr__(self, field, None if values is None else [str(v) for v in values])
+            values = None if values is None else [str(v) for v in values]
+            if field in ("label_texts", "feature_names"):
+                for value in values or ():
+                    check_writable(value, field)
+            object.__setattr__(self, field, values)
         are_ids = names is not None and (label_names_are_ids or kind == "ids")
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "Y", Y)

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from metarank._json import parse_json
-from metarank._validation import plain_column
+from metarank._validation import check_writable, plain_column
 
 logger = logging.getLogger("metarank.data")
 
@@ -58,6 +58,8 @@ def check_separator(value: Any, name: str = "label_separator") -> str | None:
         raise TypeError(rule)
     if value == "":
         raise ValueError(rule)
+    if value is not None:
+        check_writable(value, name)
     return value
 
 

@@ -24,8 +24,8 @@ _WORD = re.compile(r"\w\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
-# Words in a row, and characters, that a saved vectoriser may take for a term.
-_LONGEST_RUN = 1000
+# Words in a row, and characters, that a vectoriser, a saved one too, may take for a term; and `min_df`.
+_LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
 
 
 class TextVectorizer(TransformerMixin, BaseEstimator):
@@ -166,7 +166,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         if chars is not None and len(chars) != 2:
             raise fields.fail("char_ngrams", "be two lengths")
         self = cls(
-            min_df=fields.integer("min_df", 1),
+            min_df=fields.integer("min_df", 1, _MOST_TEXTS),
             split_identifiers=fields.flag("split_identifiers"),
             word_ngrams=fields.integer("word_ngrams", 1, _LONGEST_RUN),
             char_ngrams=None if chars is None else (chars[0], chars[1]),
@@ -213,12 +213,15 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
                 raise TypeError(f"{name} must be a positive integer, got {value!r}")
             if value < 1:
                 raise ValueError(f"{name} must be a positive integer, got {value!r}")
+            if int(value) > (most := _LONGEST_RUN if name == "word_ngrams" else _MOST_TEXTS):
+                raise ValueError(f"{name} must be at most {most}, got {value!r}")
         chars = self.char_ngrams
         if chars is not None and not (
-            isinstance(chars, tuple | list) and len(chars) == 2 and 1 <= chars[0] <= chars[1]
+            isinstance(chars, tuple | list) and len(chars) == 2 and 1 <= chars[0] <= chars[1] <= _LONGEST_RUN
         ):
             raise ValueError(
-                f"char_ngrams must be None or (shortest, longest), 1 <= shortest <= longest, got {chars!r}"
+                "char_ngrams must be None or (shortest, longest), 1 <= shortest <= longest <= "
+                f"{_LONGEST_RUN}, got {chars!r}"
             )
 
 

@@ -25,7 +25,7 @@ from metarank._parameters import (
 from metarank._progress import check_verbose, report, shows_progress
 from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
-from metarank._validation import check_features, layout_of
+from metarank._validation import check_features, check_savable_width, check_writable, layout_of
 from metarank.multi_objective.boosted import BoostedScorer
 from metarank.multi_objective.linear import LinearScorer
 from metarank.multi_objective.training import PLUG_IN, PlugIn, Training
@@ -229,6 +229,11 @@ class MultiObjectiveRanker(BaseEstimator):
         is_linear = self.model == "linear"
         features = self._features(X, layout="dense" if is_linear else None, min_rows=2)
         values, names = check_targets(Y, n_rows=features.shape[0])
+        for objective in names:
+            check_writable(objective, "the objectives of Y")
+        for column in _names_of(X) or ():
+            check_writable(column, "the columns of X")
+        check_savable_width(features)
         grouping = check_groups(len(values), group, qid)
         _refuse_constant_labels(values, names)
         weights = check_weights(self.weights, len(names), names=names)

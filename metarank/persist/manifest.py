@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metarank._files import bytes_on_disk, of_one_moment
+from metarank._state import MOST_DECLARED
 from metarank._version import __version__
 from metarank.persist.classes import ModelError
 
@@ -48,7 +49,7 @@ class Limits:
     manifest_bytes: int = 1 << 24
     depth: int = 64
     files: int = 100_000
-    declared: int = 1 << 24
+    declared: int = MOST_DECLARED
 
     def __post_init__(self) -> None:
         for name in ("manifest_bytes", "depth", "files", "declared"):

@@ -40,6 +40,9 @@ SUMMARY_MEANS = (3, 5, 10, 20, 50, 100)
 # Rows and weights, see `NeighborShortlister.nearest`.
 Neighbors: TypeAlias = tuple[np.ndarray, np.ndarray]
 
+# Neighbours that a scorer, a saved one too, may ask for.
+_MOST_NEIGHBORS = 1 << 16
+
 # A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
 _TIE = 1e-6
 
@@ -155,7 +158,7 @@ class LabelNeighbors(LabelScorer):
         return self.rows_.X.shape[1], self.labels_.n_labels
 
     def _check_params(self) -> None:
-        _check_positive("k", self.k)
+        _check_positive("k", self.k, _MOST_NEIGHBORS)
         metrics = tuple(self.metrics)
         if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
             raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
@@ -364,7 +367,7 @@ class NeighborShortlister(LabelScorer):
         if len(tuple(self.ks)) == 0:
             raise ValueError("ks must not be empty")
         for k in self.ks:
-            _check_positive("ks", k)
+            _check_positive("ks", k, _MOST_NEIGHBORS)
         if self.relevance not in ("binary", "inverse-propensity"):
             raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
         propensity_curve(self.propensity)
@@ -399,10 +402,6 @@ class NeighborShortlister(LabelScorer):
         return {name: value for name, value in super().__getstate__().items() if name != "_in_core"}
 
 
-# Neighbours that a saved scorer may ask for.
-_MOST_NEIGHBORS = 1 << 16
-
-
 def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neighbors:
     """Neighbours with their weights from their distances, see `NeighborShortlister`."""
     if is_dense:
@@ -425,8 +424,10 @@ def _restored(fields: Fields) -> tuple[TrainingRows, LabelRows]:
     return restored_rows(X), LabelRows(indptr, rows, X.shape[0])
 
 
-def _check_positive(name: str, value: Any) -> None:
+def _check_positive(name: str, value: Any, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a positive integer, got {value!r}")
     if value < 1:
         raise ValueError(f"{name} must be positive, got {value}")
+    if most is not None and int(value) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")

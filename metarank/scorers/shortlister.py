@@ -13,7 +13,13 @@ from metarank import persist
 from metarank._parameters import one_target, seed_of
 from metarank._progress import report, shows_progress
 from metarank._threads import resolve_n_jobs
-from metarank._validation import check_features, check_labels, check_sample_weight, is_ready
+from metarank._validation import (
+    check_features,
+    check_labels,
+    check_sample_weight,
+    check_savable_width,
+    is_ready,
+)
 from metarank.data.dataset import Dataset
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features, LabelScorer
@@ -84,6 +90,7 @@ class Shortlister(LabelScorer):
                     raise ValueError("Y must be None where X is a Dataset, which holds the labels")
                 X, Y = X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)
+            check_savable_width(features)
             # Lists do not say how many labels there are; a hierarchy does.
             n_labels = given.n_labels if given is not None and isinstance(Y, (list, tuple)) else None
             relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels, ids="positions")
