@@ -46,9 +46,10 @@ stubs: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python experiments/small_mlc/run.py
 
-# Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others.
+# Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others, with
+# a sanitized core FUZZ="--sanitize address".
 fuzz: $(STAMP)
-	$(BIN)/python -m fuzz.run $(FUZZ)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m fuzz.run $(FUZZ)
 
 # The core's tests under address, undefined-behaviour and thread sanitizers; SANITIZE=thread for one kind.
 sanitize: $(STAMP)

@@ -43,8 +43,6 @@ def use(model: Any, rows: Any, rng: random.Random, scratch: Path) -> list[str]:
             if isinstance(error, UnicodeError) or "\n" in str(error):
                 raise Failure(f"an error that says not what is wrong: {error!r}") from error
             refused.append(f"{ask.__name__.strip('_')}: {outline(error)}")
-    if refused and all(what.startswith("serve:") for what in refused):
-        raise Failure(f"the service alone finds fault: {refused[0]}")
     return refused
 
 
@@ -89,19 +87,23 @@ def _missing(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) ->
 
 
 def _serve(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) -> None:
-    """Replies are JSON without NaN, and no fault of the service."""
+    """Replies are JSON without NaN; what the service refuses the model refuses too."""
     from metarank.serve.answers import Answerer, Call
     from metarank.serve.options import ServeOptions
 
-    answerer = Answerer(model, ServeOptions())
-    asked = {"instance": _instance(rows), "k": 3}
-    bodies = {"rank": {**asked, "probabilities": True, "optimize": "micro-f1"}, "explain": {**asked}}
-    del bodies["explain"]["k"]
-    for path, body in bodies.items():
-        reply = answerer.answer_one(Call(path, json.dumps(body).encode()))  # type: ignore[arg-type]
+    answerer, instance = Answerer(model, ServeOptions()), _instance(rows)
+    asked = {
+        "rank": ({"k": 3, "probabilities": True, "optimize": "micro-f1"}, (_rank, _probabilities, _cut)),
+        "explain": ({}, (_explain,)),
+    }
+    for path, (more, questions) in asked.items():
+        body = json.dumps({"instance": instance, **more}).encode()
+        reply = answerer.answer_one(Call(path, body))  # type: ignore[arg-type]
         _check_strict(reply.body)
         if reply.status >= 400:
-            raise ValueError(f"status {reply.status} of /{path}")
+            for ask in questions:
+                ask(model, rows[:1], rng, scratch)
+            raise Failure(f"status {reply.status} of /{path}: {reply.body[:200]!r}")
 
 
 def _update_labels(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) -> None:

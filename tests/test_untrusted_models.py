@@ -154,6 +154,7 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
         ("dense", "missing.rows", 0, 2**40, "rows"),
         ("dense", "missing.rows", slice(None), 0, "distinct pairs"),
         ("dense", "missing.probabilities", 0, 1.5, "probabilities"),
+        ("dense", "cross.weights", 0, 1e30, "weights of CrossLabel"),
         ("dense", "ranker.fitted.weights", 0, np.nan, "finite"),
         ("dense", "transform.weights", 0, np.nan, "finite"),
         ("one-vs-all", "index.start", 1, 2**50, "must not decrease"),

@@ -94,6 +94,8 @@ class CrossLabel:
         """The inverse of `get_state`."""
         fields = Fields(state, cls.__name__)
         out = cls(fields.number("ridge", 0))
-        out.mean, out.scale = fields.array("mean", np.float64, (None,)), fields.number("scale", 1e-300)
-        out.weights = fields.array("weights", np.float64, (len(out.mean), len(out.mean) + 1))
+        # Bounds within which sums of products stay within single precision.
+        out.mean = fields.array("mean", np.float64, (None,), most=1e3)
+        out.scale = fields.number("scale", 1e-20, 1e3)
+        out.weights = fields.array("weights", np.float64, (len(out.mean), len(out.mean) + 1), most=1e12)
         return out
