@@ -575,6 +575,29 @@ class MetaRanker(Training, BaseEstimator):
         kept = self._cut(scored, metric)
         return self._names_in_order(scored, kept) if return_names else kept
 
+    def _answers(
+        self, X: Any, k: int, optimize: str | None, probabilities: bool, weight: float | None, limits: Any
+    ) -> tuple[Ranking, sp.csr_matrix | None, sp.csr_matrix | None]:
+        """What `rank`, `predict_proba` and `predict` give, from scores that are computed once; None for what
+        is not asked for. `limits` are `exclude` and `allowed`.
+        """
+        if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
+            # Lists that are completed to k labels are others than those of `predict`.
+            kept = None if optimize is None else self.predict(X, optimize, **limits)
+            known = sp.csr_matrix(self.predict_proba(X, **limits)) if probabilities else None
+            return self.rank(X, k, propensity_weight=weight, **limits), known, kept
+        scored = self._scored(X, limits.get("exclude"), limits.get("allowed"), weight)
+        k = min(check_k(k), self.n_labels_)
+        parts = [
+            Ranking.from_scores(s.candidates, k, values=s.scores, without_evidence=s.blank) for s in scored
+        ]
+        known = kept = None
+        if probabilities:
+            known = sp.vstack([s.candidates.to_csr(self.probabilities(s)) for s in scored], format="csr")
+        if optimize is not None:
+            kept = self._cut(scored, self.thresholds_.check_metric(optimize))
+        return Ranking.concatenate(parts), known, kept
+
     def _names_in_order(self, scored: list[Scored], kept: sp.csr_matrix) -> list[list[str]]:
         """The names of the labels kept in each row, the best first."""
         out: list[list[str]] = []

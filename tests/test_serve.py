@@ -121,6 +121,31 @@ def test_lists_of_labels_cuts_and_probabilities():
         assert [e["probability"] for e in row] == [float(probable[i, e["label"]]) for e in row]
 
 
+@pytest.mark.parametrize("name", ["texts", "many labels", "many texts"])
+@pytest.mark.parametrize(
+    "limits", [{}, {"allowed": [0, 1, 2]}, {"allowed": [0, 1, 2], "exclude": [1]}, {"exclude": [2]}]
+)
+@pytest.mark.parametrize("weight", [None, 3.0])
+def test_one_pass_gives_what_three_give(name, limits, weight):
+    model = makers.fitted(name)
+    instances, X = rows_of(name, 4)
+    if "allowed" in limits and name != "texts":
+        limits = limits | {"allowed": list(range(100))}
+    for k in (2, 200):  # more than are shortlisted
+        found = asked(
+            model, instances, k=k, propensity_weight=weight, probabilities=True, optimize="hamming", **limits
+        )
+        table = model.label_table_
+        names = None if table.names is None else [table.shown(label) for label in range(table.n_labels)]
+        expected = entries(model.rank(X, k=k, propensity_weight=weight, **limits), names)
+        probable, kept = model.predict_proba(X, **limits), model.predict(X, "hamming", **limits)
+        for i, row in enumerate(expected):
+            for entry in row:
+                entry["probability"] = float(probable[i, entry["label"]])
+                entry["kept"] = bool(kept[i, entry["label"]])
+        assert found == expected
+
+
 def model_lists(lists: list[list[int]]):
     from metarank.candidates import Candidates
 

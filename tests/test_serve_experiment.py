@@ -6,7 +6,9 @@ import argparse
 import asyncio
 import json
 import sys
+from collections import Counter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import makers
 import pytest
@@ -19,6 +21,8 @@ from services import served
 FOLDER = Path(__file__).parents[1] / "experiments" / "serve"
 sys.path.insert(0, str(FOLDER))
 
+import attack_tables  # noqa: E402
+import attacks  # noqa: E402
 import open_load  # noqa: E402
 import serve_tables  # noqa: E402
 
@@ -88,3 +92,32 @@ def test_latency_counts_from_the_time_a_request_was_due():
     assert seen["wrong"] == 0
     assert seen["latency"] == sorted(seen["latency"])
     assert seen["latency"][-1] > 10 * 0.05 - 0.1
+
+
+def test_attackers_see_their_end_and_the_page_tells_it(url):
+    """Each attack goes on until it is told to end; the page has a row for each."""
+    parts = urlsplit(url)
+    runs = []
+    for name, (act, _, _) in attacks.ATTACKS.items():
+        seen: Counter[str] = Counter()
+
+        async def attacked(act=act, seen=seen):
+            task = asyncio.create_task(act(parts.hostname, parts.port, seen))
+            for _ in range(3000):
+                await asyncio.sleep(0.02)
+                if seen or act is attacks.nothing:
+                    break
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        asyncio.run(attacked())
+        assert bool(seen) == (name != "none")
+        outcomes = {"200": 9, "503": 1}
+        figures = {"outcomes": outcomes, "latency": [0.01] * 9, "wrong": 0, "idle": 100.0, "peak": 120.0}
+        runs.append(
+            {"attack": name, "server": "after", "attackers": seen, "end": None, "load": 1.0, **figures}
+        )
+    page = attack_tables.write(runs, argparse.Namespace(seconds=10.0), True)
+    for name in attacks.ATTACKS:
+        assert f"| {name} | after | 10 | 9 | 0 | 1 | 0 | 0 | 10 | 10 | 10 | 100 | 120 | killed |" in page
+    assert "are the same, byte for byte" in page

@@ -29,17 +29,17 @@ def write(runs: list[dict], options: argparse.Namespace) -> str:
         f"Aim: {_GOAL}.",
         _verdict(runs),
         "## Rates",
-        _table(_RATES, [_rate(run) for run in runs]),
+        table(_RATES, [_rate(run) for run in runs]),
         "A server is processes x threads of each. CPU in cores. A wrong reply is one of other bytes than "
         "`MetaRanker.rank` gives for the text alone. MiB: a page that processes share is counted once.",
         "## Where the time goes",
-        _table(_PARTS, [_parts(run) for run in runs]),
+        table(_PARTS, [_parts(run) for run in runs]),
         "Milliseconds, means. A request takes its time outside the server (the generator, sockets, "
         "the event loop before it comes to the request), in HTTP code, waiting in the queue, and being "
         "answered together with those it was taken with. `read`, `model` and `write` are parts of answering, "
         "and CPU is that of the event loop and of the answering threads: all five by request, each batch "
         "shared out.",
-        _machine(),
+        machine(),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -121,12 +121,14 @@ def _parts(run: dict) -> list[str]:
     return [run["server"], f"{run['rate']:g}", *(f"{value:.2f}" for value in values)]
 
 
-def _table(header: list[str], rows: list[list[str]]) -> str:
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A table of Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _machine() -> str:
+def machine() -> str:
+    """What it was measured on."""
     found = []
     for package in _PACKAGES:
         try:

@@ -45,10 +45,11 @@ class Server:
 
 
 @contextmanager
-def serving(model: Path, *options: str) -> Iterator[Server]:
-    """`metarank serve` in a process of its own, on a port that is free."""
-    command = [sys.executable, "-m", "metarank", "serve", str(model), "--port", "0", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def serving(model: Path, *options: str, command: str | None = None) -> Iterator[Server]:
+    """`metarank serve`, here or of another installation's `command`, on a port that is free."""
+    start = [sys.executable, "-m", "metarank"] if command is None else [command]
+    arguments = ["serve", str(model), "--port", "0", *options]
+    process = subprocess.Popen([*start, *arguments], stdout=subprocess.PIPE, text=True)
     try:
         said = process.stdout.readline()
         found = re.search(r"http://\S+", said)

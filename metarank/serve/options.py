@@ -82,7 +82,7 @@ class ServeOptions:
     queue: int = 128
     queue_pairs: int = 1 << 20
     queue_bytes: int = 256 << 20
-    step_pairs: int = 1 << 13
+    step_pairs: int = 1 << 11
     connections: int = 512
     threads: int = 2
     timeout: float = 10.0

@@ -23,7 +23,15 @@ logger = logging.getLogger("metarank.serve")
 # What a thread takes at once from those that wait: enough for the model's batches to pay, and few enough that
 # none waits long for the others.
 MAX_TOGETHER = 32
-MAX_BYTES_TOGETHER = 64 << 10
+MAX_BYTES_TOGETHER = 16 << 10
+# Bytes of a body from which on it counts as large before it is read.
+LARGE_BODY = 64 << 10
+# Steps that small requests taken at once may be worth.
+STEPS_TOGETHER = 4
+# For so many seconds after a small request no large one has a step beside small ones that are worked on: the
+# threads would wait for each other at every turn of Python. But it has one so many seconds after its last.
+_ATTENTIVE = 1.0
+_LONGEST = 0.25
 # Weight of the latest batch in the running means of seconds a request and a pair.
 _NEWEST = 0.1
 # Seconds after which it is looked whether a client is still there: most have their reply by then.
@@ -69,8 +77,8 @@ class Workers:
 
     There is no pause to fill a batch: a free thread takes what waits; batches grow with the load alone. Where
     both small and large requests wait, threads turn to them by turns, so that neither waits for more than a
-    step of the others; of the large ones that with the least left goes first. Between steps, what nobody
-    waits for any more is given up.
+    step of the others, and while small ones come, large ones are worked on between them alone. Of the large
+    ones that with the least left goes first. Between steps, what nobody waits for any more is given up.
 
     Parameters
     ----------
@@ -97,6 +105,8 @@ class Workers:
         self._small: deque[_Waiting] = deque()
         self._large: list[_Waiting] = []
         self._large_next = False
+        self._stepping = 0
+        self._last_small = self._last_step = -math.inf
         self._all: set[_Waiting] = set()
         self._pairs = Budget(options.queue_pairs)
         self._changed = threading.Condition()
@@ -183,7 +193,7 @@ class Workers:
         with self._changed:
             if not self._open:
                 raise _stopping()
-            if len(call.body) > MAX_BYTES_TOGETHER:
+            if len(call.body) > LARGE_BODY:
                 self._check_large()
                 waiting.left = len(call.body)  # for want of something better, until it is read
                 self._large.append(waiting)
@@ -231,11 +241,13 @@ class Workers:
         while True:
             with self._changed:
                 self._drop_unwanted()
-                while not self._small and not self._large:
-                    if not self._open:
+                while not self._small and not self._may_step():
+                    if not self._open and not self._large:
                         return
-                    self._changed.wait()
+                    # A large request that is kept waiting for small ones has its turn when there are none.
+                    self._changed.wait(_LONGEST if self._large else None)
                 taken, is_large = self._take()
+                self._stepping += is_large
                 self._working += len(taken)
             try:
                 if is_large:
@@ -245,14 +257,29 @@ class Workers:
             finally:
                 with self._changed:
                     self._working -= len(taken)
+                    if is_large:
+                        self._stepping -= 1
+                        self._last_step = time.monotonic()
+                    if self._large:
+                        self._changed.notify()
+
+    def _may_step(self) -> bool:
+        """Whether a large request may have a step: beside small ones only where none had one for long."""
+        if not self._large:
+            return False
+        now = time.monotonic()
+        if now - self._last_small > _ATTENTIVE:
+            return True
+        return not self._stepping and (not self._working or now - self._last_step > _LONGEST)
 
     def _take(self) -> tuple[list[_Waiting], bool]:
-        if self._large and (self._large_next or not self._small):
+        if self._may_step() and (self._large_next or not self._small):
             self._large_next = False
             one = min(self._large, key=lambda one: one.left)
             self._large.remove(one)
             return [one], True
         self._large_next = True
+        self._last_small = time.monotonic()
         taken = [self._small.popleft()]
         size = len(taken[0].call.body)
         while self._small and len(taken) < MAX_TOGETHER:
@@ -312,7 +339,7 @@ class Workers:
             assert one.asked is not None
             if one.asked.pairs > most:
                 self._enlarge(one)
-            elif now and pairs + one.asked.pairs > most:
+            elif now and pairs + one.asked.pairs > STEPS_TOGETHER * most:
                 later.append(one)
             else:
                 pairs += one.asked.pairs
