@@ -10,6 +10,7 @@ import gzip
 import io
 import lzma
 import multiprocessing
+import random
 import re
 import resource
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fuzz.readers import reader_targets
 from metarank import data
 from metarank.data.columns import read_columns
 from metarank.data.guard import LEAST_FEATURES, LEAST_LABELS, TABLE_LEAST, TEXT_LEAST
@@ -297,3 +299,11 @@ def test_a_message_names_some_columns_only(tmp_path):
     assert len(str(caught.value)) < 1000
     with pytest.raises(ValueError, match="and 988 more"):
         data.load(tmp_path / "a.csv", text_column="no")
+
+
+def test_statistics_that_fit_nothing_do_not_end_the_process(tmp_path):
+    """Arrow's own view of a column's metadata does, where they are damaged."""
+    pytest.importorskip("pyarrow")
+    target = next(t for t in reader_targets() if t.name == "reader: parquet")
+    for i in range(400):
+        target.run(random.Random(f"b {target.name} {i}"), tmp_path)

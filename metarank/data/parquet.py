@@ -29,7 +29,10 @@ _OBJECT = 64
 _EXPANDED, _COMPRESSED, _DATA, _DICTIONARY, _DATA_2 = 2, 3, 5, 7, 8
 _DELTA_BYTE_ARRAY = 7
 _LEAST_HEAD, _MOST_HEAD = 1 << 9, 1 << 24
-_MOST_DEPTH = 8
+_MOST_DEPTH = 16
+# Of a file: its row groups, their columns, what is told of one; of that: values, bytes, and places of pages.
+_GROUPS, _CHUNKS, _ABOUT = 4, 1, 3
+_SIZES = _VALUES, _STORED, _DATA_AT, _DICTIONARY_AT = 5, 7, 9, 11
 
 Read = Callable[[int, int], bytes]
 
@@ -81,11 +84,11 @@ def _read(file: IO[bytes], n_bytes: int, row_groups: Sequence[int] | None) -> pa
         file.seek(at)
         return file.read(n)
 
-    metadata = about.metadata
-    check_metadata(metadata, n_bytes, groups)
-    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    chunks = _chunks(file, about.metadata)
+    columns = [about.metadata.schema.column(i) for i in range(about.metadata.num_columns)]
+    _check_chunks([chunks[g] for g in groups], columns, n_bytes)
     found = {
-        (g, column.path): _column(metadata.row_group(g).column(i), column, read)
+        (g, column.path): _column(chunks[g][i], column, read)
         for g in groups
         for i, column in enumerate(columns)
     }
@@ -106,12 +109,38 @@ def _read(file: IO[bytes], n_bytes: int, row_groups: Sequence[int] | None) -> pa
     return about.read_row_groups(groups)
 
 
-def check_metadata(metadata: Any, n_bytes: int, row_groups: Sequence[int] | None = None) -> None:
+def check_metadata(file: IO[bytes], metadata: Any) -> None:
     """ValueError where the values that the metadata of a file tells of take up too much."""
-    groups = range(metadata.num_row_groups) if row_groups is None else row_groups
-    each = [_bytes_of_value(metadata.schema.column(i)) for i in range(metadata.num_columns)]
-    values = (metadata.row_group(g).column(i).num_values * n for g in groups for i, n in enumerate(each))
-    check_table(sum(values), n_bytes, ADVICE)
+    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    _check_chunks(_chunks(file, metadata), columns, file.seek(0, io.SEEK_END))
+
+
+def _check_chunks(groups: list[list[dict[int, Any]]], columns: list[Any], n_bytes: int) -> None:
+    each = [_bytes_of_value(column) for column in columns]
+    values = sum(chunk[_VALUES] * n for chunks in groups for chunk, n in zip(chunks, each))
+    check_table(values, n_bytes, ADVICE)
+
+
+def _chunks(file: IO[bytes], metadata: Any) -> list[list[dict[int, Any]]]:
+    """Of each row group and column what the file says of its values and its place.
+
+    Arrow's own view of a column ends the process where the file's statistics of it do not fit.
+    """
+    end = file.seek(-8, io.SEEK_END)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(end - length)
+    try:
+        fields, _ = _struct(file.read(length), 0, 0)
+        groups = [[chunk[_ABOUT] for chunk in group[_CHUNKS]] for group in fields.get(_GROUPS, [])]
+        sizes = [chunk.get(k, 0) for chunks in groups for chunk in chunks for k in _SIZES]
+        if not all(isinstance(size, int) and size >= 0 for size in sizes):
+            raise ValueError
+    except (IndexError, KeyError, TypeError, AttributeError, ValueError):
+        raise ValueError("the metadata of the file is damaged") from None
+    whole = all(len(chunks) == metadata.num_columns for chunks in groups)
+    if len(groups) != metadata.num_row_groups or not whole:
+        raise ValueError("the metadata of the file is damaged: a row group has not all columns")
+    return [[{k: chunk.get(k, 0) for k in _SIZES} for chunk in chunks] for chunks in groups]
 
 
 def _bytes_of_value(column: Any) -> int:
@@ -121,14 +150,14 @@ def _bytes_of_value(column: Any) -> int:
     return max(width, _WIDTHS.get(column.physical_type, 0)) + (_OBJECT if is_object else 0)
 
 
-def _column(about: Any, column: Any, read: Read) -> _Column:
-    at = about.data_page_offset
-    if about.has_dictionary_page and 0 < about.dictionary_page_offset < at:
-        at = about.dictionary_page_offset
-    end = at + about.total_compressed_size
+def _column(about: dict[int, int], column: Any, read: Read) -> _Column:
+    at = about[_DATA_AT]
+    if 0 < about[_DICTIONARY_AT] < at:
+        at = about[_DICTIONARY_AT]
+    end = at + about[_STORED]
     is_text = column.physical_type == "BYTE_ARRAY"
     values = pages = shared = dictionary = longest = 0
-    while at < end and values < about.num_values:
+    while at < end and values < about[_VALUES]:
         head, at = _head(read, at, end)
         expanded, compressed, n, encoding = _sizes(head)
         if min(expanded, compressed, n) < 0:
@@ -211,9 +240,13 @@ def _value(content: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
         at += 1
         if n == 15:
             n, at = _varint(content, at)
+        if n > len(content):
+            raise ValueError("the head of a page is damaged")
+        items = []
         for _ in range(n):
-            at = at + 1 if of in (1, 2) else _value(content, at, of, depth + 1)[1]
-        return None, at
+            item, at = (None, at + 1) if of in (1, 2) else _value(content, at, of, depth + 1)
+            items.append(item)
+        return items, at
     if kind == 12:
         return _struct(content, at, depth + 1)
     raise ValueError("the head of a page is damaged")

@@ -210,7 +210,7 @@ def _parts_of(
 
             with damage_named(url):
                 about = pq.ParquetFile(f).metadata
-                check_metadata(about, fs.size(path))
+                check_metadata(f, about)
             groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
             parts = [Part(url, i, i + 1, None, False, columns, n_rows=n) for i, n in enumerate(groups)]
             return parts, sum(groups)
