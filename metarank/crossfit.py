@@ -10,13 +10,20 @@ K refits on (K - 1) / K of the rows cost about K - 1 fits, once for proposing an
 Scorers with a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K.
 Label trees have none, and share nothing between folds: a hierarchy that has seen a row's labels makes its
 held-out scores better than those of a new row (experiments/leave_fold_out).
+
+What is *reported* of held-out rows needs more. The column of a pair tells how many relevant rows its label
+has outside the pair's fold, and so how many it has inside; a ranker that learns from columns which know the
+labels of fold f can read them off, and looks better there than on new rows. So the ranker that is judged on
+an outer part learns from columns without that part (`nested_columns`), or from rows of the same fold as the
+part (`inner_parts`), all described by the View without that fold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -29,6 +36,11 @@ from metarank.scorers.base import LabelScorer, columns_of
 from metarank.view import TrainingSet
 
 T = TypeVar("T")
+
+# Outer parts at most: the fits that leave two of them out grow with their square.
+_MOST_PARTS = 5
+# With fewer rows, two parts leave too little to learn from.
+_LEAST_ROWS = 20
 
 
 def held_out_columns(
@@ -162,6 +174,80 @@ def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_
     """Run `one_fold(f, threads)` for every fold present and put its candidates at the fold's rows."""
     stacked = Candidates.stack(over_folds(one_fold, np.unique(fold), n_jobs))
     return stacked.rows(np.argsort(np.argsort(fold, kind="stable")))  # back from fold order to row order
+
+
+@dataclass(frozen=True, eq=False)
+class OuterPart:
+    """Rows a ranker is judged on, and those it learns from for that.
+
+    Parameters
+    ----------
+    held_out, seen : int64 array
+        Positions of lists, ascending.
+    columns : list of dict of name to float32 array, or None
+        By scorer: what it says of the pairs of the `seen` rows, fitted without the held-out rows and without
+        the row's own part; None where the columns that all rows have are so already.
+    """
+
+    held_out: np.ndarray
+    seen: np.ndarray
+    columns: list[dict[str, np.ndarray]] | None = None
+
+
+def can_nest(data: TrainingSet) -> bool:
+    """Whether the folds suffice to leave two parts out."""
+    return len(data.fold) >= _LEAST_ROWS and len(np.unique(_parts_of_folds(data.fold))) > 2
+
+
+def nested_columns(
+    scorers: Sequence[LabelScorer], data: TrainingSet, candidates: Candidates, n_jobs: int
+) -> Iterator[OuterPart]:
+    """The folds, or runs of them, as outer parts with the columns of all other rows.
+
+    Whatever is said of a part's rows comes from columns of the whole (the other folds know nothing of them);
+    the ranker asked learned from columns that know nothing of the part. Fits without two parts serve both.
+
+    Parameters
+    ----------
+    scorers : unfitted LabelScorers, settled
+    data : TrainingSet
+        Of which `can_nest` holds.
+    candidates : Candidates of all training rows
+    n_jobs : int
+    """
+    part = _parts_of_folds(data.fold)
+    # By scorer and the two parts that are left out, the smaller first.
+    fits: dict[tuple[int, int, int], Any] = {}
+    cheaper = [scorer.cheaper() if isinstance(scorer, LabelScorer) else scorer for scorer in scorers]
+    numbers = [int(p) for p in np.unique(part)]
+    for out in numbers:
+        seen = np.flatnonzero(part != out)
+        rest, own = data.part(seen, part[seen]), candidates.rows(seen)
+        columns = []
+        for i, scorer in enumerate(cheaper):
+            known = {p: fits.pop((i, p, out)) for p in numbers if (i, p, out) in fits}
+            columns.append(held_out_columns(scorer, rest, own, n_jobs=n_jobs, fits=known))
+            fits |= {(i, out, p): fit for p, fit in known.items() if p > out}
+        yield OuterPart(np.flatnonzero(part == out), seen, columns)
+
+
+def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:
+    """Outer parts that need no fit: of the rows of each fold those of one inner fold after another, to be
+    judged by a ranker that learned from the other rows of the same fold, described by the same View."""
+    return [
+        OuterPart(held_out, seen)
+        for f in np.unique(fold)
+        for p in np.unique(inner[fold == f])
+        for held_out, seen in [
+            (np.flatnonzero((fold == f) & (inner == p)), np.flatnonzero((fold == f) & (inner != p)))
+        ]
+    ]
+
+
+def _parts_of_folds(fold: np.ndarray) -> np.ndarray:
+    """The outer part of each row, int32: its fold, or a run of folds where there are many."""
+    numbers, place = np.unique(fold, return_inverse=True)
+    return (place * min(_MOST_PARTS, len(numbers)) // max(1, len(numbers))).astype(np.int32)
 
 
 def scatter_folds(

@@ -33,6 +33,7 @@ from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_labels, described, same_separator
 from metarank.encoder import InputEncoder, texts_of
 from metarank.explain import Explanation, explain_pair
+from metarank.held_out import quality_from, quality_state
 from metarank.label_table import LabelTable
 from metarank.memory import parse_budget
 from metarank.missing import MissingLabel, MissingPairs
@@ -138,6 +139,16 @@ class MetaRanker(Training, BaseEstimator):
         in `explain`, without the lean) over 500 training pairs, as a share of all, so that they sum to 1. It
         says what the ranker listens to; columns that say the same share what is theirs. Models saved by
         earlier versions lack it.
+    held_out_quality_ : dict of str to (value, low, high)
+        What to expect of new rows, with 95 % intervals: P@1, P@5, nDCG@5, MAP of the ranking, and micro-F1,
+        macro-F1, example-F1, Hamming loss and subset accuracy of the label sets (with threshold="auto", up to
+        200,000 pairs), from training rows that nothing in what is judged has seen. Up to 300,000 pairs
+        (60,000 where labels are shortlisted) the ranker that is judged learned from meta-features without the
+        row's fold. Beyond, it learned from the other rows of the row's fold where all labels are ranked; from
+        all other folds where they are shortlisted, whose columns know the fold's labels: on labels that have
+        nothing to do with the rows it then looks somewhat better than chance. A label all of whose rows are
+        held out takes the place of any other. Stays that of the fit when labels or rows are added. Models
+        saved by earlier versions lack it.
     choices_ : list of str
         What "auto" and cross-validation chose, and why, a line each.
     ranker_ : fitted Ranker
@@ -767,6 +778,7 @@ class MetaRanker(Training, BaseEstimator):
             "choices": self.choices_,
             "raw_columns": self.raw_columns_,
             "feature_importances": getattr(self, "feature_importances_", None),
+            "held_out_quality": quality_state(getattr(self, "held_out_quality_", None)),
             "prior": self.prior_,
             "propensity_weight": self.propensity_weight_,
             "shortlisters": self.shortlisters_,
@@ -826,6 +838,8 @@ class MetaRanker(Training, BaseEstimator):
             model.feature_importances_ = fields.array(
                 "feature_importances", np.float64, shape, nonnegative=True
             )
+        if fields.has("held_out_quality"):
+            model.held_out_quality_ = quality_from(fields.part("held_out_quality"))
         model.thresholds_ = ThresholdLearner.from_state(fields.raw("thresholds"))
         model.removed_ = np.zeros(0, np.int32)  # older models had none
         if "removed" in fields:

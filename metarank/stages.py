@@ -8,8 +8,8 @@ So it does not matter where, and on which part of the rows, it is called: a fit 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -17,12 +17,12 @@ from sklearn.base import clone
 from metarank._progress import in_turn
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns, held_out_shortlist
+from metarank.crossfit import OuterPart, held_out_columns, held_out_shortlist, nested_columns
 from metarank.features.assemble import assemble
 from metarank.features.table import FeatureTable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, RankingData, make_ranker
-from metarank.ranker.lists import hash_numbers
+from metarank.ranker.lists import OuterLists, hash_numbers
 from metarank.ranker.objectives import ObjectivesRanker
 from metarank.scorers.base import LabelScorer
 from metarank.view import TrainingSet
@@ -69,6 +69,10 @@ class PairsToRank:
     standardize : bool
     targets : dict of str to float32 array (m,)
         Gains by objective.
+    outer : list of OuterPart, "nested" or None
+        What the ranker is judged on: these parts, those of `crossfit.nested_columns`, or each fold.
+    shown : bool array (m,) or None
+        See `RankingData`.
     """
 
     ranker: Any
@@ -82,6 +86,8 @@ class PairsToRank:
     is_shortlisted: bool
     standardize: bool
     targets: dict[str, np.ndarray] = field(default_factory=dict)
+    outer: list[OuterPart] | Literal["nested"] | None = None
+    shown: np.ndarray | None = None
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
@@ -103,7 +109,7 @@ class RankedPairs:
     ----------
     ranker : fitted Ranker
     scores : float64 array (m,)
-        Of each pair, from a fit without its fold.
+        Of each pair, from a fit that saw nothing of its row; those of labels without evidence are `placed`.
     feature_columns : list of str
     raw_columns : list of str or None
         See `metarank.features.assemble.assemble`.
@@ -118,16 +124,36 @@ class RankedPairs:
     importances: np.ndarray
 
 
-def ranked(columns: list[Columns], pairs: PairsToRank, n_jobs: int) -> RankedPairs:
+def ranked(
+    columns: list[Columns], pairs: PairsToRank, n_jobs: int, data: TrainingSet, scorers: Sequence[LabelScorer]
+) -> RankedPairs:
     """Assemble the columns of all scorers, in their order, and fit the ranker.
 
-    `columns` is emptied on the way: beside the table there is seldom room for both.
+    `columns` is emptied on the way: beside the table there is seldom room for both. `data` and the unfitted
+    `scorers` describe the rows anew where the ranker is judged on nested columns.
     """
-    table, raw, classifier_columns = assembled(columns, pairs, n_jobs)
+    table, raw, classifier_columns = assembled(columns, pairs, pairs.candidates, n_jobs)
     ranker = pairs.new_ranker(classifier_columns)
     lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
-    scores = ranker.fit_out_of_fold(lists, n_jobs)
+    lists = replace(lists, outer=_outer_lists(pairs, n_jobs, data, scorers), shown=pairs.shown)
+    scores = lists.placed(ranker.fit_out_of_fold(lists, n_jobs))
     return RankedPairs(ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed))
+
+
+def _outer_lists(
+    pairs: PairsToRank, n_jobs: int, data: TrainingSet, scorers: Sequence[LabelScorer]
+) -> tuple[OuterLists, ...] | None:
+    """What the ranker is judged on; None: one fold after another."""
+    if pairs.outer is None:
+        return None
+    if pairs.outer != "nested":
+        return tuple(OuterLists(part.held_out, part.seen) for part in pairs.outer)
+    found = []
+    for part in nested_columns(scorers, data, pairs.candidates, n_jobs):
+        assert part.columns is not None
+        own = pairs.candidates.rows(part.seen)
+        found.append(OuterLists(part.held_out, part.seen, assembled(part.columns, pairs, own, n_jobs)[0]))
+    return tuple(found)
 
 
 def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray:
@@ -140,9 +166,9 @@ def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray
 
 
 def assembled(
-    columns: list[Columns], pairs: PairsToRank, n_jobs: int
+    columns: list[Columns], pairs: PairsToRank, candidates: Candidates, n_jobs: int
 ) -> tuple[FeatureTable, list[str] | None, list[str]]:
-    """The table of the pairs, which columns enter it as they are, and which are of classifiers.
+    """The table of some candidates, which columns enter it as they are, and which are of classifiers.
 
     `columns` is emptied. What is said of a row depends on its own list alone.
     """
@@ -151,7 +177,7 @@ def assembled(
     # Beside classifiers, whose scores mean the same everywhere, distances count within the list only.
     # Shortlisted pairs are many and of all kinds, so that the values themselves tell something too.
     raw = [*classifier_columns, "prior"] if classifier_columns and not pairs.is_shortlisted else None
-    table = assemble(named, pairs.candidates, standardize=pairs.standardize, raw=raw, n_jobs=n_jobs)
+    table = assemble(named, candidates, standardize=pairs.standardize, raw=raw, n_jobs=n_jobs)
     return table, raw, classifier_columns
 
 
@@ -238,9 +264,9 @@ class LocalStages:
         self.data.release("held-out")
         return columns
 
-    def rank(self, columns: list[Columns], pairs: PairsToRank) -> RankedPairs:
+    def rank(self, columns: list[Columns], pairs: PairsToRank, scorers: list[LabelScorer]) -> RankedPairs:
         """`ranked`."""
-        return ranked(columns, pairs, self.n_jobs)
+        return ranked(columns, pairs, self.n_jobs, self.data, scorers)
 
     def decided(self, name: str, inputs: Sequence[Any], make: Callable[[], T]) -> T:
         """What `make` decides by these inputs, once the pairs are ranked: cuts, or how rare labels count."""

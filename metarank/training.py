@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,8 +18,11 @@ from metarank._parameters import seed_of
 from metarank._progress import as_part, note
 from metarank.candidates import Candidates
 from metarank.choices import choose_features, choose_shortlister
+from metarank.crossfit import OuterPart, can_nest, inner_parts
+from metarank.held_out import held_out_quality
 from metarank.label_table import LabelTable
 from metarank.memory import FitSizes, parse_budget, plan_fit
+from metarank.metrics.resampling import Interval
 from metarank.missing import MissingPairs
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.propensity import inv_propensity
@@ -32,7 +35,7 @@ from metarank.scorers.prior import smoothed_shares
 from metarank.scoring import Scoring, united
 from metarank.stages import LocalStages, PairsToRank
 from metarank.thresholds import ThresholdLearner
-from metarank.view import TrainingSet, fold_of_rows, hidden_labels
+from metarank.view import TrainingSet, fold_of_rows, hidden_labels, same_content
 
 # The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
 MAX_TRAINING_PAIRS = 2_000_000
@@ -42,6 +45,14 @@ MAX_CUT_PAIRS = 200_000
 _ENOUGH_ROWS = 5_000
 # Fewer rows say too little of nDCG@5 to trade it for PSP@5.
 _ROWS_FOR_PROPENSITY = 100
+# Up to so many pairs rows are described anew without each two folds, for the ranker to be judged.
+_NESTED_PAIRS = 300_000
+# Where labels are shortlisted, whose fits are the greater part of the cost, only up to so many.
+_NESTED_SHORTLISTED_PAIRS = 60_000
+# Beyond, the rows of a fold are divided into so many parts, if there are so many rows at least. Shortlisted
+# rows are judged fold by fold there: a ranker that learned from a fold's rows alone is too much the worse.
+_INNER_PARTS = 3
+_LEAST_INNER_ROWS = 20
 # Keeps the folds of the ranker apart from those of its columns, where they are not the same.
 _FOLD_SHIFT = 3_000_017
 
@@ -137,7 +148,7 @@ class Training(Scoring):
         data = TrainingSet(
             X,
             Y,
-            fold_of_rows(n, self.n_folds, self.random_state),
+            fold_of_rows(n, self.n_folds, self.random_state, X),
             seed=self.random_state,
             label_names=self.label_names_,
             label_text=label_text,
@@ -159,8 +170,9 @@ class Training(Scoring):
             shortlisters, scorers = self._settle(shortlisters, scorers, stages)
         # Held out by their views already, the rows of some folds only are divided anew.
         fold = data.fold[rows]
+        copies = X if len(rows) == n else X[rows]
         if len(np.unique(fold)) < data.n_folds:
-            fold = fold_of_rows(len(rows), self.n_folds, self.random_state + _FOLD_SHIFT)
+            fold = fold_of_rows(len(rows), self.n_folds, self.random_state + _FOLD_SHIFT, copies)
         with as_part("shortlisting", 0.05, 0.2):
             proposals = stages.propose(shortlisters, scorers, rows, self.shortlist_size)
         candidates = united(proposals, len(rows), self.n_labels_)
@@ -185,9 +197,11 @@ class Training(Scoring):
             is_shortlisted=bool(shortlisters),
             standardize=self._standardizes,
             targets={name: candidates.values_of(of[rows]) for name, of in targets.items()},
+            outer=self._judged_on(data, rows, candidates, copies, bool(shortlisters)),
+            shown=_with_rows(data, rows, candidates, scorers),
         )
         with as_part("ranking", 0.6, 0.2):
-            found = stages.rank(columns, pairs)
+            found = stages.rank(columns, pairs, scorers)
         del pairs
         self.ranker_, scores = found.ranker, found.scores
         self.feature_columns_, self.raw_columns_ = found.feature_columns, found.raw_columns
@@ -197,10 +211,14 @@ class Training(Scoring):
         unseen = np.bincount(candidates.row_of_pair[~shown & (gains > 0)], minlength=len(rows))
         n_relevant = np.diff(Y.indptr)[rows] - unseen
         with as_part("thresholds", 0.8, 0.05):
-            self._learn_cuts(candidates.where(shown), scores[shown], gains[shown], fold, n_relevant, stages)
+            own = candidates.where(shown), scores[shown], gains[shown]
+            self._learn_cuts(*own, fold, same_content(copies), n_relevant, stages)
         probabilities = self.thresholds_.probabilities(candidates, scores)
         self.missing_: MissingPairs | None = MissingPairs.surest(candidates, probabilities, gains, rows)
         self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs, stages)
+        self.held_out_quality_ = self._held_out_quality(
+            candidates.where(shown), scores[shown], data, rows, copies, n_jobs
+        )
         del candidates, scores, gains
         distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
         with as_part("fitting on all rows", 0.85, 0.15):
@@ -212,6 +230,22 @@ class Training(Scoring):
         """Where scorers and ranker work."""
         return LocalStages(data, n_jobs)
 
+    def _judged_on(
+        self, data: TrainingSet, rows: np.ndarray, candidates: Candidates, X: Features, is_shortlisted: bool
+    ) -> list[OuterPart] | Literal["nested"] | None:
+        """What held-out quality, calibration and cuts are learned on; see `metarank.crossfit`."""
+        fold = data.fold[rows]
+        sizes = np.unique(fold, return_counts=True)[1]
+        if len(sizes) < 2:  # described by one View, which knows nothing of these rows
+            return None
+        most = _NESTED_SHORTLISTED_PAIRS if is_shortlisted else _NESTED_PAIRS
+        if len(rows) == len(data.fold) and candidates.n_pairs <= most and can_nest(data):
+            return "nested"
+        if is_shortlisted or sizes.min() < _LEAST_INNER_ROWS:
+            return None
+        inner = fold_of_rows(len(rows), _INNER_PARTS, self.random_state + _FOLD_SHIFT, X)
+        return inner_parts(fold, inner)
+
     def _ranked_rows(self, fold: np.ndarray, per_row: int, *, every_fold: bool) -> np.ndarray:
         """Training rows that the ranker learns from, ascending."""
         return _ranked_rows(fold, per_row, self.random_state, every_fold=every_fold)
@@ -222,6 +256,7 @@ class Training(Scoring):
         scores: np.ndarray,
         gains: np.ndarray,
         fold: np.ndarray,
+        group: np.ndarray,
         n_relevant: np.ndarray,
         stages: LocalStages,
     ) -> None:
@@ -231,13 +266,14 @@ class Training(Scoring):
             kept = _drawn_rows(candidates.n_rows, max(1, int(MAX_CUT_PAIRS / per_row)), self.random_state + 2)
             inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
             candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
-            fold, n_relevant = fold[kept], n_relevant[kept]
+            fold, group, n_relevant = fold[kept], group[kept], n_relevant[kept]
         missed = int(n_relevant.sum()) - int((gains > 0).sum())
-        learner, seed = ThresholdLearner(self.threshold), self.random_state
+        seed = self.random_state
+        learner, given = ThresholdLearner(self.threshold), (candidates, scores, gains)
         self.thresholds_ = stages.decided(
             "thresholds",
-            (self.threshold, candidates.indptr, candidates.labels, scores, gains, fold, missed, seed),
-            lambda: learner.fit(candidates, scores, gains, fold=fold, missed=missed, seed=seed),
+            (self.threshold, candidates.indptr, candidates.labels, scores, gains, fold, group, missed, seed),
+            lambda: learner.fit(*given, fold=fold, group=group, missed=missed, seed=seed),
         )
 
     def _learn_propensity_weight(
@@ -279,6 +315,25 @@ class Training(Scoring):
             weight = 0.0
         self.propensity_weight_ = weight
 
+    def _held_out_quality(
+        self,
+        candidates: Candidates,
+        scores: np.ndarray,
+        data: TrainingSet,
+        rows: np.ndarray,
+        X: Features,
+        n_jobs: int,
+    ) -> dict[str, Interval]:
+        """Of the ranking scores, in which rare labels weigh as the rows outside the row's fold say."""
+        weight, Y = self.propensity_weight_ * self.thresholds_.scores_per_logit, data.Y[rows]
+        if weight:
+            scores = scores + weight * np.log(held_out_inv_propensity(data, rows, candidates))
+        if data.hidden_in is not None:
+            of_entry = np.repeat(rows, np.diff(Y.indptr))
+            Y.data = Y.data * data.shows(of_entry, Y.indices)
+            Y.eliminate_zeros()
+        return held_out_quality(candidates, scores, Y, same_content(X), self.thresholds_, n_jobs)
+
     def _plan_memory(
         self,
         data: TrainingSet,
@@ -312,6 +367,22 @@ class Training(Scoring):
         distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
         settled = dict(zip(distinct, stages.settle(list(distinct.values()))))
         return [settled[id(s)] for s in shortlisters], [settled[id(s)] for s in scorers]
+
+
+def _with_rows(
+    data: TrainingSet, rows: np.ndarray, candidates: Candidates, scorers: list[LabelScorer]
+) -> np.ndarray | None:
+    """bool (m,): pairs whose label has rows outside the row's fold; None where names speak for labels too."""
+    if any(_reads_names(scorer) for scorer in scorers):
+        return None
+    n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)
+    inside = np.bincount(
+        np.repeat(data.fold, per_row).astype(np.int64) * n_labels + data.Y.indices,
+        minlength=data.n_folds * n_labels,
+    )
+    total = inside.reshape(data.n_folds, n_labels).sum(axis=0)
+    of_pair = data.fold[rows[candidates.row_of_pair]].astype(np.int64) * n_labels + candidates.labels
+    return total[candidates.labels] > inside[of_pair]
 
 
 def _seeded(*groups: list[LabelScorer]) -> list[list[LabelScorer]]:

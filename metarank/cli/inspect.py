@@ -100,6 +100,11 @@ def _files_in(value: Any) -> Iterator[str]:
 
 
 def _stages(model: MetaRanker) -> list[list[Any]]:
+    quality = getattr(model, "held_out_quality_", {})
+    held_out = [
+        f"{name:<15} {100 * value:5.1f} ({100 * low:.1f} to {100 * high:.1f})"
+        for name, (value, low, high) in quality.items()
+    ]
     return [
         ["layout", model.encoder_.layout],
         *([["removed labels", len(model.removed_)]] if len(model.removed_) else []),
@@ -108,6 +113,7 @@ def _stages(model: MetaRanker) -> list[list[Any]]:
         ["meta-features", len(model.feature_columns_)],
         ["ranker", model.ranker_.summary()],
         ["cuts", model.thresholds_.summary()],
+        *(["" if i else "held out", text] for i, text in enumerate(held_out)),
     ]
 
 

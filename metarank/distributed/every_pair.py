@@ -249,7 +249,7 @@ def columns_of_rows(columns: Columns, indptr: np.ndarray, rows: np.ndarray) -> C
 def table_of_part(job: Job, columns: list[Columns], pairs: PairsToRank) -> PartTable:
     """The lists of some rows, as `metarank.stages.ranked` would make them."""
     with job.at_work(None) as (_, n_jobs):
-        table, raw, _ = assembled(columns, pairs, n_jobs)
+        table, raw, _ = assembled(columns, pairs, pairs.candidates, n_jobs)
     table = FeatureTable(np.ascontiguousarray(table.values, np.float32), table.names, table.candidates)
     data = RankingData(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed)  # type: ignore[arg-type]
     return PartTable(data, raw)

@@ -193,12 +193,12 @@ class DaskStages(LocalStages):
         in_turn(lambda own: _wait(own[1].columns), waited, lambda own: own[0])
         return out
 
-    def rank(self, columns: list[Any], pairs: PairsToRank) -> RankedPairs:
+    def rank(self, columns: list[Any], pairs: PairsToRank, scorers: list[LabelScorer]) -> RankedPairs:
         if self.every_pair:
             return self._rank_every_pair(columns, pairs)
         key = self._key("rank", [own.keys for own in columns], pairs)
         parts, places = [own.columns for own in columns], [own.rows for own in columns]
-        future = self._submit(tasks.rank, self.job, key, parts, places, pairs)
+        future = self._submit(tasks.rank, self.job, self._data, key, parts, places, pairs, scorers)
         self._held_out.clear()
         found = future.result()
         for text in found.notes:

@@ -14,6 +14,7 @@ from metarank.crossfit import fitted_without, held_out_columns, held_out_shortli
 from metarank.distributed.job import Job
 from metarank.distributed.kept import Noted
 from metarank.distributed.sizes import register_sizes
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.tree_ensemble import TreeBlock
 from metarank.stages import Columns, PairsToRank, fitted_on_all, ranked, settled
 from metarank.view import TrainingSet, View
@@ -119,17 +120,23 @@ def describe(
 
 
 def rank(
-    job: Job, key: str, parts: list[list[Columns]], places: list[list[np.ndarray]], pairs: PairsToRank
+    job: Job,
+    data: TrainingSet,
+    key: str,
+    parts: list[list[Columns]],
+    places: list[list[np.ndarray]],
+    pairs: PairsToRank,
+    scorers: list[LabelScorer],
 ) -> Noted:
     """`ranked` on the columns of all scorers, each in parts; `places` are the rows of each part."""
 
-    def make(_: None, n_jobs: int) -> Noted:
+    def make(data: TrainingSet, n_jobs: int) -> Noted:
         columns = [in_place(own, at, pairs.candidates) for own, at in zip(parts, places)]
         parts.clear()
         with taking_notes() as notes:
-            return Noted(ranked(columns, pairs, n_jobs), notes)
+            return Noted(ranked(columns, pairs, n_jobs, data, scorers), notes)
 
-    return job.result(None, key, make, alone=True)
+    return job.result(data, key, make, alone=True)
 
 
 def in_place(parts: list[Columns], places: list[np.ndarray], candidates: Candidates) -> Columns:

@@ -95,7 +95,7 @@ class AutoRanker(Ranker):
             held_out = in_turn(lambda c: c.fit_out_of_fold(part, n_jobs), candidates, lambda c: str(c.name))
             for candidate, own in zip(candidates, held_out):
                 scores[candidate.name] = own
-                quality[candidate.name] = list_quality(scores[candidate.name], part, n_jobs)
+                quality[candidate.name] = list_quality(part.placed(own), part, n_jobs)
             self.choice_ = first_near_the_best(quality, self.tolerance)
         else:
             self.choice_ = candidates[0].name

@@ -42,8 +42,12 @@ class LabelCorrections:
     def __init__(self, columns: list[str]) -> None:
         self.columns = columns
 
-    def fit_out_of_fold(self, data: RankingData, pooled: np.ndarray) -> np.ndarray:
-        """Learn from held-out pooled scores (m,); return every pair's held-out corrected score."""
+    def fit(self, data: RankingData, pooled: np.ndarray, strength: float | None = None) -> LabelCorrections:
+        """Learn from held-out pooled scores (m,). Returns self.
+
+        They serve all folds: a pooled model has few parameters, and the fold's share in it is not to be seen.
+        The strength is chosen by cross-validation unless it is given.
+        """
         names = data.table.names
         self.ids_ = np.array([names.index(c) for c in self.columns if c in names], np.int64)
         design = np.column_stack(
@@ -67,13 +71,12 @@ class LabelCorrections:
         labels = np.sort(frequent[relevant[frequent] >= _LEAST_RELEVANT])
         folds = np.unique(data.fold)
 
-        held_out = np.tile(pooled, (len(_STRENGTHS), 1))
         self.weights_ = np.zeros((candidates.n_labels, design.shape[1]))
         self.weights_[:, -2] = 1.0
         with single_threaded_blas():
             looked_at = 0
             losses = np.zeros(len(_STRENGTHS))
-            for label in labels[np.argsort(-relevant[labels], kind="stable")]:
+            for label in labels[np.argsort(-relevant[labels], kind="stable")] if strength is None else []:
                 pairs = by_label[starts[label] : starts[label + 1]]
                 if looked_at > _TUNING_PAIRS:
                     break
@@ -90,21 +93,13 @@ class LabelCorrections:
                         z = design[test] @ w
                         losses[k] += float(pair_weight[test] @ (np.logaddexp(0.0, z) - target[test] * z))
             best = int(np.argmin(losses)) if len(labels) else len(_STRENGTHS) - 1
-            self.strength_ = _STRENGTHS[best]
-            scores = held_out[best]
+            self.strength_ = _STRENGTHS[best] if strength is None else strength
             for label in labels:
                 pairs = by_label[starts[label] : starts[label + 1]]
-                whole = _solve(design[pairs], target[pairs], pair_weight[pairs], self.strength_, spread, None)
-                self.weights_[label] = whole
-                for f in folds:
-                    out = pair_fold[pairs] == f
-                    train, test = pairs[~out], pairs[out]
-                    if len(train) and len(test):
-                        w = _solve(
-                            design[train], target[train], pair_weight[train], self.strength_, spread, whole
-                        )
-                        scores[test] = design[test] @ w
-        return scores
+                self.weights_[label] = _solve(
+                    design[pairs], target[pairs], pair_weight[pairs], self.strength_, spread, None
+                )
+        return self
 
     def score(self, table: FeatureTable, pooled: np.ndarray, n_jobs: int = 1) -> np.ndarray:
         """Corrected log-odds, float64 (m,), of pairs with pooled log-odds."""

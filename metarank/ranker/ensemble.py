@@ -13,7 +13,7 @@ from metarank.features.table import FeatureTable
 from metarank.ranker.base import Ranker
 from metarank.ranker.boosted import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
-from metarank.ranker.lists import RankingData, cross_fit_scores
+from metarank.ranker.lists import RankingData, cross_fit_scores, trial_scores
 from metarank.ranker.logistic import LogisticRanker
 
 # Up to so many pairs the pooled penalty is worth choosing, and boosting must be gentle.
@@ -59,32 +59,49 @@ class EnsembleRanker(Ranker):
         self.n_rounds = n_rounds
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-        """Fit, and return every training pair's score as from a fit without its fold, float64 (m,).
+        """Fit, and return every training pair's score from a fit that saw nothing of its list, float64 (m,).
 
-        The corrections learn from held-out pooled scores, which serve the corrections of all folds:
-        a pooled model has few parameters, and the fold's share in it is not to be seen.
+        The penalty of the pooled model and the strength of the corrections are those chosen on all lists.
         """
-        small = len(data.gains) <= _SMALL
-        report("pooled model", 0.0)
-        pooled = LogisticRanker().tuned(data, n_jobs) if small else LogisticRanker(l2=_LARGE_L2)
-        with as_part("pooled model", 0.1, 0.1):
-            pooled_scores = cross_fit_scores(pooled, data, n_jobs)
-        corrections = LabelCorrections(columns=self.label_columns or [])
-        report("corrections by label", 0.2)
-        corrected_scores = corrections.fit_out_of_fold(data, pooled_scores)
-        boosted = self._boosted(small)
-        with as_part("boosting", 0.3, 0.5):
-            boosted_scores = cross_fit_scores(boosted, data, n_jobs)
-
-        self.pooled_ = clone(pooled).fit_lists(data, n_jobs)
-        self.corrections_ = corrections
-        with as_part("boosting on all folds", 0.8, 0.2):
-            self.boosted_ = clone(boosted).fit_lists(data, n_jobs)
+        with as_part("fitting", 0.0, 0.3):
+            self._fit(data, n_jobs)
         self.names_ = list(data.table.names)
-        return _mean(pooled_scores, corrected_scores, boosted_scores)
+
+        def fit(seen: RankingData, threads: int) -> Ranker:
+            return clone(self)._learn(seen, threads, LogisticRanker(l2=self.pooled_.l2_), self.corrections_)
+
+        with as_part("held out", 0.3, 0.7):
+            return trial_scores(fit, self, data, n_jobs)
+
+    def can_learn(self, data: RankingData) -> bool:
+        """Whether the boosted trees can."""
+        return self._boosted(True).can_learn(data)
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
-        self.fit_out_of_fold(data, n_jobs)
+        small = len(data.gains) <= _SMALL
+        data = data.by_fold()
+        self._learn(
+            data, n_jobs, LogisticRanker().tuned(data, n_jobs) if small else LogisticRanker(l2=_LARGE_L2)
+        )
+
+    def _learn(
+        self, data: RankingData, n_jobs: int, pooled: LogisticRanker, like: LabelCorrections | None = None
+    ) -> EnsembleRanker:
+        """Fit all three with a settled pooled model; corrections as strong as others, or as chosen."""
+        with as_part("pooled model", 0.0, 0.3):
+            self.pooled_ = clone(pooled).fit_lists(data, n_jobs)
+            held_out = (
+                cross_fit_scores(pooled, data, n_jobs)
+                if len(np.unique(data.fold)) > 1
+                else self.pooled_.score(data.table, n_jobs=n_jobs)
+            )
+        report("corrections by label", 0.3)
+        self.corrections_ = LabelCorrections(columns=self.label_columns or [])
+        self.corrections_.fit(data, held_out, None if like is None else like.strength_)
+        with as_part("boosting", 0.5, 0.5):
+            self.boosted_ = self._boosted(len(data.gains) <= _SMALL).fit_lists(data, n_jobs)
+        self.names_ = list(data.table.names)
+        return self
 
     def _boosted(self, small: bool) -> BoostedRanker:
         return BoostedRanker(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import TYPE_CHECKING
@@ -19,6 +20,25 @@ if TYPE_CHECKING:
 
 DEFAULT_FOLDS = 5
 _BLOCK = 1 << 16
+# Keeps what is drawn for labels without evidence apart from other draws.
+_PLACES_SHIFT = 7_000_003
+
+
+@dataclass(frozen=True, eq=False)
+class OuterLists:
+    """Lists a ranker is judged on, and those it learns from for that, with the table it then sees.
+
+    Parameters
+    ----------
+    held_out, seen : int64 array
+        Ids of lists, ascending.
+    table : FeatureTable of the `seen` lists, or None
+        None: the rows of the table of all.
+    """
+
+    held_out: np.ndarray
+    seen: np.ndarray
+    table: FeatureTable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +54,11 @@ class RankingData:
     seed : int
     targets : dict of str to float32 array (m,)
         Gains by objective, where there are several; `gains` is then the relevance for any of them.
+    outer : tuple of OuterLists, optional
+        What rankers are judged on, and by what they learn for that; by default on one fold after another,
+        by what they learn from the other folds.
+    shown : bool array (m,), optional
+        Whether the View that describes a pair shows rows of its label; see `placed`.
     """
 
     table: FeatureTable
@@ -42,6 +67,8 @@ class RankingData:
     fold: np.ndarray
     seed: int
     targets: dict[str, np.ndarray] = field(default_factory=dict)
+    outer: tuple[OuterLists, ...] | None = None
+    shown: np.ndarray | None = None
 
     @classmethod
     def checked(
@@ -128,7 +155,65 @@ class RankingData:
             return self
         order = np.argsort(hash_numbers(len(self.weight), self.seed), kind="stable")
         n_kept = max(1, int(np.searchsorted(np.cumsum(self.sizes[order]), max_pairs, side="right")))
-        return self.lists(np.sort(order[:n_kept]))
+        kept = np.sort(order[:n_kept])
+        outer = None if self.outer is None else tuple(_of_lists(part, kept) for part in self.outer)
+        shown = None if self.shown is None else self.shown[self.pairs_of(kept)]
+        return replace(self.lists(kept), outer=outer, shown=shown)
+
+    def trials(self) -> list[OuterLists]:
+        """What a ranker is judged on, part by part: `outer`, or else fold by fold."""
+        if self.outer is not None:
+            return [part for part in self.outer if len(part.held_out)]
+        folds = np.unique(self.fold)
+        if len(folds) < 2:
+            raise ValueError(f"fold must hold at least two different folds, got {len(folds)}")
+        return [OuterLists(np.flatnonzero(self.fold == f), np.flatnonzero(self.fold != f)) for f in folds]
+
+    def learned_in(self, trial: OuterLists) -> RankingData:
+        """The lists that a ranker to be judged on a part learns from."""
+        seen = self.lists(trial.seen)
+        if len(np.unique(seen.fold)) < 2:  # described by one View, and so divided anew
+            seen = replace(seen, fold=_core.fold_of_rows(len(seen.weight), DEFAULT_FOLDS, self.seed))
+        return seen if trial.table is None else replace(seen, table=trial.table)
+
+    def by_fold(self) -> RankingData:
+        """Without trials of its own: what is settled by cross-validation, and not told to anyone."""
+        return replace(self, outer=None, shown=None)
+
+    def placed(self, scores: np.ndarray) -> np.ndarray:
+        """Scores (m,) of which those of pairs that are not `shown` are drawn, by hash, from the row's others.
+
+        A label all of whose rows are held out has no evidence, and that it has none tells that they are. It
+        takes the place of any other, as it would where it had rows by which nothing is to be told.
+        """
+        if self.shown is None or self.shown.all():
+            return scores
+        row = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        others = np.bincount(row, weights=self.shown, minlength=len(self.sizes)).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(others)[:-1]])
+        to_place = np.flatnonzero(~self.shown & (others[row] > 0))
+        drawn = hash_numbers(len(scores), self.seed + _PLACES_SHIFT)[to_place].astype(np.int64)
+        from_row = row[to_place]
+        values = scores[self.shown]
+        spread = float(np.ptp(values)) if len(values) else 0.0
+        out = scores.copy()
+        # No tie with the pair it is drawn from: ahead of it or behind, as another hash says.
+        side = hash_numbers(len(scores), self.seed + 2 * _PLACES_SHIFT)[to_place] / 2**31 - 0.5
+        out[to_place] = values[first[from_row] + drawn % others[from_row]] + 1e-6 * spread * side
+        alone = ~self.shown & (others[row] == 0)
+        out[alone] = float(values.mean()) if len(values) else 0.0
+        return out
+
+
+def _of_lists(part: OuterLists, kept: np.ndarray) -> OuterLists:
+    """A part of some lists (ascending ids), numbered by their places among them."""
+    seen = np.isin(part.seen, kept)
+    table = part.table
+    if table is not None:
+        pairs = pairs_of_lists(table.indptr, np.flatnonzero(seen))
+        table = FeatureTable(table.values[pairs], table.names, table.candidates.rows(np.flatnonzero(seen)))
+    held_out = part.held_out[np.isin(part.held_out, kept)]
+    return OuterLists(np.searchsorted(kept, held_out), np.searchsorted(kept, part.seen[seen]), table)
 
 
 def pairs_of_lists(indptr: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -166,35 +251,43 @@ def hash_numbers(n: int, seed: int) -> np.ndarray:
 
 
 def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-    """Scores of all training pairs, each from a ranker fitted without the pair's fold.
+    """Scores of all training pairs, each from a ranker that learned nothing of the pair's list; see `trials`.
 
     Parameters
     ----------
     ranker : Ranker
         Stays unfitted; what it chooses by cross-validation is chosen once, on all folds.
     data : RankingData
-        With at least two folds. Where the others hold nothing to learn from, a fold scores 0.
+        With at least two folds. Where there is nothing to learn from, a part scores 0.
 
     Returns
     -------
     float64 array (m,)
     """
-    folds = np.unique(data.fold)
-    if len(folds) < 2:
-        raise ValueError(f"fold must hold at least two different folds, got {len(folds)}")
-
     with single_threaded_blas():
         settled = ranker.tuned(data, n_jobs)
+        return trial_scores(
+            lambda seen, threads: clone(settled).fit_lists(seen, threads), settled, data, n_jobs
+        )
 
-        def one_fold(f: int, threads: int) -> np.ndarray:
-            seen, held_out = data.lists(data.fold != f), data.lists(data.fold == f)
-            if not settled.can_learn(seen):
-                return np.zeros(len(held_out.gains))
-            return clone(settled).fit_lists(seen, threads).score(held_out.table, n_jobs=threads)
 
-        scores = np.empty(data.table.candidates.n_pairs)
-        for f, held_out in zip(folds, over_folds(one_fold, folds, n_jobs)):
-            scores[data.pairs_of(np.flatnonzero(data.fold == f))] = held_out
+def trial_scores(
+    fit: Callable[[RankingData, int], Ranker], ranker: Ranker, data: RankingData, n_jobs: int
+) -> np.ndarray:
+    """Scores (m,) of the lists of each trial by `fit(lists it learns from, threads)`; 0 where `ranker` cannot
+    learn from them."""
+    trials = data.trials()
+
+    def one_part(number: int, threads: int) -> np.ndarray:
+        seen, held_out = data.learned_in(trials[number]), data.lists(trials[number].held_out)
+        if not ranker.can_learn(seen):
+            return np.zeros(len(held_out.gains))
+        return fit(seen, threads).score(held_out.table, n_jobs=threads)
+
+    scores = np.zeros(data.table.candidates.n_pairs)
+    with single_threaded_blas():
+        for trial, held_out in zip(trials, over_folds(one_part, np.arange(len(trials)), n_jobs)):
+            scores[data.pairs_of(trial.held_out)] = held_out
     return scores
 
 

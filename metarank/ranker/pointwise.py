@@ -7,6 +7,7 @@ from typing import Any
 
 import lightgbm as lgb
 import numpy as np
+from sklearn.base import clone
 
 from metarank._booster_text import booster_of
 from metarank._progress import side_by_side
@@ -90,10 +91,12 @@ class PointwiseRanker(Ranker):
         self.max_bin = max_bin
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-        """Fit, and return each training pair's score from the model that did not see its list."""
+        """Fit, and return each training pair's score from a model that did not see its list."""
         self.fit_lists(data, n_jobs)
         left_out = self._left_out(data)
         scores = np.zeros(len(data.gains))
+        if data.outer is not None:
+            return cross_fit_scores(clone(self).set_params(n_models=1), data, n_jobs)
         if left_out.max(initial=0) == 0:  # a single model, which has seen every list
             return cross_fit_scores(self, data, n_jobs)
         for number, text in enumerate(self.model_texts_):

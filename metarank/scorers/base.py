@@ -77,6 +77,11 @@ class LabelScorer(BaseEstimator):
         """
         raise TypeError(f"{type(self).__name__} must implement score")
 
+    def cheaper(self) -> LabelScorer:
+        """An unfitted scorer whose columns mean the same, noisier perhaps, at less cost; self where there is
+        none. It describes the rows of which nothing but held-out quality and cuts are learned."""
+        return self
+
     def updated(self, view: View, *, n_jobs: int = 1) -> LabelScorer | None:
         """This scorer as fitted on a View with other rows or labels; None if that is not to be had quickly.
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from metarank import _core
 from metarank._state import Fields
@@ -20,6 +21,8 @@ _CLIP = 15.0
 _CROSS_LABELS = 50
 _CROSS_PAIRS = 200_000
 _MEMBERS = 3
+# So far below 1 the slope of held-out log-odds must be, before they are doubted.
+_STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
@@ -65,22 +68,34 @@ class Platt:
         mean, scale = float(scores.mean()), float(scores.std())
         scale = scale if scale > 1e-12 * max(1.0, abs(mean)) else 1.0
         X = np.column_stack([np.ones(len(scores)), (scores - mean) / scale])
-        rate = (target.sum() + 0.5) / (len(target) + 1.0)
         (b, a), _ = fit_label_logistic(
             X,
             np.zeros(len(X), np.int32),
             target,
             np.ones(len(X)),
-            np.array([np.log(rate / (1 - rate)), 0.0]),
+            np.array([_log_odds(target), 0.0]),
             np.zeros((1, 0)),
             label_ridge=0.0,
         )
         self.slope, self.offset = float(a / scale), float(b - a * mean / scale)
         return self
 
+    def slope_error(self, scores: np.ndarray) -> float:
+        """The standard error of the slope on the scores it was learned from."""
+        p = expit(self.logits(scores))
+        weight = p * (1 - p)
+        spread = weight @ (scores - (weight @ scores) / max(weight.sum(), 1e-300)) ** 2
+        return 1 / float(np.sqrt(max(spread, 1e-300)))
+
     def logits(self, scores: np.ndarray) -> np.ndarray:
         """float64 (m,), held within [-15, 15]."""
         return np.clip(self.slope * scores + self.offset, -_CLIP, _CLIP)
+
+
+def _log_odds(target: np.ndarray) -> float:
+    """Of the share of relevant pairs."""
+    rate = (target.sum() + 0.5) / (len(target) + 1.0)
+    return float(np.log(rate / (1 - rate)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +117,10 @@ class Calibrator:
 
     The scores are brought to the scale of log-odds by one Platt scaling; then `FORMS` are fitted
     by `fit_label_logistic`, each starting at logit = score, and judged on rows that they have not
-    seen. The folds of this judgement must not be those that made the out-of-fold scores: with the
-    same folds the flexible forms look worse than they are.
+    seen. Where their mean says more there than comes true (its slope by Platt scaling is below 1,
+    and by more than two standard errors), it is shrunk by it. The folds of this judgement must not be
+    those that made the out-of-fold scores: with the same folds the flexible forms look worse than they
+    are.
 
     Attributes
     ----------
@@ -111,6 +128,8 @@ class Calibrator:
         Cross-fitted log loss of each form, per row.
     members_ : dict of str to LabelLogistic
         The chosen forms, fitted on all rows.
+    trust_ : Platt or None
+        By what their mean is shrunk, if it is.
     cross_fitted_ : float64 array (m,)
         Log-odds of the training pairs from fits without their row's fold.
     """
@@ -118,6 +137,7 @@ class Calibrator:
     losses_: dict[str, float]
     members_: dict[str, LabelLogistic]
     cross_fitted_: np.ndarray
+    trust_: Platt | None
 
     def fit(
         self, candidates: Candidates, scores: np.ndarray, relevant: np.ndarray, fold: np.ndarray
@@ -155,7 +175,17 @@ class Calibrator:
         chosen = sorted(self.losses_, key=self.losses_.__getitem__)[:_MEMBERS]
         self.members_ = {name: models[name] for name in chosen}
         self.cross_fitted_ = np.mean([held_out[name] for name in chosen], axis=0)
+        trust = Platt().fit(self.cross_fitted_, target)
+        doubted = trust.slope + _STANDARD_ERRORS * trust.slope_error(self.cross_fitted_) < 1
+        if trust.slope < 0:
+            trust.slope, trust.offset = 0.0, _log_odds(target)
+        self.trust_ = trust if doubted else None
+        self.cross_fitted_ = self._trusted(self.cross_fitted_)
         return self
+
+    def _trusted(self, logits: np.ndarray) -> np.ndarray:
+        """Log-odds as far as held-out rows bear them out."""
+        return logits if self.trust_ is None else self.trust_.logits(logits)
 
     def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         """Calibrated log-odds, float64 (m,); those of a row depend on the scores of that row only."""
@@ -167,11 +197,12 @@ class Calibrator:
             total += model.logits(X, index)
             if model.cross is not None:
                 total += model.cross.logits(candidates, s)
-        return total / len(self.members_)
+        return self._trusted(total / len(self.members_))
 
     def get_state(self) -> dict[str, Any]:
         return {
             "platt": [self.platt_.slope, self.platt_.offset],
+            "trust": None if self.trust_ is None else [self.trust_.slope, self.trust_.offset],
             "mean": self.mean_,
             "scale": self.scale_,
             "labels": self.index_.ids,
@@ -194,6 +225,10 @@ class Calibrator:
         out = cls()
         out.platt_ = Platt()
         out.platt_.slope, out.platt_.offset = fields.numbers("platt", 2)
+        out.trust_ = None
+        if fields.has("trust"):
+            out.trust_ = Platt()
+            out.trust_.slope, out.trust_.offset = fields.numbers("trust", 2)
         out.mean_ = fields.array("mean", np.float64, (_CONTEXT,))
         out.scale_ = fields.array("scale", np.float64, (_CONTEXT,))
         if not out.scale_.min() > 0:
