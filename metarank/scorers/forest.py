@@ -136,7 +136,7 @@ class ExtraTrees(TreeEnsemble):
         # Rankers add evidence up as log-odds; so many trees cannot tell a share of 0 from one below this.
         least = 1.0 / (self.n_trees + 2)
         share = np.clip(share, least, 1.0 - least)
-        return {"extra_trees": np.log(share / (1.0 - share)).astype(np.float32)}
+        return {"extra_trees": _core.log_odds(share).astype(np.float32)}
 
     @cached_property
     def _forest(self) -> Any:

@@ -7,9 +7,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
 from metarank import _core
+from metarank._elementary import logistic
 from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import single_threaded_blas
@@ -194,7 +194,7 @@ class ThresholdLearner:
 
     def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of relevance, float32 (m,)."""
-        return expit(self._logits(candidates, scores)).astype(np.float32)
+        return logistic(self._logits(candidates, scores)).astype(np.float32)
 
     def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
         """bool (m,): the pairs kept by the cut learned for a metric. Each row is judged by itself."""
