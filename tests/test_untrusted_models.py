@@ -30,6 +30,7 @@ from metarank.gbdt import BoosterArrays
 from metarank.persist import MANIFEST, Limits, ModelError
 from metarank.persist.manifest import digest_of, sha256_of
 from metarank.scorers.kernel_ridge import KernelRidge
+from metarank.thresholds.cross_label import CrossLabel
 
 ROWS = ["sea and bread", "a code test"]
 
@@ -154,7 +155,6 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
         ("dense", "missing.rows", 0, 2**40, "rows"),
         ("dense", "missing.rows", slice(None), 0, "distinct pairs"),
         ("dense", "missing.probabilities", 0, 1.5, "probabilities"),
-        ("dense", "cross.weights", 0, 1e30, "weights of CrossLabel"),
         ("dense", "ranker.fitted.weights", 0, np.nan, "finite"),
         ("dense", "transform.weights", 0, np.nan, "finite"),
         ("one-vs-all", "index.start", 1, 2**50, "must not decrease"),
@@ -899,6 +899,15 @@ def test_scales_of_one_vs_all_that_overflow(tmp_path, value):
     for ask in (lambda: model.shortlist(X, 5), lambda: model.score(X, Candidates.all_labels(1, 1200))):
         with pytest.raises(ScoresNotFiniteError, match="or the model does"):
             ask()
+
+
+@pytest.mark.parametrize(("name", "value"), [("mean", 1e4), ("scale", 1e-30), ("weights", 1e30)])
+def test_terms_between_labels_stay_within_single_precision(name, value):
+    state = {"ridge": 30.0, "mean": np.zeros(2), "scale": 1.0, "weights": np.zeros((2, 3))}
+    CrossLabel.from_state(state)
+    state[name] = value if name == "scale" else np.full_like(state[name], value)
+    with pytest.raises(ValueError, match=f"{name} of CrossLabel"):
+        CrossLabel.from_state(state)
 
 
 @pytest.mark.parametrize(
