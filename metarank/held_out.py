@@ -54,7 +54,7 @@ def held_out_quality(
     >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1]]))
     >>> learner = ThresholdLearner().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
     >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
-    Interval(value=1.0, low=1.0, high=1.0)
+    Interval(value=1.0, low=0.0, high=1.0)
     """
     from metarank.metrics import per_row  # which knows candidates
 
@@ -67,7 +67,10 @@ def held_out_quality(
 
 
 def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
-    """The mean of rows that count, and its interval by the spread of the groups' sums."""
+    """The mean of rows that count, and its interval by the spread of the groups' sums.
+
+    Where all have one value, it reaches as far as a share may lie for that to happen in one of twenty cases.
+    """
     counted = ~np.isnan(values)
     values, group = values[counted], np.unique(group[counted], return_inverse=True)[1]
     mean = float(values.mean())
@@ -75,6 +78,8 @@ def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
     away = np.bincount(group, weights=values - mean)
     correction = n_groups / max(1, n_groups - 1)
     width = _WIDTH * float(np.sqrt(correction * np.sum(away**2))) / len(values)
+    if not width:
+        return Interval(mean, max(0.0, mean - 3 / n_groups), min(1.0, mean + 3 / n_groups))
     return Interval(mean, mean - width, mean + width)
 
 

@@ -22,7 +22,7 @@ _CROSS_LABELS = 50
 _CROSS_PAIRS = 200_000
 _MEMBERS = 3
 # So far below 1 the slope of held-out log-odds must be, before they are doubted.
-_STANDARD_ERRORS = 2.0
+_STANDARD_ERRORS = 1.0
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Calibrator:
     The scores are brought to the scale of log-odds by one Platt scaling; then `FORMS` are fitted
     by `fit_label_logistic`, each starting at logit = score, and judged on rows that they have not
     seen. Where their mean says more there than comes true (its slope by Platt scaling is below 1,
-    and by more than two standard errors), it is shrunk by it. The folds of this judgement must not be
+    and by more than a standard error), it is shrunk by it. The folds of this judgement must not be
     those that made the out-of-fold scores: with the same folds the flexible forms look worse than they
     are.
 
