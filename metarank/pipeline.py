@@ -825,6 +825,9 @@ class MetaRanker(Training, BaseEstimator):
             for name, own, of in zip(("features", "labels"), (model.n_features_in_, L), scorer.sizes()):
                 if of is not None and of != own:
                     raise ValueError(f"{type(scorer).__name__} is of {of} {name}, the model of {own}")
+            n_kept = scorer.rows_kept()
+            if None not in (n_kept, model.n_rows_) and n_kept != model.n_rows_:
+                raise ValueError(f"{type(scorer).__name__} keeps {n_kept} rows, the model {model.n_rows_}")
         model.prior_ = None  # not kept in older files
         if fields.has("prior"):
             model.prior_ = fields.array("prior", np.float32, (L,))

@@ -155,6 +155,9 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
         ("dense", "missing.rows", 0, 2**40, "rows"),
         ("dense", "missing.rows", slice(None), 0, "distinct pairs"),
         ("dense", "missing.probabilities", 0, 1.5, "probabilities"),
+        ("dense", "calibrator.mean", 1, 1e300, "mean"),
+        ("dense", "calibrator.scale", 1, 1e-300, "scale"),
+        ("dense", "shared", 0, 1e300, "shared"),
         ("dense", "ranker.fitted.weights", 0, np.nan, "finite"),
         ("dense", "transform.weights", 0, np.nan, "finite"),
         ("one-vs-all", "index.start", 1, 2**50, "must not decrease"),
@@ -449,7 +452,9 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["thresholds"]["cuts"].pop("hamming"), "hamming"),
         (lambda s: s["thresholds"]["calibrator"].update(members=[]), "members"),
         (lambda s: s["thresholds"]["calibrator"].update(platt=[1.0]), "platt"),
+        (lambda s: s["thresholds"]["calibrator"].update(platt=[1.0, 1e300]), "platt"),
         (lambda s: s.update(n_rows=7), "rows|row_names"),
+        (lambda s: s.update(row_names=None, n_rows=7), "keeps 60 rows, the model 7"),
         (lambda s: s.update(choices=["\ud800"]), "UTF-8"),
         (lambda s: s["params"].update({"\ud800": 1}), "UTF-8"),
         (lambda s: s.update(label_names=["a"]), "label_names"),
@@ -908,6 +913,18 @@ def test_terms_between_labels_stay_within_single_precision(name, value):
     state[name] = value if name == "scale" else np.full_like(state[name], value)
     with pytest.raises(ValueError, match=f"{name} of CrossLabel"):
         CrossLabel.from_state(state)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_probabilities_and_cuts_of_a_calibration_that_overflows(saved):
+    """Whatever sizes a state may have, what comes of it is a number."""
+    model = load(saved / "dense")
+    model.thresholds_.calibrator_.mean_ = np.full(9, 1e300)
+    model.thresholds_.calibrator_.scale_ = np.full(9, 1e-300)
+    X = np.ones((1, 6), np.float32)
+    for ask in (model.predict_proba, model.predict):
+        with pytest.raises(ScoresNotFiniteError):
+            ask(X)
 
 
 @pytest.mark.parametrize(

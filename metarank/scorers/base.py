@@ -96,6 +96,13 @@ class LabelScorer(BaseEstimator):
         """
         return None, None
 
+    def rows_kept(self) -> int | None:
+        """How many training rows the fitted scorer keeps, and names by number; None where it keeps none.
+
+        A model that is loaded compares them with its own.
+        """
+        return None
+
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs to answer `score` again."""
         raise TypeError(f"{type(self).__name__} must implement get_state to be saved")

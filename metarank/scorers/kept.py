@@ -117,3 +117,7 @@ class KeptScorer(LabelScorer):
 
     def sizes(self) -> tuple[int | None, int | None]:
         return self.scorer.sizes()[0], self.n_labels
+
+    def rows_kept(self) -> int | None:
+        kept: int | None = self.scorer.rows_kept()
+        return kept

@@ -157,6 +157,9 @@ class LabelNeighbors(LabelScorer):
     def sizes(self) -> tuple[int | None, int | None]:
         return self.rows_.X.shape[1], self.labels_.n_labels
 
+    def rows_kept(self) -> int:
+        return self.labels_.n_rows
+
     def _check_params(self) -> None:
         _check_positive("k", self.k, _MOST_NEIGHBORS)
         metrics = tuple(self.metrics)
@@ -362,6 +365,9 @@ class NeighborShortlister(LabelScorer):
 
     def sizes(self) -> tuple[int | None, int | None]:
         return self.rows_.X.shape[1], self.labels_.n_labels
+
+    def rows_kept(self) -> int:
+        return self.labels_.n_rows
 
     def _check_params(self) -> None:
         if len(tuple(self.ks)) == 0:

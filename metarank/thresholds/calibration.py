@@ -53,6 +53,8 @@ FORMS = {
 }
 
 
+# Of what is saved: products of three such numbers, and sums of them, stay far within double precision.
+_MOST = 1e60
 # Columns of `_core.list_context`.
 _CONTEXT = 9
 
@@ -224,15 +226,15 @@ class Calibrator:
         fields = Fields(state, cls.__name__)
         out = cls()
         out.platt_ = Platt()
-        out.platt_.slope, out.platt_.offset = fields.numbers("platt", 2)
+        out.platt_.slope, out.platt_.offset = fields.numbers("platt", 2, _MOST)
         out.trust_ = None
         if fields.has("trust"):
             out.trust_ = Platt()
-            out.trust_.slope, out.trust_.offset = fields.numbers("trust", 2)
-        out.mean_ = fields.array("mean", np.float64, (_CONTEXT,))
-        out.scale_ = fields.array("scale", np.float64, (_CONTEXT,))
-        if not out.scale_.min() > 0:
-            raise ValueError("scale must be positive")
+            out.trust_.slope, out.trust_.offset = fields.numbers("trust", 2, _MOST)
+        out.mean_ = fields.array("mean", np.float64, (_CONTEXT,), most=_MOST)
+        out.scale_ = fields.array("scale", np.float64, (_CONTEXT,), most=_MOST)
+        if not out.scale_.min() >= 1 / _MOST:
+            raise ValueError(f"scale must be at least {1 / _MOST}")
         out.index_ = LabelIndex(fields.ascending_ids("labels", np.int32, 2**31))
         losses = fields.part("losses")
         out.losses_ = {form: losses.number(form) for form in FORMS if form in losses}
@@ -242,8 +244,8 @@ class Calibrator:
             form = FORMS[name]
             out.members_[name] = LabelLogistic(
                 form,
-                member.array("shared", np.float64, (form.columns,)),
-                member.array("by_label", np.float64, (len(out.index_) + 1, form.label_columns)),
+                member.array("shared", np.float64, (form.columns,), most=_MOST),
+                member.array("by_label", np.float64, (len(out.index_) + 1, form.label_columns), most=_MOST),
                 CrossLabel.from_state(member.raw("cross")) if member.has("cross") else None,
             )
         if not out.members_:

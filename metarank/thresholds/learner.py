@@ -13,6 +13,7 @@ from metarank._elementary import logistic
 from metarank._progress import report
 from metarank._state import Fields
 from metarank._threads import single_threaded_blas
+from metarank._validation import finite_scores
 from metarank.candidates import Candidates
 from metarank.persist import register
 from metarank.thresholds.base import Cut
@@ -202,7 +203,7 @@ class ThresholdLearner:
         return self.cuts_[check_metric(metric)].keep(lists)
 
     def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        return self.calibrator_.logits(candidates, _checked_scores(candidates, scores))
+        return finite_scores(self.calibrator_.logits(candidates, _checked_scores(candidates, scores)))
 
     @property
     def scores_per_logit(self) -> float:
