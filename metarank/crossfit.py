@@ -196,7 +196,12 @@ class OuterPart:
 
 def can_nest(data: TrainingSet) -> bool:
     """Whether the folds suffice to leave two parts out."""
-    return len(data.fold) >= _LEAST_ROWS and len(np.unique(_parts_of_folds(data.fold))) > 2
+    return len(data.fold) >= _LEAST_ROWS and n_outer_parts(data.fold) > 2
+
+
+def n_outer_parts(fold: np.ndarray) -> int:
+    """Parts that `nested_columns` gives of a fold map."""
+    return len(np.unique(_parts_of_folds(fold)))
 
 
 def nested_columns(

@@ -138,6 +138,8 @@ class FitSizes:
     used_folds : int
         Folds of which rows are ranked: each costs a fit of the scorers that have no closed form.
     n_jobs : int
+    n_tables : int
+        Feature tables beside that of the ranker, by which it is judged; see `crossfit.nested_columns`.
     """
 
     X: Features
@@ -149,6 +151,7 @@ class FitSizes:
     n_folds: int
     used_folds: int
     n_jobs: int
+    n_tables: int = 0
 
     @property
     def n_terms(self) -> int:
@@ -262,6 +265,7 @@ def _parts(s: FitSizes, resident: int, chunk_pairs: int, *, keeps_products: bool
         Part("pairs described at once", _chunk_bytes(s, min(chunk_pairs, pairs)), (DESCRIBE,)),
         # Its columns are there until it is complete, then the binned copy and draws of its pairs.
         Part("feature table", table, (RANK,), fewer_pairs),
+        Part("tables without two folds", s.n_tables * table // 2, (RANK,), fewer_pairs),
         Part("table of the booster", table // 2 + 16 * columns * min(pairs, 200_000), (RANK,), fewer_pairs),
         Part("thresholds", 400 * min(pairs, 200_000), (CUT,)),
     ]

@@ -6,6 +6,7 @@ sources and features -> candidates -> meta-features -> ranker -> thresholds -> f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from metarank._parameters import seed_of
 from metarank._progress import as_part, note
 from metarank.candidates import Candidates
 from metarank.choices import choose_features, choose_shortlister
-from metarank.crossfit import OuterPart, can_nest, inner_parts
+from metarank.crossfit import OuterPart, can_nest, inner_parts, n_outer_parts
 from metarank.held_out import held_out_quality
 from metarank.label_table import LabelTable
 from metarank.memory import FitSizes, parse_budget, plan_fit
@@ -238,13 +239,17 @@ class Training(Scoring):
         sizes = np.unique(fold, return_counts=True)[1]
         if len(sizes) < 2:  # described by one View, which knows nothing of these rows
             return None
-        most = _NESTED_SHORTLISTED_PAIRS if is_shortlisted else _NESTED_PAIRS
-        if len(rows) == len(data.fold) and candidates.n_pairs <= most and can_nest(data):
+        if self._nests(data, len(rows), candidates.n_pairs, is_shortlisted):
             return "nested"
         if is_shortlisted or sizes.min() < _LEAST_INNER_ROWS:
             return None
         inner = fold_of_rows(len(rows), _INNER_PARTS, self.random_state + _FOLD_SHIFT, X)
         return inner_parts(fold, inner)
+
+    def _nests(self, data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool) -> bool:
+        """Whether all rows are ranked, and few enough pairs to describe them anew."""
+        most = _NESTED_SHORTLISTED_PAIRS if is_shortlisted else _NESTED_PAIRS
+        return n_rows == len(data.fold) and n_pairs <= most and can_nest(data)
 
     def _ranked_rows(self, fold: np.ndarray, per_row: int, *, every_fold: bool) -> np.ndarray:
         """Training rows that the ranker learns from, ascending."""
@@ -355,6 +360,8 @@ class Training(Scoring):
             used_folds=len(np.unique(data.fold[rows])),
             n_jobs=n_jobs,
         )
+        if self._nests(data, len(rows), sizes.n_pairs, bool(shortlisters)):
+            sizes = replace(sizes, n_tables=n_outer_parts(data.fold) - 1)
         plan = plan_fit(sizes, parse_budget(self.memory_budget))
         data.chunk_pairs, data.keeps_products = plan.chunk_pairs, plan.keeps_products
 

@@ -14,7 +14,7 @@ import makers
 import numpy as np
 import pytest
 
-from metarank import MetaRanker, crossfit, load, memory
+from metarank import MetaRanker, crossfit, data, load, memory
 from metarank._lazy import lazy
 from metarank._strings import PackedStrings
 from metarank.memory import FitSizes, parse_budget, plan_fit
@@ -212,9 +212,8 @@ import sys, json
 import numpy as np
 from metarank import load
 model = load(sys.argv[1], verify=False)
-for scorer in model.shortlisters_:
-    for values in scorer.weights_.values():
-        values.sum()
+for values in model.weights_.values():
+    values.sum()
 print("ready", flush=True)
 sys.stdin.readline()
 rss = pss = 0
@@ -233,7 +232,9 @@ print(json.dumps([rss, pss]), flush=True)
 
 @pytest.mark.skipif(not SMAPS.exists(), reason="needs /proc, which says what processes share")
 def test_two_processes_share_one_copy(tmp_path):
-    makers.fitted("many labels", **makers.QUICK, shortlister="parabel").save(tmp_path / "M")
+    # Small arrays are read, not mapped.
+    large = data.make_extreme(3000, n_features=3000, n_labels=500, seed=0)
+    Parabel(n_trees=2).fit(large.X, large.Y).save(tmp_path / "M")
     command = [sys.executable, "-c", _READER, str(tmp_path / "M")]
     readers = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ)
