@@ -126,9 +126,9 @@ Written by `python experiments/held_out/run.py --before PYTHON`; Python {python}
 
 Made sets: 200 rows of ten normal features, effort "low", {seeds} seeds, 2,000 new rows. *Coin flips*: six
 labels, each relevant with probability .3; *one row a label*: fifty labels, each of one random row; *copies*:
-fifty rows of coin flips, each four times, judged on other rows. Reported: (AP + nDCG + 1 - RankLoss) / 3 of the
-held-out scores that calibration and cuts learn from, by which the ranker is chosen too; the standard error is
-that of so many rows as were held out, copies counted once. The surest tenth: of all pairs of new rows.
+fifty rows of coin flips, each four times, judged on other rows. Reported: (AP + nDCG + 1 - RankLoss) / 3 of
+the held-out scores that calibration and cuts learn from, and the ranker is chosen by; the standard error
+is that of so many rows as were held out, copies counted once. The surest tenth: of all pairs of new rows.
 
 Sets with test parts: default settings, one thread; the CPU of a fit against that of before in turn with it,
 the median of the fits. The larger two are shortlisted; held-out nDCG@5 is of the training rows.
