@@ -83,6 +83,20 @@ def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
     return Interval(mean, mean - width, mean + width)
 
 
+def quality_lines(quality: Mapping[str, Interval]) -> list[str]:
+    """A line a metric for a person, times 100.
+
+    Examples
+    --------
+    >>> quality_lines({"P@1": Interval(0.5, 0.45, 0.55)})
+    ['P@1              50.0 (45.0 to 55.0)']
+    """
+    return [
+        f"{name:<15} {100 * value:5.1f} ({100 * low:.1f} to {100 * high:.1f})"
+        for name, (value, low, high) in quality.items()
+    ]
+
+
 def quality_state(quality: Mapping[str, Interval] | None) -> Any:
     """Plain values for a saved model."""
     return None if quality is None else {name: list(interval) for name, interval in quality.items()}

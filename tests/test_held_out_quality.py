@@ -10,10 +10,12 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load, metrics
+from metarank.__main__ import main
 from metarank.candidates import Candidates
 from metarank.choices import named_scorers
 from metarank.crossfit import can_nest, inner_parts, nested_columns
 from metarank.features.table import FeatureTable
+from metarank.held_out import quality_lines
 from metarank.ranker.lists import RankingData
 from metarank.scorers.forest import ExtraTrees
 from metarank.view import TrainingSet, fold_of_rows, same_content
@@ -241,3 +243,20 @@ def test_copies_are_found(distinct, layout):
     assert np.array_equal(
         fold_of_rows(200, 5, 0, rng.normal(size=(200, 3)).astype(np.float32)), fold_of_rows(200, 5, 0)
     )
+
+
+def test_train_and_inspect_tell_it(tmp_path, capsys):
+    X, Y = KINDS["learnable"](np.random.default_rng(4), N)
+    lines = [f"{N} 10 6"]
+    for row, labels in zip(X, Y):
+        values = " ".join(f"{i}:{v:.9g}" for i, v in enumerate(row))
+        lines.append(",".join(map(str, np.flatnonzero(labels))) + " " + values)
+    (tmp_path / "train.txt").write_text("\n".join(lines) + "\n")
+    command = ["train", tmp_path / "train.txt", "--model", tmp_path / "M", "--effort", "low", "--jobs", "1"]
+    assert main(list(map(str, command))) == 0
+    said = capsys.readouterr().out
+    quality = load(tmp_path / "M").held_out_quality_
+    value, low, high = (100 * v for v in quality["P@1"])
+    assert f"held out: P@1 {value:.1f} ({low:.1f} to {high:.1f}); nDCG@5" in said
+    assert main(["inspect", str(tmp_path / "M")]) == 0
+    assert "\n".join(quality_lines(quality)[:1]) in capsys.readouterr().out

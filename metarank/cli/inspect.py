@@ -100,11 +100,9 @@ def _files_in(value: Any) -> Iterator[str]:
 
 
 def _stages(model: MetaRanker) -> list[list[Any]]:
-    quality = getattr(model, "held_out_quality_", {})
-    held_out = [
-        f"{name:<15} {100 * value:5.1f} ({100 * low:.1f} to {100 * high:.1f})"
-        for name, (value, low, high) in quality.items()
-    ]
+    from metarank.held_out import quality_lines
+
+    held_out = quality_lines(getattr(model, "held_out_quality_", {}))
     return [
         ["layout", model.encoder_.layout],
         *([["removed labels", len(model.removed_)]] if len(model.removed_) else []),

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 HELP = "train a model on a data file"
 
+# Of the held-out quality, what a line has room for.
+_TOLD = ("P@1", "nDCG@5", "micro-F1")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; their defaults are those of MetaRanker."""
@@ -118,6 +121,10 @@ def run(args: argparse.Namespace) -> None:
         f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
         f"{size / 2**20:.1f} MiB"
     )
+    from metarank.held_out import quality_lines
+
+    told = {name: model.held_out_quality_[name] for name in _TOLD if name in model.held_out_quality_}
+    print("held out:", "; ".join(" ".join(line.split()) for line in quality_lines(told)))
 
 
 def _check_cluster(args: argparse.Namespace) -> None:
