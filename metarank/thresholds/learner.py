@@ -91,7 +91,7 @@ class ThresholdLearner:
     cuts_ : dict of metric to Cut
     held_out_ : dict of metric to (value, low, high)
         What cuts of these kinds attain on rows they were not learned on, with the middle 95 % of bootstraps
-        over rows, where `threshold="auto"` judged them; Hamming loss as a loss. Not saved.
+        over rows, where `threshold="auto"` judged them; Hamming loss as a loss.
 
     Examples
     --------
@@ -229,6 +229,7 @@ class ThresholdLearner:
         return {
             "threshold": self.threshold,
             "calibrator": self.calibrator_.get_state(),
+            "held_out": {metric: list(values) for metric, values in self.held_out_.items()},
             "cuts": {m: {"family": cut.family, "state": cut.get_state()} for m, cut in self.cuts_.items()},
         }
 
@@ -238,6 +239,13 @@ class ThresholdLearner:
         fields = Fields(state, cls.__name__)
         out = cls(fields.text("threshold"))
         out.calibrator_ = Calibrator.from_state(fields.raw("calibrator"))
+        out.held_out_ = {}  # not kept in older files
+        if fields.has("held_out"):
+            judged = fields.part("held_out")
+            for metric in METRICS:
+                if judged.has(metric):
+                    value, low, high = judged.numbers(metric, 3)
+                    out.held_out_[metric] = value, low, high
         cuts = fields.part("cuts")
         out.cuts_ = {}
         for metric in METRICS:
