@@ -88,7 +88,7 @@ LOADED = {
         n_jobs=np.int64(1),
         n_folds=np.int64(2),
         ranker=np.str_("logistic"),
-        memory_budget=np.int64(10**9),
+        memory_budget=np.int64(10**12),
     ),
     "tuples": lambda: model(list(TEXTS.texts), NAMES, features=("names", "votes"), label_text=("a",) * 3),
     "largest seed": lambda: model(DENSE, random_state=2**31 - 1),
