@@ -20,7 +20,7 @@ part (`inner_parts`), all described by the View without that fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from metarank._progress import side_by_side
+from metarank._progress import in_turn, side_by_side
 from metarank.candidates import Candidates
 from metarank.scorers.base import LabelScorer, columns_of
 from metarank.view import TrainingSet
@@ -205,9 +205,13 @@ def n_outer_parts(fold: np.ndarray) -> int:
 
 
 def nested_columns(
-    scorers: Sequence[LabelScorer], data: TrainingSet, candidates: Candidates, n_jobs: int
-) -> Iterator[OuterPart]:
-    """The folds, or runs of them, as outer parts with the columns of all other rows.
+    scorers: Sequence[LabelScorer],
+    data: TrainingSet,
+    candidates: Candidates,
+    n_jobs: int,
+    use: Callable[[OuterPart], T],
+) -> list[T]:
+    """What `use` makes of each outer part: of a fold, or a run of folds, with the columns of all other rows.
 
     Whatever is said of a part's rows comes from columns of the whole (the other folds know nothing of them);
     the ranker asked learned from columns that know nothing of the part. Fits without two parts serve both.
@@ -219,21 +223,28 @@ def nested_columns(
         Of which `can_nest` holds.
     candidates : Candidates of all training rows
     n_jobs : int
+    use : function of an OuterPart
     """
     part = _parts_of_folds(data.fold)
     # By scorer and the two parts that are left out, the smaller first.
     fits: dict[tuple[int, int, int], Any] = {}
     cheaper = [scorer.cheaper() if isinstance(scorer, LabelScorer) else scorer for scorer in scorers]
     numbers = [int(p) for p in np.unique(part)]
-    for out in numbers:
+
+    def without(out: int) -> T:
         seen = np.flatnonzero(part != out)
         rest, own = data.part(seen, part[seen]), candidates.rows(seen)
-        columns = []
-        for i, scorer in enumerate(cheaper):
+
+        def columns(i: int) -> dict[str, np.ndarray]:
             known = {p: fits.pop((i, p, out)) for p in numbers if (i, p, out) in fits}
-            columns.append(held_out_columns(scorer, rest, own, n_jobs=n_jobs, fits=known))
-            fits |= {(i, out, p): fit for p, fit in known.items() if p > out}
-        yield OuterPart(np.flatnonzero(part == out), seen, columns)
+            found = held_out_columns(cheaper[i], rest, own, n_jobs=n_jobs, fits=known)
+            fits.update({(i, out, p): fit for p, fit in known.items() if p > out})
+            return found
+
+        described = in_turn(columns, range(len(cheaper)), lambda i: type(cheaper[i]).__name__)
+        return use(OuterPart(np.flatnonzero(part == out), seen, described))
+
+    return in_turn(without, numbers, lambda out: f"without fold {out + 1} of {len(numbers)}")
 
 
 def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:

@@ -165,7 +165,7 @@ def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
     def parts_of(Y):
         data = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold)
         settled = scorer.choose(whole.view()) if hasattr(scorer, "choose") else scorer
-        return list(nested_columns([settled], data, pairs, 1))
+        return nested_columns([settled], data, pairs, 1, lambda part: part)
 
     whole = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold)
     before = parts_of(Y)
@@ -186,7 +186,7 @@ def test_nested_columns_are_those_of_fits_without_both_parts():
     )
     data = TrainingSet(X, Y, fold_of_rows(60, 3, 0))
     scorer = ExtraTrees(n_trees=12)
-    for part in nested_columns([scorer], data, Candidates.all_labels(60, 4), 2):
+    for part in nested_columns([scorer], data, Candidates.all_labels(60, 4), 2, lambda part: part):
         for other in set(data.fold[part.seen]):
             inside = data.fold[part.seen] == other
             rows = np.flatnonzero((data.fold != other) & ~np.isin(np.arange(60), part.held_out))

@@ -78,7 +78,7 @@ def test_a_fit_reports_inside_its_long_steps():
         assert max(np.diff(shares)) < 0.21  # nobody is asked for a shortlist
     stages = {stage for stage, _ in seen[1]}
     assert "describing: Parabel: fold 2 of 2: tree 3 of 3" in stages
-    assert "ranking: model 1 of 2: round 120 of 120" in stages
+    assert "ranking: learning: on all folds: model 1 of 2: round 120 of 120" in stages
     assert "thresholds: macro-f1" in stages
     assert "fitting on all rows: OneVsAll: label 0 of 4" in stages
     assert {stage.partition(":")[0] for stage, _ in seen[1]} == {

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank._booster_text import booster_of
-from metarank._progress import side_by_side
+from metarank._progress import as_part, side_by_side
 from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
@@ -92,11 +92,15 @@ class PointwiseRanker(Ranker):
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
         """Fit, and return each training pair's score from a model that did not see its list."""
+        if data.outer is not None:
+            with as_part("held out", 0.0, 0.5):
+                scores = cross_fit_scores(clone(self).set_params(n_models=1), data, n_jobs)
+            with as_part("on all folds", 0.5, 0.5):
+                self.fit_lists(data, n_jobs)
+            return scores
         self.fit_lists(data, n_jobs)
         left_out = self._left_out(data)
         scores = np.zeros(len(data.gains))
-        if data.outer is not None:
-            return cross_fit_scores(clone(self).set_params(n_models=1), data, n_jobs)
         if left_out.max(initial=0) == 0:  # a single model, which has seen every list
             return cross_fit_scores(self, data, n_jobs)
         for number, text in enumerate(self.model_texts_):
