@@ -212,13 +212,14 @@ class Training(Scoring):
         unseen = np.bincount(candidates.row_of_pair[~shown & (gains > 0)], minlength=len(rows))
         n_relevant = np.diff(Y.indptr)[rows] - unseen
         with as_part("thresholds", 0.8, 0.05):
+            group = same_content(copies)
             own = candidates.where(shown), scores[shown], gains[shown]
-            self._learn_cuts(*own, fold, same_content(copies), n_relevant, stages)
+            self._learn_cuts(*own, fold, group, n_relevant, stages)
         probabilities = self.thresholds_.probabilities(candidates, scores)
         self.missing_: MissingPairs | None = MissingPairs.surest(candidates, probabilities, gains, rows)
         self._learn_propensity_weight(candidates, scores, data, rows, bool(shortlisters), n_jobs, stages)
         self.held_out_quality_ = self._held_out_quality(
-            candidates.where(shown), scores[shown], data, rows, copies, n_jobs
+            candidates.where(shown), scores[shown], data, rows, group, n_jobs
         )
         del candidates, scores, gains
         distinct: dict[int, Any] = {id(s): s for s in [*shortlisters, *scorers]}
@@ -326,7 +327,7 @@ class Training(Scoring):
         scores: np.ndarray,
         data: TrainingSet,
         rows: np.ndarray,
-        X: Features,
+        group: np.ndarray,
         n_jobs: int,
     ) -> dict[str, Interval]:
         """Of the ranking scores, in which rare labels weigh as the rows outside the row's fold say."""
@@ -337,7 +338,7 @@ class Training(Scoring):
             of_entry = np.repeat(rows, np.diff(Y.indptr))
             Y.data = Y.data * data.shows(of_entry, Y.indices)
             Y.eliminate_zeros()
-        return held_out_quality(candidates, scores, Y, same_content(X), self.thresholds_, n_jobs)
+        return held_out_quality(candidates, scores, Y, group, self.thresholds_, n_jobs)
 
     def _plan_memory(
         self,
