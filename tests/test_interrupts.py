@@ -18,8 +18,8 @@ from syscalls import in_child
 from metarank import MetaRanker, cli, load
 from metarank.data import write_xc
 
-# Says that it is ready, and runs the command line. Once that has returned, the interpreter winds itself up, and where
-# it has put its own handlers away an interrupt ends the process: not what is tested here, so it is then ignored.
+# Says that it is ready, and runs the command line. Once that has returned, the interpreter winds itself up,
+# and an interrupt that it no longer handles ends the process: not what is tested here, so it is then ignored.
 PROGRAM = """
 import signal, sys, metarank.cli
 print("ready", file=sys.stderr, flush=True)
