@@ -170,7 +170,10 @@ class ProgressLine:
         self._lock = Lock()
         self._bar: Any = None
         if self.stream is not None and (self.stream.isatty() or _in_notebook()):
-            self._bar = _new_bar(self.stream)
+            try:
+                self._bar = _new_bar(self.stream)
+            except OSError:  # nobody reads it; the work goes on
+                self.stream = None
 
     def __call__(self, stage: str, done: float) -> None:
         if self.stream is None:

@@ -51,7 +51,7 @@ class Tab:
         self._number += 1
         self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self._socket.recv(timeout=30))
+            message = json.loads(self._socket.recv(timeout=300))
             if message.get("id") == self._number:
                 assert "error" not in message, message
                 return message["result"]
@@ -72,7 +72,7 @@ class Tab:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
-    def wait(self, expression: str, seconds: float = 20) -> Any:
+    def wait(self, expression: str, seconds: float = 300) -> Any:
         """The value of an expression as soon as it is true."""
         end = time.monotonic() + seconds
         while not (found := self.value(expression)):
@@ -145,7 +145,7 @@ def tab() -> Iterator[Tab]:
             found = next((m for line in lines if (m := re.search(r"ws://([\w.:]+)/", line))), None)
             assert found is not None, "the browser did not start"
             made = Request(f"http://{found[1]}/json/new?about:blank", method="PUT")
-            with urlopen(made, timeout=30) as reply:
+            with urlopen(made, timeout=300) as reply:
                 address = json.loads(reply.read())["webSocketDebuggerUrl"]
             with connect(address, max_size=None, proxy=None) as socket:
                 yield Tab(socket)

@@ -16,7 +16,7 @@ def cluster(n_workers: int, *, processes: bool = False, **options: Any) -> Itera
     import dask
     from distributed import Client, LocalCluster
 
-    quick = {"distributed.comm.timeouts.connect": "20s", "distributed.admin.tick.limit": "60s"}
+    quick = {"distributed.comm.timeouts.connect": "300s", "distributed.admin.tick.limit": "60s"}
     with (
         dask.config.set(quick),
         LocalCluster(

@@ -4,6 +4,27 @@ import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import hypothesis
+import pytest
+from terminal import in_a_terminal
+
+# The same examples in every run, however long one of them takes: what passes once passes again.
+hypothesis.settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("steady")
+
+
+@pytest.fixture
+def signals():
+    """Ctrl-C and SIGTERM act as in a terminal, here and in processes that the test starts."""
+    with in_a_terminal():
+        yield
+
 
 def pytest_terminal_summary(terminalreporter):
     """Sums of what tests count by `record_property`, such as processes killed."""

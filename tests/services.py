@@ -12,6 +12,9 @@ from metarank import MetaRanker
 from metarank.serve import ServeOptions, create_app
 from metarank.serve.run import Server, listen, url_of
 
+# Seconds for what must come to pass at some time, however busy the machine is; nothing is measured.
+LONG = 300
+
 
 @contextmanager
 def served(name: str, **options: float) -> Iterator[str]:
@@ -30,7 +33,7 @@ def serving(
 
     def stop() -> None:
         server.should_exit = True
-        thread.join(60)
+        thread.join(LONG)
         assert not thread.is_alive()
 
     with listen("127.0.0.1", 0) as listener:

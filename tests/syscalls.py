@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from terminal import take_signals
 
 _TRACEME, _PEEKUSER, _POKEUSER, _SYSCALL, _SETOPTIONS, _SYSCALL_INFO = 0, 3, 6, 24, 0x4200, 0x420E
 _TRACESYSGOOD, _EXITKILL, _WALL = 1, 1 << 20, 0x40000000
@@ -156,7 +157,7 @@ def needs_tracing() -> None:
 def _run_child(action: Callable[[], object], writer: int, *, follow: bool) -> None:
     status = 0
     try:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        take_signals()
         if follow:
             _ptrace(_TRACEME, 0, 0, 0)
             os.kill(os.getpid(), signal.SIGSTOP)

@@ -122,8 +122,11 @@ def noise():
     handlers = logging.getLogger("distributed").handlers
     flag = next(f.flag for handler in handlers for f in handler.filters if hasattr(f, "flag"))
 
+    told = threading.Event()
+
     def speak():
         logging.getLogger("distributed.worker").error("early")
+        told.set()
         while os.path.exists(flag):
             time.sleep(0.001)
         for _ in range(100):  # as a heartbeat whose scheduler is gone
@@ -131,18 +134,19 @@ def noise():
             logging.getLogger("asyncio").error("late")
 
     threading.Thread(target=speak).start()
+    told.wait()
 
 if __name__ == "__main__":
     try:
         with connected(n_workers=1, n_jobs=1) as client:
             client.submit(noise).result()
-            time.sleep(0.2)
             KEY
     except KeyboardInterrupt:
         pass
 """
 
 
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("key", ["pass", "raise KeyboardInterrupt"])
 def test_nothing_is_logged_while_a_cluster_is_ended(key, tmp_path):
     (tmp_path / "noise.py").write_text(NOISE.replace("KEY", key))
@@ -160,6 +164,7 @@ def has_workers(pid):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("moment", ["starting", "working"])
 def test_ctrl_c_is_one_line(moment, tmp_path):
     """A terminal sends it to the workers too."""
@@ -170,13 +175,13 @@ def test_ctrl_c_is_one_line(moment, tmp_path):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         reached = (lambda: any(kept.iterdir())) if moment == "working" else lambda: has_workers(process.pid)
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600
         while not (kept.exists() and reached()):
             assert process.poll() is None
             assert time.monotonic() < until
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
-        _, err = process.communicate(timeout=120)
+        _, err = process.communicate(timeout=600)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

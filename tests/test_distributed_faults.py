@@ -123,7 +123,7 @@ def test_a_run_whose_client_dies_goes_on_from_what_is_kept(tmp_path, caplog):
     (folder / "score").write_text("")
     script.write_text(RUN.format(tests=str(TESTS), folder=str(folder), resume=str(kept)))
     killer = kill_at(folder / "fit")  # worker, scheduler and client are one process here
-    died = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=240)
+    died = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=600)
     killer.join()
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
     before = {p.name: p.stat().st_mtime_ns for p in kept.iterdir() if not p.name.startswith(".")}
@@ -210,28 +210,8 @@ def test_memory_that_runs_short_spills(tmp_path):
     limits = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
     limits |= {"distributed.worker.memory.target": 0.6}
     with dask.config.set(limits), cluster(2, memory_limit="4 MiB") as client:
-        watch = SpillWatch(client)
         model = DaskMetaRanker(client, **settings).fit(train)
-        spilled = watch.done()
-    assert spilled > 0
+        stores = [worker.state.data for worker in client.cluster.workers.values() if hasattr(worker, "state")]
+        spilled = [store.cumulative_metrics["disk-write", "bytes"] for store in stores]
+    assert sum(spilled) > 0
     assert digest(model, tmp_path / "distributed") == local
-
-
-class SpillWatch:
-    """The most bytes that workers had on disk at a time."""
-
-    def __init__(self, client) -> None:
-        self.client, self.most, self.over = client, 0, threading.Event()
-        self.thread = threading.Thread(target=self._look, daemon=True)
-        self.thread.start()
-
-    def _look(self) -> None:
-        while not self.over.wait(0.02):
-            workers = self.client.cluster.workers.values()
-            spilled = sum(w.state.data.spilled_total.disk for w in workers if hasattr(w, "state"))
-            self.most = max(self.most, spilled)
-
-    def done(self) -> int:
-        self.over.set()
-        self.thread.join()
-        return self.most

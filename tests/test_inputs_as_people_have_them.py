@@ -275,6 +275,6 @@ def test_every_command_takes_standard_input_and_process_substitution(tmp_path):
     {run} evaluate m - --metrics P@1 --jobs 1 < t.csv
     {run} explain m - --row 1 --top 1 --jobs 1 < t.csv
     """
-    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert "P@1" in done.stdout

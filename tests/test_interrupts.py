@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -14,21 +13,29 @@ from pathlib import Path
 import makers
 import pytest
 from syscalls import in_child
+from terminal import interrupted_after
 
 from metarank import MetaRanker, cli, load
 from metarank.data import write_xc
 
-# Says that it is ready, and runs the command line. Once that has returned, the interpreter winds itself up,
-# and an interrupt that it no longer handles ends the process: not what is tested here, so it is then ignored.
+# Runs the command line, which is interrupted after so many seconds on the processor, and leaves in a file how
+# many it took. Once the command has returned, the interpreter winds itself up, and an interrupt that it no
+# longer handles ends the process: not what is tested here, so it is then ignored.
 PROGRAM = """
-import signal, sys, metarank.cli
-print("ready", file=sys.stderr, flush=True)
-code = metarank.cli.main(sys.argv[1:])
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+import signal, sys, time, metarank.cli
+sys.path.insert(0, sys.argv[1])
+from terminal import interrupted_after
+began = time.process_time()
+with interrupted_after(float(sys.argv[2])):
+    code = metarank.cli.main(sys.argv[4:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+with open(sys.argv[3], "w") as f:
+    f.write(str(time.process_time() - began))
 sys.exit(code)
 """
 SAID = "metarank: interrupted; nothing is half-written"
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+pytestmark = pytest.mark.usefixtures("signals")
 
 
 @pytest.fixture(scope="module")
@@ -40,38 +47,33 @@ def work(tmp_path_factory) -> Path:
     return folder
 
 
-def start(*argv: object, **how) -> subprocess.Popen:
-    command = [sys.executable, "-c", PROGRAM, *map(str, argv)]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
-    assert child.stderr.readline() == "ready\n"
-    return child
+def interrupted(seconds: float, note: Path, argv: tuple) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(seconds), str(note)]
+    return subprocess.run([*command, *map(str, argv)], capture_output=True, text=True, check=False)
 
 
 @POSIX
 @pytest.mark.parametrize("command", ["train", "predict"])
 def test_ctrl_c_at_random_moments(work, tmp_path, command):
-    out = tmp_path / "out"
+    place, note = tmp_path / "place", tmp_path / "seconds"
+    place.mkdir()
+    out = place / "out"
     argv = {
         "train": ("train", work / "rows.txt", "--model", out, "--jobs", 2, "--quiet", "--folds", 2),
         "predict": ("predict", work / "model", work / "rows.txt", "--out", out, "--jobs", 2),
     }[command]
-    child = start(*argv)
-    began = time.monotonic()
-    assert child.wait() == 0
-    whole, lasts = contents(out), time.monotonic() - began
+    assert interrupted(0, note, argv).returncode == 0
+    whole, lasts = contents(out), float(note.read_text())
     ended = []
     moments = random.Random(0)
     for _ in range(4):
-        child = start(*argv)
-        time.sleep(moments.uniform(0, 0.8 * lasts))
-        child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
-        ended.append(child.returncode)
-        assert child.returncode in (0, 130), said
-        if child.returncode == 130:
-            assert said.splitlines() == [SAID]
+        run = interrupted(moments.uniform(0.01, 0.8) * lasts, note, argv)
+        ended.append(run.returncode)
+        assert run.returncode in (0, 130), run.stderr
+        if run.returncode == 130:
+            assert run.stderr.splitlines() == [SAID]
         assert contents(out) == whole
-        assert os.listdir(tmp_path) == ["out"]
+        assert os.listdir(place) == ["out"]
     assert 130 in ended
 
 
@@ -84,27 +86,25 @@ def contents(place: Path) -> dict[str, bytes] | bytes:
 @POSIX
 @pytest.mark.parametrize("stage", ["fit", "rank"])
 def test_an_interrupted_call_leaves_no_thread_at_work(stage, tmp_path):
-    data = makers.dense(1500)
+    data = makers.dense(500)
     model = MetaRanker(n_folds=2, n_jobs=2, effort="low")
     quick = MetaRanker(**makers.QUICK | {"n_jobs": 2}).fit(data)
-    call = {"fit": lambda: model.fit(data), "rank": lambda: [quick.rank(data) for _ in range(1000)]}[stage]
-    moments, interrupted, before = random.Random(1), 0, set(threading.enumerate())
+    call = {"fit": lambda: model.fit(data), "rank": lambda: [quick.rank(data) for _ in range(20)]}[stage]
+    began = time.process_time()
+    call()
+    lasts = time.process_time() - began
+    moments, n_interrupted, before = random.Random(1), 0, set(threading.enumerate())
     for _ in range(4):
-        timer = threading.Timer(moments.uniform(0.05, 0.6), os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
         try:
-            call()
+            with interrupted_after(moments.uniform(0.05, 0.8) * lasts):
+                call()
         except KeyboardInterrupt:
-            interrupted += 1
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                time.sleep(5)
-        timer.join()
+            n_interrupted += 1
         assert set(threading.enumerate()) <= before
         used = time.process_time()
         time.sleep(0.1)
         assert time.process_time() - used < 0.05
-    assert interrupted
+    assert n_interrupted
     # And what is asked next is answered.
     quick.save(tmp_path / "M")
     assert load(tmp_path / "M").rank(data, k=2).scores.tobytes() == quick.rank(data, k=2).scores.tobytes()

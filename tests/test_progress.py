@@ -125,17 +125,40 @@ def test_names_within_a_stage_are_made_printable(kind):
     assert "alone" in stream.getvalue()
 
 
-def test_a_closed_stream_stops_nothing():
-    stream = Terminal()
-    line = ProgressLine(stream)
-    stream.close = lambda: None
-    with listening(line):
-        report("half", 0.5)
-        stream.write = lambda text: (_ for _ in ()).throw(OSError("gone"))
-        report("on", 0.75)
-        report("done", 1.0)
-    line.clear()
-    ProgressLine(None)("stage", 0.5)
+class Leaving(io.StringIO):
+    """A reader who goes after the first lines: whatever is written then is an error."""
+
+    def __init__(self, *, is_terminal: bool, patience: int) -> None:
+        super().__init__()
+        self.is_terminal, self.patience, self.refused = is_terminal, patience, 0
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    def write(self, text: str) -> int:
+        if len(self.getvalue()) >= self.patience:
+            self.refused += 1
+            raise OSError("gone")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("patience", [0, 1, 200])
+def test_a_reader_who_goes_stops_nothing(is_terminal, patience, monkeypatch):
+    """The work goes on to the same end, and nobody tries to tell again."""
+    silent = fit(MetaRanker, 0)
+    stream = Leaving(is_terminal=is_terminal, patience=patience)
+    monkeypatch.setattr(sys, "stderr", stream)
+    assert fit(MetaRanker, 1) == silent
+    assert 1 <= stream.refused <= 2  # at a report, and at the end where a terminal's line is taken away
+    written = stream.getvalue()
+    assert bool(written) == (patience > 0)
+
+
+def test_a_stream_that_is_closed_from_the_start_stops_nothing(monkeypatch):
+    silent = fit(MetaRanker, 0)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert fit(MetaRanker, 1) == silent
 
 
 @pytest.mark.parametrize("verbose", [-1, 1.0, "1", None])

@@ -104,12 +104,12 @@ def test_a_fork_beside_a_thread_that_takes_the_limit():
     def hold() -> None:
         with single_threaded_blas(), _threads._blas_limit.lock:
             held.set()
-            assert release.wait(10)
+            assert release.wait(300)
 
     with threadpool_limits(limits=3, user_api="blas"):
         thread = threading.Thread(target=hold)
         thread.start()
-        assert held.wait(10)
+        assert held.wait(300)
 
         def use() -> None:
             with single_threaded_blas():
