@@ -8,56 +8,20 @@ the compiled core checks when it is built over the arrays is not checked twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._threads import MOST_THREADS
+from metarank.persist.limits import MOST, allowance
 
 T = TypeVar("T")
 # A size in a shape; None where any will do.
 Shape = tuple[int | None, ...]
 
-_MOST_IDS = 2**31 - 1
-# A size that no array of a saved model bears out is at most so large unless `persist.Limits` says otherwise;
-# what would be larger is not fitted.
-MOST_DECLARED = 1 << 24
-
-
-@dataclass
-class _Allowance:
-    """Sizes that no array bears out: what each may be, and what is left for all."""
-
-    each: int = _MOST_IDS
-    left: int | None = None
-
-    def take(self, size: int) -> None:
-        if self.left is not None:
-            if size > self.left:
-                raise ValueError(
-                    f"sizes that no array bears out must not add up to so much: {size} is more than the "
-                    f"{self.left} that are left, see persist.Limits"
-                )
-            self.left -= size
-
-
-_allowance: ContextVar[_Allowance] = ContextVar("_allowance")
-_UNBOUNDED = _Allowance()
-
-
-@contextmanager
-def declared_sizes_up_to(most: int, together: int | None = None) -> Iterator[None]:
-    """What sizes that no array bears out may be, in `Fields.size` and `Fields.csr`: each and together."""
-    token = _allowance.set(_Allowance(min(most, _MOST_IDS), together))
-    try:
-        yield
-    finally:
-        _allowance.reset(token)
+_MOST_IDS = MOST
 
 
 class Fields:
@@ -116,9 +80,9 @@ class Fields:
 
     def size(self, name: str) -> int:
         """A number of features, labels or rows that need not be borne out by an array."""
-        allowance = _allowance.get(_UNBOUNDED)
-        value = self.integer(name, 0, allowance.each)
-        allowance.take(value)
+        allowed = allowance()
+        value = self.integer(name, 0, allowed.each)
+        allowed.take(value)
         return value
 
     def number(self, name: str, least: float = -math.inf, most: float = math.inf) -> float:
@@ -234,10 +198,10 @@ class Fields:
             raise self.fail(name, f"have shape {_written(shape)}")
         if not _all_finite(value.data):
             raise ValueError(f"{name} of {self.name} must be finite numbers")
-        allowance = _allowance.get(_UNBOUNDED)
-        if value.shape[1] > allowance.each:
-            raise self.fail(name, f"have at most {allowance.each} columns")
-        allowance.take(value.shape[1])
+        allowed = allowance()
+        if value.shape[1] > allowed.each:
+            raise self.fail(name, f"have at most {allowed.each} columns")
+        allowed.take(value.shape[1])
         return value
 
     def rows(self, name: str, shape: Shape) -> np.ndarray | sp.csr_matrix:

@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._state import MOST_DECLARED
 from metarank.candidates import Candidates
 from metarank.label_table import LabelTable
+from metarank.persist.limits import MOST_DECLARED
 
 DENSE_SHARE = 0.25
 DENSE_COLUMNS = 32

@@ -7,22 +7,23 @@ on a busy machine. The arrays give the same bytes without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
 from metarank import _core
 from metarank._booster_text import finite_thresholds
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
+from metarank.persist.fields import Array, Declared
+from metarank.persist.spec import Saved, Spec
 
 # LightGBM reads a dense value of this size or less as zero.
 _ZERO = float(np.float32(1e-35))
 
 
 @dataclass(frozen=True, eq=False)
-class BoosterArrays:
+class BoosterArrays(Saved):
     """Boosted trees: tree t adds the leaf that a row reaches to the raw score ``output[t]``.
 
     Parameters
@@ -67,9 +68,21 @@ class BoosterArrays:
     n_outputs: int
     _trees: Any = field(init=False, repr=False)
 
+    saved: ClassVar = Spec(
+        Array("feature", np.int32, ("nodes",)),
+        Array("threshold", np.float64, ("nodes",)),
+        Array("children", np.int32, ("nodes", 2)),
+        Array("missing", np.uint8, ("nodes",)),
+        Array("root", np.int32, ("trees",)),
+        Array("leaf_value", np.float64, ("leaves",)),
+        Array("output", np.int32, ("trees",)),
+        Declared("n_features", size="d"),
+        Declared("n_outputs", size="outputs"),
+    )
+
     def __post_init__(self) -> None:
-        arrays = (value for value in self.get_state().values() if isinstance(value, np.ndarray))
-        parts: list[Any] = [*map(np.ascontiguousarray, arrays), self.n_features, self.n_outputs]
+        *arrays, n_features, n_outputs = self.get_state().values()
+        parts: list[Any] = [*map(np.ascontiguousarray, arrays), n_features, n_outputs]
         trees = _core.BoostedTrees(*parts)
         object.__setattr__(self, "_trees", trees)
 
@@ -178,28 +191,6 @@ class BoosterArrays:
                 f"trees must have {n_features} features and {n_outputs} outputs, "
                 f"got {self.n_features} and {self.n_outputs}"
             )
-
-    def get_state(self) -> dict[str, Any]:
-        """Arrays and sizes by name."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> BoosterArrays:
-        """The inverse of `get_state`."""
-        fields_ = Fields(state, cls.__name__)
-        n = len(fields_.array("feature", np.int32, (None,)))
-        n_trees = len(fields_.array("root", np.int32, (None,)))
-        return cls(
-            feature=fields_.raw("feature"),
-            threshold=fields_.array("threshold", np.float64, (n,)),
-            children=fields_.array("children", np.int32, (n, 2)),
-            missing=fields_.array("missing", np.uint8, (n,)),
-            root=fields_.raw("root"),
-            leaf_value=fields_.array("leaf_value", np.float64, (None,)),
-            output=fields_.array("output", np.int32, (n_trees,)),
-            n_features=fields_.size("n_features"),
-            n_outputs=fields_.size("n_outputs"),
-        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)

@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from metarank import MetaRanker, MultiObjectiveRanker, _core, data, load, persist
 from metarank._booster_text import booster_of
 from metarank._npy import map_npy
-from metarank._state import Fields, check_csr, declared_sizes_up_to
 from metarank._strings import PackedStrings
 from metarank._tensors import read_tensors
 from metarank._validation import ScoresNotFiniteError
@@ -28,6 +27,8 @@ from metarank.data.search_filters import read_attribute_values
 from metarank.data.xc import read_bytes
 from metarank.gbdt import BoosterArrays
 from metarank.persist import MANIFEST, Limits, ModelError
+from metarank.persist.fields import Csr, Declared, Known, check_csr
+from metarank.persist.limits import declared_sizes_up_to
 from metarank.persist.manifest import digest_of, sha256_of
 from metarank.scorers.kernel_ridge import KernelRidge
 from metarank.thresholds.cross_label import CrossLabel
@@ -255,7 +256,7 @@ def test_the_shape_of_a_sparse_matrix_is_that_of_its_arrays(attack):
         tried.refused("sparse matrix|unpack|shape")
         found[0]["shape"] = changed
     with declared_sizes_up_to(100), pytest.raises(ValueError, match="at most 100 columns"):
-        Fields({"X": sp.csr_matrix((2, 101), dtype=np.float32)}, "a part").csr("X", (None, None))
+        Csr("X").read(sp.csr_matrix((2, 101), dtype=np.float32), Known("a part", {}))
 
 
 def test_limits_can_be_raised_by_who_trusts_a_folder(saved):
@@ -360,11 +361,10 @@ def test_declared_sizes_are_bounded_together(inflate):
         load(tried.folder)
     load(tried.folder, limits=Limits(declared=20_000_000))
     with declared_sizes_up_to(100, 150):
-        fields = Fields({"n": 100, "X": sp.csr_matrix((2, 60), dtype=np.float32)}, "a part")
-        fields.size("n")
-        for ask in (fields.size, lambda name: fields.csr("X", (None, None))):
+        Declared("n").read(100, Known("a part", {}))
+        for field, value in ((Declared("n"), 100), (Csr("X"), sp.csr_matrix((2, 60), dtype=np.float32))):
             with pytest.raises(ValueError, match="more than the 50 that are left"):
-                ask("n")
+                field.read(value, Known("a part", {}))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ class checks dtype, shape, range and fit of what it is given (`metarank._state`)
 """
 
 from metarank.persist.classes import ModelError, register
-from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, Limits, read_manifest
+from metarank.persist.limits import Limits
+from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, read_manifest
 from metarank.persist.reading import load
 from metarank.persist.writing import check_target, save
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 # Where the classes of this library are; a model imports those alone that it has objects of.
 BUILT_IN = {
@@ -35,7 +36,8 @@ BUILT_IN = {
     "PfastreXML": "metarank.scorers.pfastrexml",
     "KeptScorer": "metarank.scorers.kept",
 }
-_REGISTERED: dict[str, type] = {}
+# Classes by family and name: of family "" are those that objects of a model name, of others a tag chooses.
+_REGISTERED: dict[tuple[str, str], type] = {}
 
 
 class ModelError(ValueError):
@@ -50,14 +52,27 @@ def register(cls: type) -> type:
     """
     if cls.__name__ in BUILT_IN and cls.__module__ != BUILT_IN[cls.__name__]:
         raise ValueError(f"a class to be saved must have a name of its own, {cls.__name__!r} is metarank's")
-    _REGISTERED[cls.__name__] = cls
+    register_in_family("", cls.__name__, cls)
     return cls
+
+
+def register_in_family(family: str, name: str, cls: type) -> None:
+    """Make a class one that a tag may choose; see `Saved.tag`."""
+    _REGISTERED[family, name] = cls
+
+
+def class_in_family(family: str, name: Any, tag: str) -> Any:
+    """The class of a family that a tag chooses; ValueError for a name that is not there."""
+    if not isinstance(name, str) or (family, name) not in _REGISTERED:
+        names = sorted(known for of, known in _REGISTERED if of == family)
+        raise ValueError(f"{tag} of {family} must be one of {names}, got {name!r:.80}")
+    return _REGISTERED[family, name]
 
 
 def class_of(name: str) -> type:
     """The class that a model calls so, from the register alone; ModelError for a name that is not there."""
-    if name in _REGISTERED:
-        return _REGISTERED[name]
+    if ("", name) in _REGISTERED:
+        return _REGISTERED["", name]
     if name in BUILT_IN:
         cls: type = getattr(importlib.import_module(BUILT_IN[name]), name)
         return cls

@@ -12,58 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from metarank._files import bytes_on_disk, of_one_moment
-from metarank._state import MOST_DECLARED
 from metarank._version import __version__
 from metarank.persist.classes import ModelError
+from metarank.persist.limits import LIMITS, TOGETHER, Limits
 
 FORMAT = "metarank-model"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 # How a part of a model names the file that it is read from.
 KINDS_OF_FILES = ("__array__", "__text__", "__strings__", "__tensors__")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a model folder may ask of the process that loads it.
-
-    Parameters
-    ----------
-    manifest_bytes : int
-        Size of the manifest, most of which is decoded into Python objects.
-    depth : int
-        Lists, mappings and objects within one another.
-    files : int
-    declared : int
-        A size that no array has to bear out, such as the number of features of sparse rows: at most so much,
-        or as many as the files of the model have bytes on the disk, where holes and further names of a file
-        count nothing. All such sizes together, and all bytes that are not on the disk together: at most 32
-        times as much.
-
-    Examples
-    --------
-    >>> Limits(depth=8).depth
-    8
-    """
-
-    manifest_bytes: int = 1 << 24
-    depth: int = 64
-    files: int = 100_000
-    declared: int = MOST_DECLARED
-
-    def __post_init__(self) -> None:
-        for name in ("manifest_bytes", "depth", "files", "declared"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"{name} must be a positive integer, got {value!r}")
-            if value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
-
-
-LIMITS = Limits()
-# All that is declared, and all that is not on the disk, by what one size may be. Up to twenty parts of a
-# model declare sizes; file systems that compress hold ten bytes in one.
-TOGETHER = 32
 
 
 @dataclass(frozen=True)

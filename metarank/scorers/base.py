@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from metarank.candidates import Candidates
+from metarank.persist.spec import Saved
 from metarank.view import View
 
 Features: TypeAlias = np.ndarray | sp.csr_matrix
@@ -37,13 +38,14 @@ def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any)
     return found
 
 
-class LabelScorer(BaseEstimator):
+class LabelScorer(Saved, BaseEstimator):
     """Evidence for pairs (instance, label): fit on a View, score any pair.
 
     A subclass stores its parameters in ``__init__`` (keyword only), learns in
     `fit` and answers `score` with named columns. To be saved with a model it
-    also implements `get_state` and `from_state` (numbers, strings, lists, dicts,
-    NumPy arrays and CSR matrices; no other objects) and is registered by
+    lists what it learned in a `metarank.persist.spec.Spec` named `saved`, or
+    implements `get_state` and `from_state` (numbers, strings, lists, dicts,
+    NumPy arrays and CSR matrices; no other objects), and is registered by
     `metarank.persist.register`.
 
     The columns of training rows come from scorers fitted on Views without the
@@ -92,22 +94,19 @@ class LabelScorer(BaseEstimator):
     def sizes(self) -> tuple[int | None, int | None]:
         """(features, labels) that the fitted scorer is of; None where it does not know.
 
-        A model that is loaded compares them with its own.
+        A model that is loaded compares them with its own. By default the sizes "d" and "L" of what is saved.
         """
-        return None, None
+        known = super().named_sizes()
+        return known.get("d"), known.get("L")
 
     def rows_kept(self) -> int | None:
         """How many training rows the fitted scorer keeps, and names by number; None where it keeps none.
 
-        A model that is loaded compares them with its own.
+        A model that is loaded compares them with its own. By default the size "rows" of what is saved.
         """
-        return None
+        return super().named_sizes().get("rows")
 
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs to answer `score` again."""
-        raise TypeError(f"{type(self).__name__} must implement get_state to be saved")
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LabelScorer:
-        """The inverse of `get_state`."""
-        raise TypeError(f"{cls.__name__} must implement from_state to be loaded")
+    def named_sizes(self) -> dict[str, int]:
+        """The sizes that are known, by name."""
+        d, L = self.sizes()
+        return {name: n for name, n in (("d", d), ("L", L), ("rows", self.rows_kept())) if n is not None}

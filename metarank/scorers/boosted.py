@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import lightgbm as lgb
 import numpy as np
 
 from metarank._progress import report
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.gbdt import BoosterArrays
+from metarank.persist.fields import Object, Params
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import dense_blocks, require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import View
@@ -48,6 +48,8 @@ class BoostedTrees(LabelScorer):
     """
 
     is_classifier = True
+
+    saved = Spec(Params(), Object("trees_", BoosterArrays, {"d": "d", "outputs": "L"}, inline=True))
 
     def __init__(
         self,
@@ -119,21 +121,6 @@ class BoostedTrees(LabelScorer):
             row = np.repeat(np.arange(len(block)), np.diff(indptr))
             parts.append(raw[row, labels].astype(np.float32))
         return {"boosted_trees": np.concatenate(parts)}
-
-    def get_state(self) -> dict[str, Any]:
-        """Parameters and the stacked trees of all labels."""
-        return {"params": self.get_params(), "trees": self.trees_.get_state()}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> BoostedTrees:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scorer = fields.estimator(cls)
-        scorer.trees_ = BoosterArrays.from_state(fields.raw("trees"))
-        return scorer
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.trees_.n_features, self.trees_.n_outputs
 
 
 def _constant(value: float, n_features: int) -> BoosterArrays:

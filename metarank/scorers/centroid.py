@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Group, Ids, Number, Rows
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.label_means import LabelMeans
 from metarank.scorers.training_rows import shared_rows
@@ -39,6 +38,16 @@ class Centroids(LabelScorer):
 
     is_quick = True
 
+    saved = Spec(
+        Group(
+            "means_",
+            LabelMeans,
+            Rows("means", ("L", "d"), key="centroids"),
+            Ids("known", np.uint8, ("L",), below=2),
+            Number("max_sq_norm", 0),
+        )
+    )
+
     def fit(self, view: View, *, n_jobs: int = 1) -> Centroids:
         """Average the View's points of each label. Returns self."""
         rows = shared_rows(view)
@@ -49,20 +58,3 @@ class Centroids(LabelScorer):
         """Float32 columns (m,): ``centroid_l2`` and ``centroid_cosine``."""
         values = self.means_.distances(X, candidates, n_jobs)
         return dict(zip(("centroid_l2", "centroid_cosine"), values))
-
-    def get_state(self) -> dict[str, Any]:
-        means = self.means_
-        return {"centroids": means.means, "known": means.known, "max_sq_norm": means.max_sq_norm}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Centroids:
-        fields = Fields(state, cls.__name__)
-        out = cls()
-        means = fields.rows("centroids", (None, None))
-        known = fields.ids("known", np.uint8, (means.shape[0],), 2)
-        out.means_ = LabelMeans(means, known, fields.number("max_sq_norm", 0))
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        n_labels, n_features = self.means_.means.shape
-        return n_features, n_labels

@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 import numpy as np
 
 from metarank import _core
-from metarank._state import Fields
 from metarank._threads import openmp_threads, single_threaded_blas
+from metarank.persist.fields import Array, Field, Ids, Integer, Number
 
 INDEXES: Final = ("auto", "flat", "hnsw", "ivfpq")
 # Fewer rows are compared one by one, whatever index is asked for: quick enough, and PQ learns from thousands.
@@ -210,6 +210,29 @@ class IvfPqIndex:
         return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing)))) if missing else X
 
 
+def _n_codes(known: Any) -> int:
+    """Codes of a row."""
+    return -(-int(known["d"]) // IvfPqIndex.FEATURES_PER_CODE)
+
+
+_SCALE = Number("scale", 2.0**-126, 2.0**126)
+# What `arrays` gives, over "rows" of "d" features.
+SAVED: Final[dict[str, tuple[Field, ...]]] = {
+    "hnsw": (
+        Ids("levels", np.int32, ("rows",), below=64, first=1),
+        Array("offsets", np.int64, (lambda known: known["rows"] + 1,)),
+        Ids("links", np.int32, below="rows", first=-1),
+        Integer("entry", 0, lambda known: max(0, known["rows"] - 1)),
+        _SCALE,
+    ),
+    "ivfpq": (
+        _SCALE,
+        Array("centroids", np.float32, (None, lambda known: _n_codes(known) * IvfPqIndex.FEATURES_PER_CODE)),
+        Array("codebook", np.float32, (_n_codes, 256, IvfPqIndex.FEATURES_PER_CODE)),
+        Array("lists", np.int32, ("rows",)),
+        Array("codes", np.uint8, ("rows", _n_codes)),
+    ),
+}
 DenseIndex: TypeAlias = HnswIndex | IvfPqIndex
 CLASSES: Final[dict[str, type[HnswIndex] | type[IvfPqIndex]]] = {"hnsw": HnswIndex, "ivfpq": IvfPqIndex}
 
@@ -299,31 +322,13 @@ def _rows_of_lists(index: Any, n_rows: int) -> dict[str, np.ndarray]:
     return {"lists": lists, "codes": codes}
 
 
-def checked_index(kind: str, fields: Fields, shape: tuple[int, int]) -> dict[str, Any]:
-    """The saved arrays of an index over rows of a shape; ValueError unless each is what `arrays` gives."""
+def check_index(kind: str, arrays: dict[str, Any], shape: tuple[int, int]) -> None:
+    """ValueError unless arrays that keep the rules of `SAVED` are of an index over rows of a shape."""
     n_rows, n_features = shape
-    scale = fields.number("scale", 2.0**-126, 2.0**126)
     if kind == "hnsw":
-        arrays = {
-            "levels": fields.ids("levels", np.int32, (n_rows,), 64, 1),
-            "offsets": fields.array("offsets", np.int64, (n_rows + 1,)),
-            "links": fields.ids("links", np.int32, (None,), n_rows, -1),
-            "entry": fields.integer("entry", 0, max(0, n_rows - 1)),
-            "scale": scale,
-        }
         _check_graph(arrays, n_rows)
-        return arrays
-    n_codes = -(-n_features // IvfPqIndex.FEATURES_PER_CODE)
-    width = n_codes * IvfPqIndex.FEATURES_PER_CODE
-    arrays = {
-        "scale": scale,
-        "centroids": fields.array("centroids", np.float32, (None, width)),
-        "codebook": fields.array("codebook", np.float32, (n_codes, 256, IvfPqIndex.FEATURES_PER_CODE)),
-        "lists": fields.array("lists", np.int32, (n_rows,)),
-        "codes": fields.array("codes", np.uint8, (n_rows, n_codes)),
-    }
-    _check_lists(arrays, n_rows, n_codes)
-    return arrays
+    else:
+        _check_lists(arrays, n_rows, -(-n_features // IvfPqIndex.FEATURES_PER_CODE))
 
 
 def _check_graph(arrays: dict[str, Any], n_rows: int) -> None:

@@ -14,8 +14,9 @@ from sklearn.tree import ExtraTreeRegressor
 
 from metarank import _core
 from metarank._parameters import check_integer
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Csr, Declared, Entries, Params
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts, dense_blocks, require_rows
 from metarank.scorers.base import Features
 from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids
@@ -58,6 +59,19 @@ class ExtraTrees(TreeEnsemble):
 
     is_classifier = True
     trees_per_block: ClassVar[int] = 50
+
+    saved = Spec(
+        Params(check=lambda trees: trees._check_params()),
+        Declared("n_features_", size="d"),
+        Entries(
+            "arrays_",
+            Array("feature", np.int32, ("nodes",)),
+            Array("threshold", np.float64, ("nodes",)),
+            Array("children", np.int32, ("nodes", 2)),
+            Array("root", np.int32),
+            Csr("leaves", ("leaves", "L")),
+        ),
+    )
 
     def __init__(
         self, *, n_trees: int = 300, min_samples_leaf: int = 2, max_features: float | int | str = "sqrt"
@@ -157,38 +171,6 @@ class ExtraTrees(TreeEnsemble):
     def _set_arrays(self, arrays: dict[str, Any]) -> None:
         self.arrays_ = arrays
         self.__dict__.pop("_forest", None)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {k: v for k, v in state.items() if k != "_forest"}
-
-    def get_state(self) -> dict[str, Any]:
-        """Parameters and the trees: nodes as in `BoosterArrays`, leaves as CSR (n_leaves, L)."""
-        return {"params": self.get_params(), "n_features": self.n_features_, "arrays": self.arrays_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ExtraTrees:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scorer = fields.estimator(cls)
-        if type(scorer.n_trees) is not int or scorer.n_trees < 1:
-            raise ValueError(f"n_trees must be a positive integer, got {scorer.n_trees!r:.80}")
-        scorer.n_features_ = fields.size("n_features")
-        arrays = fields.part("arrays")
-        n = len(arrays.array("feature", np.int32, (None,)))
-        scorer._set_arrays(
-            {
-                "feature": arrays.raw("feature"),
-                "threshold": arrays.array("threshold", np.float64, (n,)),
-                "children": arrays.array("children", np.int32, (n, 2)),
-                "root": arrays.array("root", np.int32, (None,)),
-                "leaves": arrays.csr("leaves", (None, None)),
-            }
-        )
-        return scorer
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.n_features_, self.arrays_["leaves"].shape[1]
 
 
 def _flat_arrays(trees: list[Any], n_labels: int) -> dict[str, Any]:

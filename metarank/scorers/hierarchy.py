@@ -6,15 +6,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank._validation import check_features, check_labels
+from metarank.persist.fields import Array, Declared, Known
+from metarank.persist.spec import Saved, Spec
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.label_vectors import (
     TILE,
@@ -33,8 +34,14 @@ _MAX_LABELS = np.iinfo(np.int32).max
 _MOST_PLACES = 1 << 26
 
 
+def _check_places(known: Known) -> None:
+    """ValueError where trees of few nodes would know the slots of very many labels, each in each of them."""
+    if known["trees"] * known["L"] > max(_MOST_PLACES, 16 * known["slots"]):
+        raise ValueError(f"{known['trees']} trees over {known['L']} labels must hold some of them")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy:
+class Hierarchy(Saved):
     """Label trees: inner nodes, their children, and labels as the leaves.
 
     Node n owns the *slots* ``child_start[n]:child_start[n + 1]``; each slot leads to a child node or to a
@@ -77,6 +84,14 @@ class Hierarchy:
     child_start: np.ndarray
     child: np.ndarray
     n_labels: int
+
+    saved: ClassVar = Spec(
+        Array("roots", np.int32, ("trees",)),
+        Array("child_start", np.int64, (None,)),
+        Array("child", np.int32, ("slots",)),
+        Declared("n_labels", size="L"),
+        check=_check_places,
+    )
 
     def __post_init__(self) -> None:
         for name, dtype in (("roots", np.int32), ("child_start", np.int64), ("child", np.int32)):
@@ -382,24 +397,6 @@ class Hierarchy:
         parent = np.array([parent_of_label.get(i, -1) for i in range(size)] + parent_of_node, np.int64)
         parent[parent >= 0] += size
         return _joined([tree_of_parents(parent, placed)], size)
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return dict(roots=self.roots, child_start=self.child_start, child=self.child, n_labels=self.n_labels)
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Hierarchy:
-        """The inverse of `get_state`; the arrays are checked."""
-        fields = Fields(state, cls.__name__)
-        roots, child_start, child = (
-            fields.array(name, dtype, (None,))
-            for name, dtype in (("roots", np.int32), ("child_start", np.int64), ("child", np.int32))
-        )
-        n_labels = fields.size("n_labels")
-        # The trees know each label's slot in each of them.
-        if len(roots) * n_labels > max(_MOST_PLACES, 16 * len(child)):
-            raise ValueError(f"{len(roots)} trees over {n_labels} labels must hold some of them")
-        return cls(roots, child_start, child, n_labels)
 
 
 def _joined(trees: Sequence[Tree], n_labels: int) -> Hierarchy:

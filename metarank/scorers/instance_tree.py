@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,10 +10,12 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._elementary import log
 from metarank._lazy import lazy
-from metarank._parameters import check_integer, check_random_state, check_real, seed_of
-from metarank._state import Fields
+from metarank._parameters import check_integer, check_random_state, check_real
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Declared, Entries, Known, Number, Params
+from metarank.persist.limits import MOST
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.relevance import LEAST, check_relevance, relevances, unit_rows
@@ -35,7 +37,6 @@ _FOREST: dict[str, type] = {
     "leaf_value": np.float32,
 }
 
-T = TypeVar("T", bound="FastXML")
 
 # Gains and weights of rows, beside the greatest and the mean: no less, so that none vanishes in float32.
 _LEAST_GAIN = 1e-30
@@ -43,8 +44,16 @@ _LEAST_GAIN = 1e-30
 _LEAST, _MOST = 1e-6, 1e6
 # A path of more nodes ends in a leaf, however many points that holds.
 _MAX_DEPTH = 10_000
+_MOST_TREES = 10_000
 # Coordinate descent of the splits: Newton steps, and passes in a step.
 _STEPS, _PASSES = 20, 10
+
+
+def _check_trees(known: Known) -> None:
+    """ValueError where there are more trees than a fit grows."""
+    n = len(known.forest_["roots"])
+    if n > _MOST_TREES:
+        raise ValueError(f"roots must be those of at most {_MOST_TREES} trees, got {n}")
 
 
 class FastXML(TreeEnsemble, Shortlister):
@@ -116,6 +125,16 @@ class FastXML(TreeEnsemble, Shortlister):
     trees_per_block: ClassVar[int] = 5
     _common: ClassVar[tuple[str, ...]] = ("scale",)
 
+    saved = Spec(
+        Params(tuples=("propensity",), seeded=MOST, check=lambda trees: trees._check_params()),
+        Declared("n_features_in_", key="n_features", size="d"),
+        Declared("n_labels_", size="L"),
+        Number("scale_", 1e-38, 1e38),
+        # Nodes, leaves and their lists are compared with each other when the trees are built over them.
+        Entries("forest_", *(Array(name, dtype) for name, dtype in _FOREST.items())),
+        check=_check_trees,
+    )
+
     def __init__(
         self,
         *,
@@ -148,7 +167,7 @@ class FastXML(TreeEnsemble, Shortlister):
         self.verbose = verbose
 
     def _check_params(self) -> None:
-        check_integer("n_trees", self.n_trees, 1, 10_000)
+        check_integer("n_trees", self.n_trees, 1, _MOST_TREES)
         for name in ("max_leaf", "labels_per_leaf"):
             check_integer(name, getattr(self, name), 1)
         check_integer("rounds", self.rounds, 1, 1000)
@@ -265,37 +284,6 @@ class FastXML(TreeEnsemble, Shortlister):
     def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         indptr, indices, data = self._row_parts(X)
         return indptr, indices, _core.unit_rows(indptr, data)
-
-    def get_state(self) -> dict[str, Any]:
-        return {
-            "params": self._seeded_params(),
-            "n_features": self.n_features_in_,
-            "n_labels": self.n_labels_,
-            "scale": self.scale_,
-            "forest": dict(self.forest_),
-        }
-
-    @classmethod
-    def from_state(cls: type[T], state: dict[str, Any]) -> T:
-        fields = Fields(state, cls.__name__)
-        out = fields.estimator(cls, tuples=("propensity",))
-        out._check_params()
-        out.random_state_ = seed_of(out.random_state)
-        out.n_features_in_, out.n_labels_ = fields.size("n_features"), fields.size("n_labels")
-        out.scale_ = fields.number("scale", 1e-38, 1e38)
-        # Nodes, leaves and their lists are compared with each other when the trees are built over them.
-        forest = fields.part("forest")
-        out.forest_ = {name: forest.array(name, dtype, (None,)) for name, dtype in _FOREST.items()}
-        if len(out.forest_["roots"]) > 10_000:
-            raise ValueError(f"roots must be those of at most 10,000 trees, got {len(out.forest_['roots'])}")
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.n_features_in_, self.n_labels_
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_trees"}
 
 
 def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:

@@ -10,16 +10,25 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank._progress import report
-from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.candidates import Candidates
 from metarank.crossfit import scatter_folds
+from metarank.persist.fields import Array, Number, Object, Params, Part
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import linear_scores, require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.kernels import METRICS, Kernel, choose_kernel, ridge_term
 from metarank.view import TrainingSet, View
 
 _LINEAR_ALPHA = 0.3
+
+
+def _is_linear(scorer: Any) -> bool:
+    return scorer.kernel_ is None
+
+
+def _is_dual(scorer: Any) -> bool:
+    return scorer.kernel_ is not None
 
 
 class KernelRidge(LabelScorer):
@@ -61,6 +70,37 @@ class KernelRidge(LabelScorer):
 
     is_classifier = True
     score_without_rows = 0.0
+
+    saved = Spec(
+        Params(),
+        Object("kernel_", Kernel, ("d",), inline=True, optional=True),
+        Part(
+            "fitted",
+            Number("alpha_", 0, key="alpha_"),
+            Array("bias_", np.float32, ("L",), key="bias_"),
+            Array(
+                "weights_",
+                np.float32,
+                ("d", "L"),
+                key="weights_",
+                when=_is_linear,
+            ),
+            Array(
+                "support_",
+                np.float32,
+                ("support", "d"),
+                key="support_",
+                when=_is_dual,
+            ),
+            Array(
+                "dual_",
+                np.float32,
+                ("L", "support"),
+                key="dual_",
+                when=_is_dual,
+            ),
+        ),
+    )
 
     def __init__(
         self,
@@ -191,35 +231,3 @@ class KernelRidge(LabelScorer):
         else:
             self.weights_ = np.ascontiguousarray(X.T @ dual, np.float32)
         return self
-
-    def get_state(self) -> dict[str, Any]:
-        """Parameters, the choice, and the dual coefficients (or, of the linear kernel, the weights)."""
-        names = ["alpha_", "bias_"] + (["weights_"] if self.kernel_ is None else ["support_", "dual_"])
-        return {
-            "params": self.get_params(),
-            "kernel": None if self.kernel_ is None else self.kernel_.get_state(),
-            "fitted": {name: getattr(self, name) for name in names},
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> KernelRidge:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scorer = fields.estimator(cls)
-        fitted = fields.part("fitted")
-        scorer.alpha_ = fitted.number("alpha_", 0)
-        scorer.bias_ = fitted.array("bias_", np.float32, (None,))
-        n_labels = len(scorer.bias_)
-        scorer.kernel_ = None
-        if not fields.has("kernel"):
-            scorer.weights_ = fitted.array("weights_", np.float32, (None, n_labels))
-            return scorer
-        scorer.kernel_ = Kernel.from_state(fields.raw("kernel"))
-        scorer.support_ = fitted.array("support_", np.float32, (None, None))
-        scorer.dual_ = fitted.array("dual_", np.float32, (n_labels, len(scorer.support_)))
-        scorer.kernel_.check_width(scorer.support_.shape[1])
-        return scorer
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        n_features = len(self.weights_) if self.kernel_ is None else self.support_.shape[1]
-        return n_features, len(self.bias_)

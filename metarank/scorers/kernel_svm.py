@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC
 
 from metarank._progress import report
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.crossfit import scatter_folds
+from metarank.persist.fields import Array, Object, Params
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.kernels import Kernel
@@ -50,6 +49,14 @@ class KernelSVM(LabelScorer):
 
     is_classifier = True
     score_without_rows = -1.0
+
+    saved = Spec(
+        Params(),
+        Object("kernel_", Kernel, ("d",), inline=True),
+        Array("support_", np.float32, ("support", "d")),
+        Array("bias_", np.float32, ("L",)),
+        Array("dual_", np.float32, ("L", "support")),
+    )
 
     def __init__(self, *, C: float = 1.0, gamma: float | str = "scale", max_rows: int = 10_000) -> None:
         self.C = C
@@ -120,28 +127,3 @@ class KernelSVM(LabelScorer):
         used = np.flatnonzero((dual != 0).any(axis=0))
         self.support_, self.dual_, self.bias_ = support[used], np.ascontiguousarray(dual[:, used]), bias
         return self
-
-    def get_state(self) -> dict[str, Any]:
-        """Parameters, kernel and support vectors."""
-        return {
-            "params": self.get_params(),
-            "kernel": self.kernel_.get_state(),
-            "support": self.support_,
-            "dual": self.dual_,
-            "bias": self.bias_,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> KernelSVM:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scorer = fields.estimator(cls)
-        scorer.kernel_ = Kernel.from_state(fields.raw("kernel"))
-        scorer.support_ = fields.array("support", np.float32, (None, None))
-        scorer.kernel_.check_width(scorer.support_.shape[1])
-        scorer.bias_ = fields.array("bias", np.float32, (None,))
-        scorer.dual_ = fields.array("dual", np.float32, (len(scorer.bias_), len(scorer.support_)))
-        return scorer
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.support_.shape[1], len(self.bias_)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
 
 from metarank import _core
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Number, Text
+from metarank.persist.spec import Saved, Spec
 from metarank.scorers._arrays import dense, dense_blocks, sample_rows
 from metarank.scorers.base import Features
 from metarank.view import View
@@ -22,7 +23,7 @@ _CHOICE_ROWS = 1000
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Kernel(Saved):
     """``exp(-gamma distance(x, z))``: the squared L2 distance for "rbf", L1 for "laplacian".
 
     Parameters
@@ -36,6 +37,10 @@ class Kernel:
     name: str
     gamma: float
     scale: np.ndarray | None = None
+
+    saved: ClassVar = Spec(
+        Text("name", METRICS), Number("gamma", 1e-30, 1e30), Array("scale", np.float32, ("d",), optional=True)
+    )
 
     def rows(self, X: Features) -> np.ndarray:
         """Rows as the kernel compares them: dense, scaled."""
@@ -68,22 +73,6 @@ class Kernel:
                 )
             )
         return np.concatenate([np.zeros(0, np.float32), *parts])
-
-    def check_width(self, n_features: int) -> None:
-        """ValueError unless the factors are as many as the columns."""
-        if self.scale is not None and len(self.scale) != n_features:
-            raise ValueError(f"scale must be {n_features} factors, one a column, got {len(self.scale)}")
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {"name": self.name, "gamma": self.gamma, "scale": self.scale}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Kernel:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scale = fields.array("scale", np.float32, (None,)) if fields.has("scale") else None
-        return cls(fields.text("name", list(METRICS)), fields.number("gamma", 1e-30, 1e30), scale)
 
 
 def choose_kernel(

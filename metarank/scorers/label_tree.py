@@ -6,7 +6,7 @@ Parabel (Prabhu et al. 2018) trains the edges from binary relevance, XReg (Prabh
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +14,12 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._elementary import log
 from metarank._lazy import lazy
-from metarank._parameters import check_integer, check_random_state, check_real, seed_of
-from metarank._state import Fields
+from metarank._parameters import check_integer, check_random_state, check_real
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
+from metarank.persist.limits import MOST
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
@@ -26,8 +28,6 @@ from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.training_rows import check_lists
 from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
 from metarank.view import View
-
-T = TypeVar("T", bound="LabelTree")
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 # Bounds of what is multiplied into float32 sums.
@@ -55,6 +55,10 @@ _SUITED: dict[str, dict[str, float]] = {
     "squared_hinge": {"C": 1.0, "visitors": 20, "tolerance": 0.1, "max_epochs": 5},
     "logistic": {"C": 10.0, "visitors": 0, "tolerance": 0.02, "max_epochs": 20},
 }
+
+
+def _n_nodes(known: Any) -> int:
+    return int(known.hierarchy_.n_nodes)
 
 
 class LabelTree(TreeEnsemble, Shortlister):
@@ -85,6 +89,26 @@ class LabelTree(TreeEnsemble, Shortlister):
     propensity: Any
     hierarchy: Any
     label_vectors: Any
+
+    saved = Spec(
+        Params(
+            without=("hierarchy", "label_vectors"),
+            tuples=("propensity",),
+            seeded=MOST,
+            check=lambda trees: trees._check_params(),
+        ),
+        Declared("n_features_in_", key="n_features", size="d"),
+        Declared("n_labels_", size="L"),
+        Integer("link_", 0, 255),
+        Number("path_weight_", 0, 1),
+        Number("scale_", _LEAST_SCALE, _MOST_SCALE),
+        Array("label_scale_", np.float32, ("L",), least=0),
+        Object("hierarchy_", Hierarchy, ("L",), inline=True),
+        Array("row_share_", (np.float32, np.float64), (_n_nodes,), least=0, most=1),
+        # Blocks and slots are compared with each other when the trees are built over them.
+        Entries("weights_", *(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
+        Flag("_given", key="given"),
+    )
 
     def _check_params(self) -> None:
         check_integer("n_trees", self.n_trees, 1, 10_000)
@@ -329,53 +353,14 @@ class LabelTree(TreeEnsemble, Shortlister):
         indptr, indices, data = self._row_parts(X)
         return indptr, indices, _core.unit_rows(indptr, data)
 
-    def get_state(self) -> dict[str, Any]:
-        params = {k: v for k, v in self._seeded_params().items() if k not in ("hierarchy", "label_vectors")}
-        return {
-            "params": params,
-            "n_features": self.n_features_in_,
-            "n_labels": self.n_labels_,
-            "given": self.hierarchy is not None,
-            "link": self.link_,
-            "path_weight": self.path_weight_,
-            "scale": self.scale_,
-            "label_scale": self.label_scale_,
-            "hierarchy": self.hierarchy_.get_state(),
-            "row_share": self.row_share_,
-            "weights": dict(self.weights_),
-        }
+    @property
+    def _given(self) -> bool:
+        """Whether the hierarchy is the caller's."""
+        return self.hierarchy is not None
 
-    @classmethod
-    def from_state(cls: type[T], state: dict[str, Any]) -> T:
-        fields = Fields(state, cls.__name__)
-        out = fields.estimator(cls, tuples=("propensity",))
-        out._check_params()
-        out.random_state_ = seed_of(out.random_state)
-        out.n_features_in_, out.n_labels_ = fields.size("n_features"), fields.size("n_labels")
-        out.scale_ = fields.number("scale", _LEAST_SCALE, _MOST_SCALE)
-        out.label_scale_ = fields.array("label_scale", np.float32, (out.n_labels_,), nonnegative=True)
-        out.hierarchy_ = Hierarchy.from_state(fields.raw("hierarchy"))
-        if out.hierarchy_.n_labels != out.n_labels_:
-            raise ValueError(f"hierarchy must hold {out.n_labels_} labels, got {out.hierarchy_.n_labels}")
-        shares = fields.array("row_share", (np.float32, np.float64), (out.hierarchy_.n_nodes,))
-        if shares.size and not 0 <= shares.min() <= shares.max() <= 1:
-            raise ValueError("row_share must lie in [0, 1]")
-        out.row_share_ = shares
-        weights = fields.part("weights")
-        out.weights_ = {name: weights.array(name, dtype, (None,)) for name, dtype in _WEIGHTS.items()}
-        # Blocks and slots are compared with each other when the trees are built over them.
-        out.link_ = fields.integer("link", 0, 255)
-        out.path_weight_ = fields.number("path_weight", 0, 1)
-        if fields.flag("given"):
-            out.hierarchy = out.hierarchy_
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.n_features_in_, self.n_labels_
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_trees"}
+    @_given.setter
+    def _given(self, given: bool) -> None:
+        self.hierarchy = self.hierarchy_ if given else None
 
 
 def _greatest(Y: sp.csr_matrix) -> np.ndarray:

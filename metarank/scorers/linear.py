@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Number, Params
+from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts, dense, linear_scores, require_rows, sample_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import View
@@ -61,6 +62,13 @@ class LinearClassifier(LabelScorer):
 
     is_classifier = True
     score_without_rows = -1.0
+
+    saved = Spec(
+        Params(),
+        Number("C_", 0),
+        Array("bias_", np.float32, ("L",)),
+        Array("weights_", np.float32, ("d", "L")),
+    )
 
     def __init__(self, *, C: float | str = "auto", tolerance: float = 0.1, max_epochs: int = 100) -> None:
         self.C = C
@@ -123,20 +131,3 @@ class LinearClassifier(LabelScorer):
             margin = sign * linear_scores(X[inside], W, bias, pairs, n_jobs)
             loss.append(float(np.sum(np.maximum(0.0, 1.0 - margin) ** 2)))
         return _C_GRID[int(np.argmin(loss))]
-
-    def get_state(self) -> dict[str, Any]:
-        """Parameters, the chosen `C`, weights and bias."""
-        return {"params": self.get_params(), "C": self.C_, "weights": self.weights_, "bias": self.bias_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LinearClassifier:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scorer = fields.estimator(cls)
-        scorer.C_ = fields.number("C", 0)
-        scorer.bias_ = fields.array("bias", np.float32, (None,))
-        scorer.weights_ = fields.array("weights", np.float32, (None, len(scorer.bias_)))
-        return scorer
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.weights_.shape

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._lazy import lazy
 from metarank._parameters import check_choice, check_integer
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Object, Params, Strings
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.training_rows import as_canonical, check_lists
 from metarank.text.inference import unit_rows
@@ -48,6 +49,12 @@ class NameEmbedder(LabelScorer):
     >>> model = MetaRanker(features=["neighbors", "names", NameEmbedder(combine="text")])
     >>> model.fit(data.load_pydocs())  # doctest: +SKIP
     """
+
+    saved = Spec(
+        Params(check=lambda scorer: check_integer("max_words", scorer.max_words, 1)),
+        Strings("words_", "d", into=lambda words: np.array(words, dtype=object)),
+        Object("embedder_", "LabelEmbedder", ("L",)),
+    )
 
     def __init__(
         self,
@@ -164,21 +171,3 @@ class NameEmbedder(LabelScorer):
         words = self.words_[rows.indices[np.lexsort((rows.indices, -rows.data, row))]]
         ends = rows.indptr.tolist()
         return [" ".join(words[start : min(end, start + self.max_words)]) for start, end in pairwise(ends)]
-
-    def get_state(self) -> dict[str, Any]:
-        return {"params": self.get_params(), "words": self.words_.tolist(), "embedder": self.embedder_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> NameEmbedder:
-        from metarank.text import LabelEmbedder
-
-        fields = Fields(state, cls.__name__)
-        out = fields.estimator(cls)
-        if type(out.max_words) is not int or out.max_words < 1:
-            raise ValueError(f"max_words must be a positive integer, got {out.max_words!r:.80}")
-        out.words_ = np.array(fields.strings("words"), dtype=object)
-        out.embedder_ = fields.object("embedder", LabelEmbedder)
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return len(self.words_), self.embedder_.n_labels_

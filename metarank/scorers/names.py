@@ -15,9 +15,10 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
+from metarank.persist.fields import Csr
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.training_rows import as_canonical, csr_arrays
 from metarank.view import View
@@ -56,6 +57,8 @@ class NameScorer(LabelScorer):
     # What of a View is indexed, and the name of the proposals' score.
     source: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
+
+    saved = Spec(Csr("label_text_", ("L", "d")))
 
     def fit(self, view: View, *, n_jobs: int = 1) -> Self:
         """Index the labels' texts, once for all Views of a fit. Returns self.
@@ -102,22 +105,6 @@ class NameScorer(LabelScorer):
         k = min(int(k), max(1, self.label_text_.shape[0]))
         indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
         return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
-
-    def get_state(self) -> dict[str, Any]:
-        return {"label_text": self.label_text_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        out = cls()
-        out.label_text_ = Fields(state, cls.__name__).csr("label_text", (None, None))
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        n_labels, n_features = self.label_text_.shape
-        return n_features, n_labels
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_index"}
 
     @lazy
     def _index(self) -> _core.LabelText:

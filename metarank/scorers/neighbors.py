@@ -6,24 +6,43 @@ meta-level features in a learning-to-rank framework".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from metarank import _core
-from metarank._state import Fields, check_csr
+from metarank._lazy import lazy
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
+from metarank.persist.fields import (
+    Array,
+    Csr,
+    Entries,
+    Field,
+    Flag,
+    Group,
+    Ids,
+    Indptr,
+    Integer,
+    Known,
+    List,
+    Plain,
+    Rows,
+    SizeOf,
+    Strings,
+    Text,
+    check_csr,
+)
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
-from metarank.scorers.dense_index import INDEXES, checked_index, settled_index
+from metarank.scorers.dense_index import INDEXES, SAVED, check_index, settled_index
 from metarank.scorers.relevance import propensity_curve, relevance_weights
 from metarank.scorers.training_rows import (
     METRICS,
     DenseRows,
     LabelRows,
-    TrainingRows,
     as_canonical,
     check_candidates,
     csr_arrays,
@@ -45,6 +64,24 @@ _MOST_NEIGHBORS = 1 << 16
 
 # A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
 _TIE = 1e-6
+
+
+def _label_rows(indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> LabelRows:
+    check_csr(indptr, rows, n_rows, "label_rows")
+    return LabelRows(indptr, rows, n_rows)
+
+
+# The training rows and their labels, as both scorers save them.
+_ROWS: tuple[Field, ...] = (
+    Group("rows_", restored_rows, Rows("X", ("rows", "d"))),
+    Group(
+        "labels_",
+        _label_rows,
+        Ids("rows", np.int32, ("carriers",), below="rows", key="label_rows"),
+        Indptr("indptr", n="L", end="carriers", key="label_indptr"),
+        SizeOf("n_rows", size="rows"),
+    ),
+)
 
 
 class LabelNeighbors(LabelScorer):
@@ -80,6 +117,8 @@ class LabelNeighbors(LabelScorer):
     """
 
     is_quick = True
+
+    saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
 
     def __init__(
         self, *, k: int = 10, metrics: Sequence[str] = ("l2", "l1", "cosine"), columns: str = "summary"
@@ -142,24 +181,6 @@ class LabelNeighbors(LabelScorer):
         ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
         return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
 
-    def get_state(self) -> dict[str, Any]:
-        return {**self.get_params(), "metrics": list(self.metrics), **_rows_state(self.rows_.X, self.labels_)}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LabelNeighbors:
-        fields = Fields(state, cls.__name__)
-        metrics = tuple(fields.strings("metrics"))
-        out = cls(k=fields.integer("k", 1, _MOST_NEIGHBORS), metrics=metrics, columns=fields.raw("columns"))
-        out._check_params()
-        out.rows_, out.labels_ = _restored(fields)
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.rows_.X.shape[1], self.labels_.n_labels
-
-    def rows_kept(self) -> int:
-        return self.labels_.n_rows
-
     def _check_params(self) -> None:
         _check_positive("k", self.k, _MOST_NEIGHBORS)
         metrics = tuple(self.metrics)
@@ -174,6 +195,26 @@ class LabelNeighbors(LabelScorer):
         orders = [*(j for j in SUMMARY_ORDERS if j < self.k), self.k]
         means = [*(j for j in SUMMARY_MEANS if j < self.k), *([self.k] if self.k > 1 else [])]
         return orders, means
+
+    def _restored(self) -> None:
+        self._check_params()
+
+
+def _has_index(kind: str) -> Callable[[Any], bool]:
+    """Of a shortlister, or of what is known of it: whether it has an approximate index of a kind."""
+
+    def has(of: Any) -> bool:
+        X = of.rows_.X
+        return isinstance(X, np.ndarray) and settled_index(of.index, len(X), len(of.voters_)) == kind
+
+    return has
+
+
+def _check_index(known: Known) -> None:
+    """ValueError unless saved arrays are those of an index over the rows."""
+    arrays, X = known.values.get("_index_arrays"), known.rows_.X
+    if arrays is not None:
+        check_index(settled_index(known.index, len(X), len(known.voters_)), arrays, X.shape)
 
 
 class NeighborShortlister(LabelScorer):
@@ -229,7 +270,23 @@ class NeighborShortlister(LabelScorer):
     """
 
     is_quick = True
-    _in_core: Any = None
+    saved = Spec(
+        List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
+        # Older files are of a time before there was more to choose.
+        Plain("relevance", older="binary"),
+        Plain("propensity", older="default"),
+        Plain("index", older="auto"),
+        Flag("names", older=False),
+        *_ROWS,
+        Csr("label_text_", ("L", "words"), optional=True),
+        Array("worth_", np.float64, ("L",), least=0, most=1e30, optional=True),
+        Ids("voters_", np.int32, below="rows", ascending=True),
+        *(
+            Entries("_index_arrays", *SAVED[kind], key="index_arrays", older=None, when=_has_index(kind))
+            for kind in SAVED
+        ),
+        check=_check_index,
+    )
 
     def __init__(
         self,
@@ -255,7 +312,7 @@ class NeighborShortlister(LabelScorer):
         self.worth_ = relevance_weights(view, self.relevance, self.propensity)
         text = view.label_text if self.names else None
         self.label_text_ = None if text is None else as_canonical(text)
-        self._in_core = None
+        self.__dict__.pop("_votes", None)
         return self
 
     def nearest(self, X: Features, *, n_jobs: int = 1) -> Neighbors:
@@ -318,57 +375,6 @@ class NeighborShortlister(LabelScorer):
         indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
         return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
 
-    def get_state(self) -> dict[str, Any]:
-        curve = self.propensity
-        state = {
-            "ks": [int(k) for k in self.ks],
-            "relevance": self.relevance,
-            "propensity": curve if isinstance(curve, str) else [float(v) for v in curve],
-            "index": self.index,
-            "names": bool(self.names),
-            "label_text": self.label_text_,
-            "worth": self.worth_,
-            "voters": self.voters_,
-            **_rows_state(self.rows_.X, self.labels_),
-        }
-        if isinstance(self.rows_, DenseRows) and self._index != "flat":
-            state["index_arrays"] = self.rows_.index(self._index).arrays()
-        return state
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> NeighborShortlister:
-        fields = Fields(state, cls.__name__)
-        curve = state.get("propensity", "default")
-        out = cls(
-            ks=tuple(fields.integers("ks", 1, _MOST_NEIGHBORS)),
-            relevance=state.get("relevance", "binary"),
-            propensity=tuple(curve) if isinstance(curve, list) else curve,
-            index=state.get("index", "auto"),
-            names=fields.flag("names") if "names" in fields else False,
-        )
-        out._check_params()
-        out.rows_, out.labels_ = _restored(fields)
-        n_labels = out.labels_.n_labels
-        text = fields.has("label_text")
-        out.label_text_ = fields.csr("label_text", (n_labels, None)) if text else None
-        out.voters_ = fields.ascending_ids("voters", np.int32, out.labels_.n_rows)
-        out.worth_ = None
-        if fields.has("worth"):
-            out.worth_ = fields.array("worth", np.float64, (n_labels,), nonnegative=True, most=1e30)
-        if isinstance(out.rows_, DenseRows) and "index_arrays" in fields:
-            if out._index == "flat":
-                raise ValueError("index_arrays must be of an approximate index")
-            out.rows_.restore_index(
-                out._index, checked_index(out._index, fields.part("index_arrays"), out.rows_.X.shape)
-            )
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.rows_.X.shape[1], self.labels_.n_labels
-
-    def rows_kept(self) -> int:
-        return self.labels_.n_rows
-
     def _check_params(self) -> None:
         if len(tuple(self.ks)) == 0:
             raise ValueError("ks must not be empty")
@@ -379,6 +385,21 @@ class NeighborShortlister(LabelScorer):
         propensity_curve(self.propensity)
         if self.index not in INDEXES:
             raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
+
+    def _restored(self) -> None:
+        self._check_params()
+
+    @property
+    def _index_arrays(self) -> Any:
+        """The approximate index as arrays, which a saved model holds."""
+        assert isinstance(self.rows_, DenseRows)
+        return self.rows_.index(self._index).arrays()
+
+    @_index_arrays.setter
+    def _index_arrays(self, arrays: dict[str, Any] | None) -> None:
+        if arrays is not None:
+            assert isinstance(self.rows_, DenseRows)
+            self.rows_.restore_index(self._index, arrays)
 
     @property
     def _index(self) -> str:
@@ -393,19 +414,14 @@ class NeighborShortlister(LabelScorer):
             )
         return known
 
-    @property
-    def _votes(self) -> Any:
+    @lazy
+    def _votes(self) -> _core.Votes:
         """The training rows' labels as votes, put in order when first asked for."""
-        if self._in_core is None:
-            frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
-            popular = np.argsort(-frequency, kind="stable").astype(np.int32)
-            text = self.label_text_
-            named = None if text is None else (*csr_arrays(text), text.shape[1])
-            self._in_core = _core.Votes(*self.labels_.by_row, popular, frequency, self.worth_, named)
-        return self._in_core
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_in_core"}
+        frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
+        popular = np.argsort(-frequency, kind="stable").astype(np.int32)
+        text = self.label_text_
+        named = None if text is None else (*csr_arrays(text), text.shape[1])
+        return _core.Votes(*self.labels_.by_row, popular, frequency, self.worth_, named)
 
 
 def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neighbors:
@@ -416,18 +432,6 @@ def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neigh
     else:
         weights = np.maximum(1 - distances, 0)
     return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
-
-
-def _rows_state(X: Features, labels: LabelRows) -> dict[str, Any]:
-    return {"X": X, "label_indptr": labels.indptr, "label_rows": labels.rows}
-
-
-def _restored(fields: Fields) -> tuple[TrainingRows, LabelRows]:
-    X = fields.rows("X", (None, None))
-    rows = fields.ids("label_rows", np.int32, (None,), X.shape[0])
-    indptr = fields.indptr("label_indptr", None, len(rows))
-    check_csr(indptr, rows, X.shape[0], "label_rows")
-    return restored_rows(X), LabelRows(indptr, rows, X.shape[0])
 
 
 def _check_positive(name: str, value: Any, most: int | None = None) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import clone
 
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns
+from metarank.persist.fields import Object, Text
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
 from metarank.view import TrainingSet, View
 
@@ -29,6 +28,8 @@ class ObjectiveScorer(LabelScorer):
     """
 
     scorer_: LabelScorer
+
+    saved = Spec(Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_))
 
     def __init__(self, *, scorer: LabelScorer, objective: str) -> None:
         self.scorer = scorer
@@ -70,15 +71,5 @@ class ObjectiveScorer(LabelScorer):
     def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {f"{self.objective}: {name}": values for name, values in columns.items()}
 
-    def get_state(self) -> dict[str, Any]:
-        return {"objective": self.objective, "scorer": self.scorer_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ObjectiveScorer:
-        fields = Fields(state, cls.__name__)
-        out = cls(scorer=fields.object("scorer", LabelScorer), objective=fields.text("objective"))
-        out.scorer_ = out.scorer
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.scorer_.sizes()
+    def _restored(self) -> None:
+        self.scorer_ = self.scorer

@@ -11,11 +11,12 @@ from sklearn.base import clone
 
 from metarank._parameters import check_integer, check_real
 from metarank._progress import report
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_candidates
 from metarank.candidates import Candidates
 from metarank.crossfit import refit_columns, refit_shortlist, scatter_folds, stack_folds
+from metarank.persist.fields import Number, Object, Params
+from metarank.persist.spec import Spec
 from metarank.propensity import inv_propensity
 from metarank.scorers._arrays import csr_parts, require_rows, sample_rows
 from metarank.scorers.base import Features
@@ -102,6 +103,12 @@ class OneVsAll(Shortlister):
     """
 
     is_classifier = True
+
+    saved = Spec(
+        Params(tuples=("propensity",), check=lambda scorer: scorer._check_params()),
+        Number("C_", 0),
+        Object("index_", WeightIndex, ("d", "L"), inline=True),
+    )
 
     def __init__(
         self,
@@ -364,24 +371,8 @@ class OneVsAll(Shortlister):
                 quality.append(leave_one_out_ndcg(ridge, Y, *weights, n_jobs=n_jobs))
         return _C_GRID[int(np.argmax(quality))]
 
-    def get_state(self) -> dict[str, Any]:
-        """Parameters, the chosen `C` and the weights."""
-        curve = self.propensity
-        params = {**self.get_params(), "propensity": curve if isinstance(curve, str) else list(curve)}
-        return {"params": params, "C": self.C_, "index": self.index_.get_state()}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> OneVsAll:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        scorer = fields.estimator(cls, tuples=("propensity",))
-        scorer._check_params()
-        scorer.C_, scorer.index_ = fields.number("C", 0), WeightIndex.from_state(fields.raw("index"))
-        scorer.n_features_in_, scorer.n_labels_ = scorer.index_.n_features, scorer.index_.n_labels
-        return scorer
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.n_features_in_, self.n_labels_
+    def _restored(self) -> None:
+        self.n_features_in_, self.n_labels_ = self.index_.n_features, self.index_.n_labels
 
 
 def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._elementary import log, log1p, logistic
-from metarank._state import Fields
+from metarank.persist.fields import List, Number
 from metarank.scorers.label_tree import LabelTree
 from metarank.scorers.relevance import LEAST
 from metarank.thresholds.calibration import Platt
@@ -101,6 +101,8 @@ class Parabel(LabelTree):
     relevance = "binary"
     propensity = "default"
 
+    saved = LabelTree.saved.extended(List("curve_", Number(""), 2, optional=True))
+
     def __init__(
         self,
         *,
@@ -173,18 +175,6 @@ class Parabel(LabelTree):
 
     def _log_probability(self, probability: np.ndarray) -> np.ndarray:
         return super()._log_probability(self._relevance(probability))
-
-    def get_state(self) -> dict[str, Any]:
-        return {**super().get_state(), "curve": self.curve_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Parabel:
-        out = super().from_state(state)
-        fields = Fields(state, cls.__name__)
-        out.curve_ = None
-        if fields.has("curve"):
-            out.curve_ = fields.numbers("curve", 2)
-        return out
 
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:

@@ -7,13 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._parameters import check_integer, check_real
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.scorers.instance_tree import PfastXML
 from metarank.scorers.tail import SOLUTIONS, TailClassifiers
-from metarank.scorers.tail_reranking import TailReranking, check_alpha
+from metarank.scorers.tail_reranking import TAIL, TailReranking, check_alpha
 from metarank.view import View
 
 
@@ -69,6 +68,8 @@ class PfastreXML(TailReranking, PfastXML):
 
     column = "pfastrexml"
     _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0}
+
+    saved = PfastXML.saved.extended(*TAIL)
 
     def __init__(
         self,
@@ -163,12 +164,3 @@ class PfastreXML(TailReranking, PfastXML):
         if not self._plain:
             columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
         return columns
-
-    def get_state(self) -> dict[str, Any]:
-        return {**super().get_state(), "alpha": self.alpha_, "tail": self.tail_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> PfastreXML:
-        out = super().from_state(state)
-        out._set_tail(Fields(state, cls.__name__))
-        return out

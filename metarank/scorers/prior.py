@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.training_rows import check_candidates
 from metarank.view import View
@@ -40,6 +39,8 @@ class LabelPrior(LabelScorer):
 
     is_quick = True
 
+    saved = Spec(Array("log_prior_", np.float32, ("L",)))
+
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""
         self.log_prior_ = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(np.float32)
@@ -49,15 +50,3 @@ class LabelPrior(LabelScorer):
         """The float32 column ``prior`` (m,); X plays no part."""
         check_candidates(X, candidates, len(self.log_prior_))
         return {"prior": self.log_prior_[candidates.labels]}
-
-    def get_state(self) -> dict[str, Any]:
-        return {"log_prior": self.log_prior_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LabelPrior:
-        out = cls()
-        out.log_prior_ = Fields(state, cls.__name__).array("log_prior", np.float32, (None,))
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return None, len(self.log_prior_)

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Group, Ids, Plain, Rows
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.label_means import LabelMeans
 from metarank.scorers.relevance import propensity_curve, relevance_weights
@@ -21,6 +22,13 @@ from metarank.view import View
 COLUMN = "tail_log_probability"
 SOLUTIONS = ("means", "likelihood")
 _LONGEST = 1.0  # |y|^2 of the longest of rows of unit length
+
+
+def _tail_means(means: Features, known: np.ndarray, sq_norm: np.ndarray | None) -> LabelMeans:
+    """Means as `fit` finds them, of what is saved."""
+    if sq_norm is None and not isinstance(means, np.ndarray):
+        raise ValueError("sq_norm must be known of sparse means")
+    return LabelMeans(means, known, _LONGEST, sq_norm)
 
 
 class TailClassifiers(LabelScorer):
@@ -86,6 +94,21 @@ class TailClassifiers(LabelScorer):
     array([-0.6931, -2.1269], dtype=float32)
     """
 
+    saved = Spec(
+        Plain("gamma"),
+        Plain("unit_means"),
+        Plain("max_terms"),
+        Plain("solution", older="means"),  # once all there was
+        Plain("propensity", older="default"),
+        Group(
+            "means_",
+            _tail_means,
+            Rows("means", ("L", "d")),
+            Ids("known", np.uint8, ("L",), below=2),
+            Array("sq_norm", np.float64, ("L",), least=0, optional=True),
+        ),
+    )
+
     def __init__(
         self,
         *,
@@ -139,42 +162,6 @@ class TailClassifiers(LabelScorer):
         how = (float(self.gamma), bool(self.unit_means), n_jobs)
         return {COLUMN: self.means_.tail_log_probability(unit_rows(X), candidates, *how)}
 
-    def get_state(self) -> dict[str, Any]:
-        return {
-            "gamma": float(self.gamma),
-            "unit_means": bool(self.unit_means),
-            "max_terms": self.max_terms,
-            "solution": self.solution,
-            "propensity": self.propensity if isinstance(self.propensity, str) else list(self.propensity),
-            "means": self.means_.means,
-            "known": self.means_.known,
-            "sq_norm": self.means_.sq_norm,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> TailClassifiers:
-        fields = Fields(state, cls.__name__)
-        names = ("gamma", "unit_means", "max_terms", "solution", "propensity")
-        params = {name: state[name] for name in names if name in state}  # "means" was once all there was
-        if isinstance(params.get("propensity"), list):
-            params["propensity"] = tuple(params["propensity"])
-        out = cls(**params)
-        out._check()
-        means = fields.rows("means", (None, None))
-        n_labels = means.shape[0]
-        known = fields.ids("known", np.uint8, (n_labels,), 2)
-        sq_norm = None
-        if fields.has("sq_norm"):
-            sq_norm = fields.array("sq_norm", np.float64, (n_labels,), nonnegative=True)
-        elif not isinstance(means, np.ndarray):
-            raise ValueError("sq_norm must be known of sparse means")
-        out.means_ = LabelMeans(means, known, _LONGEST, sq_norm)
-        return out
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        n_labels, n_features = self.means_.means.shape
-        return n_features, n_labels
-
     def _check(self) -> None:
         if isinstance(self.gamma, bool) or not isinstance(self.gamma, Real):
             raise TypeError(f"gamma must be a positive number, got {self.gamma!r}")
@@ -191,6 +178,9 @@ class TailClassifiers(LabelScorer):
             raise TypeError(f"max_terms must be a positive integer or None, got {self.max_terms!r}")
         if self.max_terms < 1:
             raise ValueError(f"max_terms must be positive, got {self.max_terms}")
+
+    def _restored(self) -> None:
+        self._check()
 
 
 def unit_rows(X: Features) -> Features:

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._parameters import check_real
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.metrics import evaluate
+from metarank.persist.fields import Number, Object
 from metarank.rerank import ALPHAS, bent, choose_alpha, rerank_with_tail
 from metarank.scorers.relevance import FLOOR, relevance_weights
 from metarank.scorers.shortlister import Shortlister
@@ -31,6 +31,10 @@ def check_alpha(name: str, value: Any, rule: str) -> None:
     """Refuses what is neither a weight in (0, 1] nor "auto"."""
     if not (isinstance(value, str) and value == "auto"):
         check_real(name, value, 1e-6, 1, rule)
+
+
+# What such a class saves beside its trees.
+TAIL = (Number("alpha_", 0, 1), Object("tail_", TailClassifiers, ("d", "L"), optional=True))
 
 
 class TailReranking(Shortlister):
@@ -99,13 +103,6 @@ class TailReranking(Shortlister):
                 best = value, alpha, tail
         assert best is not None
         return best[1], best[2]
-
-    def _set_tail(self, fields: Fields) -> None:
-        """What `_learn_tail` learned, as saved."""
-        self.alpha_ = fields.number("alpha", 0, 1)
-        self.tail_ = fields.object("tail", TailClassifiers) if fields.has("tail") else None
-        if self.tail_ is not None and self.tail_.sizes() != (self.n_features_in_, self.n_labels_):
-            raise ValueError(f"tail must be of the features and labels of {fields.name}")
 
     @property
     def _plain(self) -> bool:

@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._state import Fields
 from metarank._validation import finite_scores
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Declared, Ids, Indptr
+from metarank.persist.spec import Saved, Spec
 
 # Arrays of rows: canonical CSR's indptr (int64), indices (int32) and data (float32).
 Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -19,10 +20,9 @@ Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
 _LARGEST = 32_767
-_STATE = ("n_features", "start", "label", "weight", "scale", "bias", "seen")
 
 
-class WeightIndex:
+class WeightIndex(Saved):
     """Scores ``x . w_l + b_l`` of pairs, and the labels with the largest.
 
     Scores beyond float32 are a `ScoresNotFiniteError`.
@@ -42,6 +42,16 @@ class WeightIndex:
     seen : int32 array
         The labels that may be proposed, ascending.
     """
+
+    saved = Spec(
+        Declared("n_features", size="d"),
+        Array("scale", np.float32, ("L",)),
+        Array("label", np.uint16, ("weights",)),
+        Indptr("start", n=lambda of: -(-of["L"] // _BAND) * of["d"], end="weights"),
+        Array("weight", (np.int16, np.float32), ("weights",)),
+        Array("bias", np.float32, ("L",)),
+        Ids("seen", np.int32, below="L", ascending=True),
+    )
 
     def __init__(
         self,
@@ -138,29 +148,3 @@ class WeightIndex:
     def _in_core(self, bias: np.ndarray) -> Any:
         kind = _core.ExactWeightIndex if self.weight.dtype == np.float32 else _core.QuantisedWeightIndex
         return kind(self.n_features, self.start, self.label, self.weight, self.scale, bias)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.get_state()
-
-    def get_state(self) -> dict[str, Any]:
-        """The arrays."""
-        return {name: getattr(self, name) for name in _STATE}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> WeightIndex:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        n_features = fields.size("n_features")
-        scale = fields.array("scale", np.float32, (None,))
-        n_labels = len(scale)
-        n_bands = -(-n_labels // _BAND)
-        label = fields.array("label", np.uint16, (None,))
-        return cls(
-            n_features,
-            fields.indptr("start", n_bands * n_features, len(label)),
-            label,
-            fields.array("weight", (np.int16, np.float32), (len(label),)),
-            scale,
-            fields.array("bias", np.float32, (n_labels,)),
-            fields.ascending_ids("seen", np.int32, n_labels),
-        )

@@ -7,12 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._parameters import check_integer
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.scorers.base import Features
 from metarank.scorers.label_tree import LabelTree
 from metarank.scorers.tail import TailClassifiers
-from metarank.scorers.tail_reranking import RERANKED, TailReranking, check_alpha
+from metarank.scorers.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
 from metarank.view import View
 
 
@@ -66,6 +65,8 @@ class XReg(TailReranking, LabelTree):
     column = "xreg"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None}
+
+    saved = LabelTree.saved.extended(*TAIL)
 
     def __init__(
         self,
@@ -150,12 +151,3 @@ class XReg(TailReranking, LabelTree):
         if not self._plain:
             columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
         return columns
-
-    def get_state(self) -> dict[str, Any]:
-        return {**super().get_state(), "alpha": self.alpha_, "tail": self.tail_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> XReg:
-        out = super().from_state(state)
-        out._set_tail(Fields(state, cls.__name__))
-        return out

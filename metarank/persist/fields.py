@@ -1,0 +1,688 @@
+"""The kinds of fields of a `Spec`: each writes a value of an object, and checks one that is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._parameters import seed_of
+from metarank._threads import MOST_THREADS
+from metarank.persist.classes import class_of
+from metarank.persist.limits import MOST, allowance
+
+# A size: a number, the name of one, None where any will do, or a function of what is known.
+Dim: TypeAlias = "int | str | Callable[[Any], int] | None"
+# Which floats: no infinity and no NaN, no NaN, or any.
+Floats: TypeAlias = Literal["finite", "extended", "any"]
+_REQUIRED: Any = object()
+
+
+class Known:
+    """What is known of an object while it is read: its values by attribute, and its sizes by name.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    sizes : dict
+    cls : type, optional
+        That is read.
+    made : object, optional
+        That has the values already.
+    outer : Known, optional
+        Whose values are looked at where there is none of a name here.
+    """
+
+    def __init__(
+        self, name: str, sizes: dict[str, int], cls: Any = None, made: Any = None, outer: Known | None = None
+    ) -> None:
+        self.name, self.sizes, self.cls, self.made, self.outer = name, sizes, cls, made, outer
+        self.values: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.values:
+            return self.values[name]
+        return getattr(self.made if self.made is not None else self.outer, name)
+
+    def __getitem__(self, size: str) -> int:
+        return self.sizes[size]
+
+    def within(self, name: str) -> Known:
+        """Of values within one; sizes are the same."""
+        return Known(f"{self.name}.{name}", self.sizes, self.cls, outer=self)
+
+    def size(self, dim: Dim) -> int | None:
+        """A dimension as a number; None where it may be any."""
+        if isinstance(dim, str):
+            return self.sizes.get(dim)
+        return dim(self) if callable(dim) else dim
+
+    def fits(self, found: tuple[int, ...], dims: tuple[Dim, ...]) -> bool:
+        """Whether a shape is of such dimensions; those with a name that were not known are from now on."""
+        if len(found) != len(dims):
+            return False
+        for n, dim in zip(found, dims):
+            if self.size(dim) not in (None, n):
+                return False
+            if isinstance(dim, str):
+                self.sizes[dim] = n
+        return True
+
+    def join(self, found: Mapping[str, int], links: Links, key: str) -> None:
+        """Take over the sizes of an object within; ValueError where they are others than here."""
+        for theirs, ours in _pairs(links):
+            n = found.get(theirs)
+            if n is not None and self.sizes.setdefault(ours, n) != n:
+                what = {"d": "features", "L": "labels"}.get(ours, ours)
+                raise ValueError(f"{key} of {self.name} must be of {self.sizes[ours]} {what}, got {n}")
+
+    def fail(self, key: str, rule: str, value: Any) -> ValueError:
+        """The error of a value that does not keep its rule."""
+        return ValueError(f"{key} of {self.name} must {rule}, got {shown(value)}")
+
+
+# Names of sizes that an object within has in common with the one around; theirs and ours where these differ.
+Links: TypeAlias = "Sequence[str] | Mapping[str, str]"
+
+
+def _pairs(links: Links) -> list[tuple[str, str]]:
+    return list(links.items()) if isinstance(links, Mapping) else [(name, name) for name in links]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One value of a saved object.
+
+    Parameters
+    ----------
+    name : str
+        The attribute, or parameter of the constructor.
+    key : str, optional
+        What the saved form calls it; `name` without the underscore at its end by default.
+    optional : bool
+        Whether there may be None, or no value.
+    older : optional
+        The value, or a function that makes it, where an older file has none.
+    when : function, optional
+        Of the object, or of what is known of it: whether there is such a value.
+    of, into : functions, optional
+        From the object to the value, and from a value to what becomes the attribute, where these differ.
+    """
+
+    name: str
+    _: KW_ONLY
+    key: str | None = None
+    optional: bool = False
+    older: Any = _REQUIRED
+    when: Callable[[Any], bool] | None = None
+    of: Callable[[Any], Any] | None = None
+    into: Callable[[Any], Any] | None = None
+
+    @property
+    def saved_key(self) -> str:
+        return self.name.rstrip("_") if self.key is None else self.key
+
+    def value_of(self, obj: Any) -> Any:
+        return getattr(obj, self.name) if self.of is None else self.of(obj)
+
+    def put(self, obj: Any, state: dict[str, Any]) -> None:
+        """The value of an object into its saved form."""
+        if self.when is None or self.when(obj):
+            value = self.value_of(obj)
+            state[self.saved_key] = None if value is None else self.written(value)
+
+    def take(self, state: Mapping[str, Any], known: Known) -> None:
+        """A value of a saved form into what is known; ValueError where it does not keep its rule."""
+        if self.when is not None and not self.when(known):
+            return
+        key = self.saved_key
+        if key not in state and self.older is not _REQUIRED:
+            value = self.older() if callable(self.older) else self.older
+        elif self.optional and state.get(key) is None:
+            value = None
+        elif key not in state:
+            raise ValueError(f"{known.name} must have a value {key!r}")
+        else:
+            value = self.checked(state[key], known)
+        known.values[self.name] = value
+
+    def measure(self, obj: Any, known: Known) -> None:
+        """The sizes that the value of an object tells."""
+        if self.when is None or self.when(obj):
+            value = self.value_of(obj)
+            if value is not None:
+                self.tell(value, known)
+
+    def checked(self, value: Any, known: Known) -> Any:
+        """What becomes of a value that keeps the rule."""
+        found = self.read(value, known)
+        return found if self.into is None else self.into(found)
+
+    def written(self, value: Any) -> Any:
+        return value
+
+    def read(self, value: Any, known: Known) -> Any:
+        raise NotImplementedError
+
+    def tell(self, value: Any, known: Known) -> None:
+        pass
+
+    def fail(self, known: Known, rule: str, value: Any) -> ValueError:
+        return known.fail(self.saved_key, rule, value)
+
+
+# --- single values --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Integer(Field):
+    """An integer in [least, most]; that it is the size of a name, where `size` gives one."""
+
+    least: int = 0
+    most: Dim = MOST
+    size: str | None = None
+
+    def read(self, value: Any, known: Known) -> int:
+        most = known.size(self.most)
+        if type(value) is not int or not self.least <= value <= (MOST if most is None else most):
+            raise self.fail(known, f"be an integer in [{self.least}, {most}]", value)
+        if self.size is not None and not known.fits((value,), (self.size,)):
+            raise self.fail(known, f"be {known[self.size]}", value)
+        return value
+
+    def tell(self, value: Any, known: Known) -> None:
+        if self.size is not None:
+            known.sizes.setdefault(self.size, int(value))
+
+
+@dataclass(frozen=True)
+class Declared(Integer):
+    """A number of features, labels or rows that no array need bear out."""
+
+    def read(self, value: Any, known: Known) -> int:
+        allowed = allowance()
+        if type(value) is int and value > allowed.each:
+            raise self.fail(known, f"be an integer in [0, {allowed.each}]", value)
+        found = super().read(value, known)
+        allowed.take(found)
+        return found
+
+
+@dataclass(frozen=True)
+class Number(Field):
+    """A number in [least, most]."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    floats: Floats = "finite"
+
+    def read(self, value: Any, known: Known) -> float:
+        if type(value) is float and (
+            (math.isinf(value) and self.floats != "finite") or (math.isnan(value) and self.floats == "any")
+        ):
+            return value
+        if type(value) not in (int, float) or not abs(value) <= 1e308 or not self.least <= value <= self.most:
+            raise self.fail(known, f"be a finite number in [{self.least}, {self.most}]", value)
+        return float(value)
+
+
+@dataclass(frozen=True)
+class Flag(Field):
+    """True or false."""
+
+    def read(self, value: Any, known: Known) -> bool:
+        if not isinstance(value, bool):
+            raise self.fail(known, "be true or false", value)
+        return value
+
+
+@dataclass(frozen=True)
+class Text(Field):
+    """A string, one of `choices` where there are any."""
+
+    choices: Sequence[str] | Mapping[str, Any] | None = None
+
+    def read(self, value: Any, known: Known) -> str:
+        if not isinstance(value, str):
+            raise self.fail(known, "be a text", value)
+        if self.choices is not None and value not in self.choices:
+            raise self.fail(known, f"be one of {sorted(self.choices)}", value)
+        return value
+
+
+@dataclass(frozen=True)
+class Strings(Field):
+    """A list of strings, so many where `n` says."""
+
+    n: Dim = None
+
+    def read(self, value: Any, known: Known) -> list[str]:
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise self.fail(known, "be a list of texts", value)
+        if not known.fits((len(value),), (self.n,)):
+            raise ValueError(
+                f"{self.saved_key} of {known.name} must be {known.size(self.n)} texts, got {len(value)}"
+            )
+        return list(value)
+
+    def written(self, value: Any) -> list[str]:
+        return list(value)
+
+    def tell(self, value: Any, known: Known) -> None:
+        known.fits((len(value),), (self.n,))
+
+
+@dataclass(frozen=True)
+class Plain(Field):
+    """A value as a parameter has it, which the class checks itself; lists become tuples."""
+
+    def read(self, value: Any, known: Known) -> Any:
+        if not _is_plain(value):
+            raise self.fail(known, "be a plain value", value)
+        return tuple(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Params(Field):
+    """The parameters of an estimator, which is made of them; those in `without` keep their defaults.
+
+    Parameters
+    ----------
+    without : tuple of str
+    tuples : tuple of str
+        Those that are tuples, which files have as lists.
+    seeded : int, optional
+        The largest seed: `random_state` is saved as the seed of the fit, `random_state_`.
+    check : function of the estimator, optional
+        Raises ValueError where a parameter is out of range.
+    """
+
+    name: str = "params"
+    without: tuple[str, ...] = ()
+    tuples: tuple[str, ...] = ()
+    seeded: int | None = None
+    check: Callable[[Any], None] | None = None
+
+    def value_of(self, obj: Any) -> dict[str, Any]:
+        params = obj.get_params(deep=False) if self.of is None else self.of(obj)
+        if self.seeded is not None:
+            params = {**params, "random_state": obj.random_state_}
+        return {k: v for k, v in params.items() if k not in self.without}
+
+    def take(self, state: Mapping[str, Any], known: Known) -> None:
+        super().take(state, known)
+        made = known.made = known.cls(**known.values.pop(self.name))
+        if self.check is not None:
+            self.check(made)
+        if self.seeded is not None:
+            made.random_state_ = seed_of(made.random_state, self.seeded)
+
+    def read(self, value: Any, known: Known) -> dict[str, Any]:
+        within = known.within(self.saved_key)
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{within.name} must be a mapping of names to values, got {value!r:.80}")
+        unknown = sorted(map(str, set(value) - set(known.cls._get_param_names())))
+        if unknown:
+            raise ValueError(
+                f"{within.name} must be parameters of {known.cls.__name__}, got {unknown[0]!r:.80}"
+            )
+        for key, param in value.items():
+            if not _is_plain(param):
+                raise known.fail(key, "be plain values", param)
+            if key == "n_jobs" and param is not None and not (type(param) is int and param <= MOST_THREADS):
+                raise known.fail(key, f"be at most {MOST_THREADS}", param)
+        return {k: tuple(v) if k in self.tuples and isinstance(v, list) else v for k, v in value.items()}
+
+
+# --- arrays ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Array(Field):
+    """A C-contiguous array of one of the dtypes, of such dimensions, its values in [least, most].
+
+    `above` is what all values are greater than, where there is one.
+    """
+
+    dtype: Any = None
+    dims: tuple[Dim, ...] = (None,)
+    least: float = -math.inf
+    most: float = math.inf
+    above: float | None = None
+    floats: Floats = "finite"
+
+    def read(self, value: Any, known: Known) -> np.ndarray:
+        dtypes = [np.dtype(d) for d in (self.dtype if isinstance(self.dtype, tuple) else (self.dtype,))]
+        if not isinstance(value, np.ndarray) or value.dtype not in dtypes:
+            raise self.fail(known, f"be an array of {' or '.join(map(str, dtypes))}", value)
+        if not known.fits(value.shape, self.dims):
+            raise self.fail(known, f"have shape {_written(self.dims, known)}", value)
+        if not value.flags.c_contiguous:
+            raise self.fail(known, "be C-contiguous", value)
+        if value.size and value.dtype.kind != "b":
+            self.check_values(value, known)
+        return value
+
+    def tell(self, value: Any, known: Known) -> None:
+        known.fits(value.shape, self.dims)
+
+    def check_values(self, value: np.ndarray, known: Known) -> None:
+        # The extremes of all: one pass each, and no array of the same size.
+        low, high = value.min(), value.max()
+        name = f"{self.saved_key} of {known.name}"
+        if value.dtype.kind == "f":
+            if self.floats == "finite" and not (np.isfinite(low) and np.isfinite(high)):
+                raise ValueError(f"{name} must be finite numbers")
+            if self.floats == "extended" and np.isnan(low):
+                raise ValueError(f"{name} must not be NaN")
+        if self.above is not None and not low > self.above:
+            rule = "positive" if self.above == 0 else f"greater than {self.above}"
+            raise ValueError(f"{name} must be {rule}, got {low}")
+        if (low < self.least) or (high > self.most):
+            rule = f"lie in [{self.least}, {self.most}]" if math.isfinite(self.most) else "not be negative"
+            raise ValueError(f"{name} must {rule}, got {low if low < self.least else high}")
+
+
+@dataclass(frozen=True)
+class Ids(Array):
+    """Integers in [first, below); `ascending` ones are distinct."""
+
+    below: Dim = None
+    first: int = 0
+    ascending: bool = False
+
+    def check_values(self, value: np.ndarray, known: Known) -> None:
+        below = known.size(self.below)
+        for bad in (value.min(), value.max()):
+            if bad < self.first or (below is not None and bad >= below):
+                raise ValueError(
+                    f"{self.saved_key} of {known.name} must lie in [{self.first}, {below}), got {bad}"
+                )
+        if self.ascending and np.any(value[1:] <= value[:-1]):
+            raise ValueError(f"{self.saved_key} of {known.name} must ascend")
+
+
+@dataclass(frozen=True)
+class Indptr(Field):
+    """int64 (n + 1,) that does not decrease from 0 to `end`: where each of n lists begins and ends."""
+
+    n: Dim = None
+    end: Dim = None
+
+    def read(self, value: Any, known: Known) -> np.ndarray:
+        if not isinstance(value, np.ndarray) or value.dtype != np.int64 or value.ndim != 1:
+            raise self.fail(known, "be an array of int64 of one dimension", value)
+        if not known.fits((len(value) - 1,), (self.n,)):
+            raise self.fail(known, f"have one entry more than {known.size(self.n)}", value)
+        check_indptr(value, known.size(self.end), f"{self.saved_key} of {known.name}")
+        return value
+
+    def tell(self, value: Any, known: Known) -> None:
+        known.fits((len(value) - 1,), (self.n,))
+
+
+@dataclass(frozen=True)
+class Csr(Field):
+    """A float32 matrix, finite; that it is canonical CSR has been seen to."""
+
+    dims: tuple[Dim, ...] = (None, None)
+
+    def read(self, value: Any, known: Known) -> Any:
+        if not isinstance(value, sp.csr_matrix) or value.data.dtype != np.float32:
+            raise self.fail(known, "be a sparse matrix of float32", value)
+        if not known.fits(value.shape, self.dims):
+            raise self.fail(known, f"have shape {_written(self.dims, known)}", value)
+        if value.nnz and not (np.isfinite(value.data.min()) and np.isfinite(value.data.max())):
+            raise ValueError(f"{self.saved_key} of {known.name} must be finite numbers")
+        allowed = allowance()
+        if value.shape[1] > allowed.each:
+            raise self.fail(known, f"have at most {allowed.each} columns", value)
+        allowed.take(value.shape[1])
+        return value
+
+    def tell(self, value: Any, known: Known) -> None:
+        known.fits(value.shape, self.dims)
+
+
+@dataclass(frozen=True)
+class Rows(Csr):
+    """Features: a float32 array or CSR matrix."""
+
+    def read(self, value: Any, known: Known) -> Any:
+        if sp.issparse(value):
+            return super().read(value, known)
+        return Array(self.name, np.float32, self.dims, key=self.key).read(value, known)
+
+
+# --- what holds fields ------------------------------------------------------------
+
+
+class Part(Field):
+    """Fields of the same object in a mapping of their own."""
+
+    fields: tuple[Field, ...]
+
+    def __init__(self, name: str, *fields: Field, **options: Any) -> None:
+        super().__init__(name, **options)
+        object.__setattr__(self, "fields", fields)
+
+    def put(self, obj: Any, state: dict[str, Any]) -> None:
+        state[self.saved_key] = self.state_of(obj)
+
+    def take(self, state: Mapping[str, Any], known: Known) -> None:
+        known.values |= self.values_in(state.get(self.saved_key), known.within(self.saved_key))
+
+    def measure(self, obj: Any, known: Known) -> None:
+        for field in self.fields:
+            field.measure(obj, known)
+
+    def state_of(self, obj: Any) -> dict[str, Any]:
+        state: dict[str, Any] = {}
+        for field in self.fields:
+            field.put(obj, state)
+        return state
+
+    def values_in(self, state: Any, within: Known) -> dict[str, Any]:
+        for field in self.fields:
+            field.take(_mapping(state, within), within)
+        return within.values
+
+
+class Entries(Part):
+    """An attribute that is a dict, with a field for each entry."""
+
+    put, take, measure = Field.put, Field.take, Field.measure
+
+    def written(self, value: Any) -> dict[str, Any]:
+        return self.state_of(SimpleNamespace(**value))
+
+    def read(self, value: Any, known: Known) -> dict[str, Any]:
+        return self.values_in(value, known.within(self.saved_key))
+
+    def tell(self, value: Any, known: Known) -> None:
+        super().measure(SimpleNamespace(**value), known)
+
+
+class Group(Part):
+    """Fields beside the others that make one attribute: `build` is given them by name."""
+
+    build: Callable[..., Any]
+
+    def __init__(self, name: str, build: Callable[..., Any], *fields: Field, **options: Any) -> None:
+        super().__init__(name, *fields, **options)
+        object.__setattr__(self, "build", build)
+
+    def put(self, obj: Any, state: dict[str, Any]) -> None:
+        state.update(self.state_of(self.value_of(obj)))
+
+    def take(self, state: Mapping[str, Any], known: Known) -> None:
+        within = Known(known.name, known.sizes, known.cls, outer=known)
+        known.values[self.name] = self.build(**self.values_in(state, within))
+
+    def measure(self, obj: Any, known: Known) -> None:
+        super().measure(self.value_of(obj), known)
+
+
+@dataclass(frozen=True)
+class SizeOf(Field):
+    """A size that is known already, for what is built of a group; nothing of it is saved."""
+
+    size: str = ""
+
+    def put(self, obj: Any, state: dict[str, Any]) -> None:
+        pass
+
+    def take(self, state: Mapping[str, Any], known: Known) -> None:
+        known.values[self.name] = known[self.size]
+
+
+@dataclass(frozen=True)
+class List(Field):
+    """A list whose items keep one rule, so many where `n` says; the item's name is of no use."""
+
+    item: Field = Field("")
+    n: Dim = None
+
+    def written(self, value: Any) -> list[Any]:
+        return [self.item.written(v) for v in value]
+
+    def read(self, value: Any, known: Known) -> Any:
+        if not isinstance(value, list) or not known.fits((len(value),), (self.n,)):
+            n = known.size(self.n)
+            raise self.fail(known, "be a list" if n is None else f"be a list of {n}", value)
+        item = replace(self.item, key=self.saved_key)
+        return [item.checked(v, known) for v in value]
+
+    def tell(self, value: Any, known: Known) -> None:
+        known.fits((len(value),), (self.n,))
+        for v in value:
+            self.item.tell(v, known)
+
+
+@dataclass(frozen=True)
+class Each(Field):
+    """A dict whose values keep one rule, the item's; its name is of no use.
+
+    Parameters
+    ----------
+    item : Field
+    keys : sequence of str, optional
+        Those that are read; by default all there are.
+    every : bool
+        Whether each of the keys must be there.
+    """
+
+    item: Field = Field("")
+    keys: Sequence[str] | Mapping[str, Any] | None = None
+    every: bool = False
+
+    def written(self, value: Any) -> dict[str, Any]:
+        return {key: self.item.written(v) for key, v in value.items()}
+
+    def read(self, value: Any, known: Known) -> dict[str, Any]:
+        within = known.within(self.saved_key)
+        state = _mapping(value, within)
+        for key in state if self.keys is None else self.keys:
+            if self.every or state.get(key) is not None:
+                replace(self.item, name=key, key=key).take(state, within)
+        return within.values
+
+
+@dataclass(frozen=True)
+class Object(Field):
+    """An object of a class, or of one below it.
+
+    Parameters
+    ----------
+    cls : type, or its name in the register of classes
+    links : names of sizes
+        That it has in common with the object around.
+    inline : bool
+        Whether its saved form stands here without the name of its class; then `cls` has a `Spec`.
+    """
+
+    cls: Any = None
+    links: Links = ()
+    inline: bool = False
+
+    def written(self, value: Any) -> Any:
+        return value.get_state() if self.inline else value
+
+    def read(self, value: Any, known: Known) -> Any:
+        cls: Any = class_of(self.cls) if isinstance(self.cls, str) else self.cls
+        if not self.inline:
+            if not isinstance(value, cls):
+                raise self.fail(known, f"be of class {cls.__name__}", value)
+            known.join(value.named_sizes(), self.links, self.saved_key)
+            return value
+        sizes = {theirs: known.sizes[ours] for theirs, ours in _pairs(self.links) if ours in known.sizes}
+        found = cls.restored(value, sizes)
+        known.join(sizes, self.links, self.saved_key)
+        return found
+
+    def tell(self, value: Any, known: Known) -> None:
+        known.join(value.named_sizes(), self.links, self.saved_key)
+
+
+# --- rules ------------------------------------------------------------------------
+
+
+def check_indptr(indptr: np.ndarray, end: int | None, name: str) -> None:
+    """ValueError unless it does not decrease from 0 to `end`."""
+    if (
+        len(indptr) == 0
+        or indptr[0] != 0
+        or (end is not None and indptr[-1] != end)
+        or np.any(indptr[1:] < indptr[:-1])
+    ):
+        raise ValueError(f"{name} must not decrease from 0 to {end}")
+
+
+def check_csr(indptr: np.ndarray, indices: np.ndarray, n_columns: int, name: str) -> None:
+    """ValueError unless these are rows of ascending, distinct columns below `n_columns`.
+
+    SciPy's routines follow them without looking.
+    """
+    check_indptr(indptr, len(indices), f"indptr of {name}")
+    if not len(indices):
+        return
+    if indices.min() < 0 or indices.max() >= n_columns:
+        raise ValueError(f"indices of {name} must lie in [0, {n_columns})")
+    back = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
+    if len(back) and not np.array_equal(indptr[np.searchsorted(indptr, back)], back):
+        raise ValueError(f"indices of {name} must ascend within a row")
+
+
+def _mapping(value: Any, known: Known) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{known.name} must be a mapping of names to values, got {value!r:.80}")
+    return value
+
+
+def _written(dims: tuple[Dim, ...], known: Known) -> str:
+    sizes = map(known.size, dims)
+    return f"({', '.join('any' if n is None else str(n) for n in sizes)})"
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biu" or (value.dtype.kind == "f" and bool(np.isfinite(value).all()))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def shown(value: Any) -> str:
+    """A value of a saved model on part of a line."""
+    if isinstance(value, np.ndarray) or sp.issparse(value):
+        return f"{value.dtype} {value.shape}"
+    plain = value is None or isinstance(value, (bool, int, float, str))
+    return f"{value!r:.80}" if plain else type(value).__name__
