@@ -1,4 +1,4 @@
-"""README.md says of experiments what their pages say: the rows of its tables, figures of sentences."""
+"""README.md and docs/ say of experiments what their pages say: the rows of tables, figures of sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+DOCS = {path.name: path.read_text() for path in (ROOT / "docs").glob("*.md")}
+DOCS["README.md"] = (ROOT / "README.md").read_text()
 Row = dict[str, str]
 
 
@@ -35,9 +36,9 @@ def tables(text: str) -> Iterator[tuple[str, list[Row]]]:
             heading = line.lstrip("# ") if line.startswith("#") else heading
 
 
-def table_of_readme(*columns: str) -> list[Row]:
-    """The one table that has these columns."""
-    (found,) = (rows for _, rows in tables(README) if rows and set(columns) <= set(rows[0]))
+def table_of(doc: str, *columns: str) -> list[Row]:
+    """The one table of a page of the documentation that has these columns."""
+    (found,) = (rows for _, rows in tables(DOCS[doc]) if rows and set(columns) <= set(rows[0]))
     return found
 
 
@@ -54,12 +55,13 @@ def row_of(name: str, heading: str, first: str, column: str) -> Row:
 def test_the_table_of_small_sets_is_that_of_its_page():
     text = page("small_mlc/cuts.md")
     (shown,) = (rows for heading, rows in tables(text) if heading == "In short")
-    assert table_of_readme("MAP", "micro-F1") == shown
+    assert table_of("benchmarks.md", "MAP", "micro-F1") == shown
     counts = re.findall(r"as good or better in (\d+ of \d+) cells", text)
-    assert told(r"as good or better in (\d+ of \d+) against the others' own cuts, in (\d+ of \d+)") == counts
+    said = r"as good or better in (\d+ of \d+) against the others' own cuts, in (\d+ of \d+)"
+    assert told("benchmarks.md", said) == counts
 
 
-# The names of README's rows on the pages.
+# The names that the rows have on the pages of experiments.
 SPEED = {
     "omikuji, 3 trees": "omikuji parabel3",
     "omikuji, 1 tree": "omikuji 1 tree, collapse 5",
@@ -83,14 +85,20 @@ EXTREME = {
 
 
 @pytest.mark.parametrize(
-    ("name", "names", "columns", "renamed"),
+    ("doc", "name", "names", "columns", "renamed"),
     [
-        ("shortlist_speed/results.md", SPEED, ("R@100", "batch ms"), {}),
-        ("extreme/results.md", EXTREME, ("rare R@5", "micro-F1"), {"rare R@5": "tail R@5"}),
+        ("shortlisters.md", "shortlist_speed/results.md", SPEED, ("R@100", "batch ms"), {}),
+        (
+            "thousands-of-labels.md",
+            "extreme/results.md",
+            EXTREME,
+            ("rare R@5", "micro-F1"),
+            {"rare R@5": "tail R@5"},
+        ),
     ],
 )
-def test_rows_of_tables_are_those_of_the_page(name, names, columns, renamed):
-    rows = table_of_readme(*columns)
+def test_rows_of_tables_are_those_of_the_page(doc, name, names, columns, renamed):
+    rows = table_of(doc, *columns)
     assert len(rows) > 10
     for row in rows:
         heading, contender = row["set"].split(" (")[0], names[row[""]]
@@ -98,6 +106,20 @@ def test_rows_of_tables_are_those_of_the_page(name, names, columns, renamed):
         for column, figure in list(row.items())[2:]:
             # "0.286 (0.285)": milliseconds by the clock, and by CPU.
             assert figure == found[renamed.get(column, column)].split(" (")[0], (row, column)
+
+
+def test_the_table_of_the_readme_is_that_of_the_page():
+    named = EXTREME | {
+        "metarank, no label names": "metaranker without names",
+        "metarank": "metaranker with names",
+    }
+    rows = table_of("README.md", "PECOS, one-vs-all")
+    assert len(rows) == 5
+    for row in rows:
+        heading = row.pop("set (labels)").split(" (")[0]
+        for system, cell in row.items():
+            found = row_of("extreme/results.md", heading, named[system], "nDCG@5")
+            assert cell == f"{found['nDCG@5']} / {found['PSP@5']}, {found['train s']} s"
 
 
 def low_and_high(name: str, heading: str, column: str, **of: str) -> tuple[float, float]:
@@ -111,22 +133,23 @@ def low_and_high(name: str, heading: str, column: str, **of: str) -> tuple[float
     return min(values), max(values)
 
 
-def told(pattern: str) -> list[str]:
-    """The groups of the one place of README that matches; blanks may be line ends."""
-    (found,) = re.findall(pattern.replace(" ", r"\s+"), README)
+def told(doc: str, pattern: str) -> list[str]:
+    """The groups of the one place of a page of the documentation that matches; blanks may be line ends."""
+    (found,) = re.findall(pattern.replace(" ", r"\s+"), DOCS[doc])
     return [found] if isinstance(found, str) else list(found)
 
 
 def test_times_of_one_row():
     times = ("small_mlc/results.md", "Times", "one row, ms")
     four = "emotions|scene|yeast|reuters90"
-    ours = told(r"ranked in (\S+) to (\S+) ms")
+    ours = told("benchmarks.md", r"ranked in (\S+) to (\S+) ms")
     assert [round(ms, 1) for ms in low_and_high(*times, set=four, method="metarank")] == [
         float(x) for x in ours
     ]
     nearest = told(
+        "benchmarks.md",
         r"LightGBM, .{,60} takes (\S+) to (\S+) ms, extra trees, .{,40}, (\d+) ms, "
-        r"Binary-SVM, .{,40}, (\d+) ms"
+        r"Binary-SVM, .{,40}, (\d+) ms",
     )
     low, high = low_and_high(*times, set="scene|yeast", method="LightGBMOneVsRest")
     trees, _ = low_and_high(*times, set="emotions", method="ExtraTrees")
@@ -158,7 +181,7 @@ def test_one_vs_all_beside_that_of_pecos():
         "LLMs4Subjects-dev-en": ("OneVsAll, ridge", "yes"),
         "Wikispeedia-Links": ("beam 20", "missing: R@100"),
     }
-    assert "that holds on two of three sets" in README
+    assert "that holds on two of three sets" in DOCS["shortlisters.md"]
 
 
 def test_embeddings_are_behind_label_trees_on_every_set():
@@ -177,18 +200,20 @@ def test_embeddings_are_behind_label_trees_on_every_set():
 def test_memory_of_the_largest_set():
     rows = next(rows for heading, rows in tables(page("scale/results.md")) if heading == "1 and 2 workers")
     (peak,) = (r["peak MB a worker"] for r in rows if r["set"].startswith("YSO") and r["workers"] == "1")
-    assert told(r"takes ([\d,]+) MB at most") == [f"{int(peak):,}"]
+    assert told("guarantees.md", r"takes ([\d,]+) MB at most") == [f"{int(peak):,}"]
 
 
 def test_first_places_on_pydocs():
     for figure, contender in zip(
-        told(r"\((\S+) against (\S+)\)\."), ("pecos default3", "metaranker without names")
+        told("thousands-of-labels.md", r"\((\S+) against (\S+)\)\."),
+        ("pecos default3", "metaranker without names"),
     ):
         assert row_of("extreme/results.md", "pydocs", contender, "P@1")["P@1"] == figure
 
 
 def test_the_ridge_beside_the_pipeline():
-    figures = told(r"it has (\S+) in nDCG@5 \((\S+)\), (\S+) in PSP@5 \((\S+)\) and .{,40}, (\S+) \((\S+)\)")
+    said = r"it has (\S+) in nDCG@5 \((\S+)\), (\S+) in PSP@5 \((\S+)\) and .{,40}, (\S+) \((\S+)\)"
+    figures = told("thousands-of-labels.md", said)
     rows = [
         row_of("extreme/alone.md", "LLMs4Subjects-dev-en", contender, "P@1")
         for contender in ("metarank OneVsAll, ridge", "metaranker without names")
