@@ -1,4 +1,4 @@
-"""Metrics of rankings, of predicted relevances and of label sets, and what may be concluded from them."""
+"""Metrics of rankings, predicted relevances and label sets; intervals, and tests of significance."""
 
 from metarank.metrics.evaluation import evaluate, per_row
 from metarank.metrics.graded import tau_at_k, wn_at_k, wp_at_k, wp_regret_at_k, wp_rerank_at_k

@@ -30,8 +30,8 @@ def evaluate(
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
         What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the
         sparse matrix, or with score -inf) stand tied below all that are: the same information gives
-        the same values in every container. Ids are no scores: an array of integers in which each row
-        holds distinct ids below L, as `Ranking.labels` does, is refused. None if all metrics are of sets.
+        the same values in every container. An array of integers in which each row holds distinct ids
+        below L, as `Ranking.labels` does, is refused: ids are not scores. None if all metrics judge sets.
     names : iterable of str or Metric
         As in `known_names`: "P@5", "nDCG", "PSP@5", "micro-F1", ...
     inv_propensity : float array (L,), optional
@@ -79,15 +79,15 @@ def per_row(
 ) -> np.ndarray:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
 
-    Of a labelwise metric, the values of each label, (L,).
+    A labelwise metric gives one value for each label, (L,).
 
-    NaN marks the rows the metric leaves out. PSP@k, PSnDCG@k, WP@k, WN@k and Tau@k, ratios of
+    NaN marks rows that the metric leaves out. PSP@k, PSnDCG@k, WP@k, WN@k and Tau@k, ratios of
     sums, give each row's attained gain over the mean of the best possible gains.
 
     Raises
     ------
     ValueError
-        For a metric that is no mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k,
+        For a metric that is not a mean over rows (micro-F1, macro-F1, AUC, micro-AUC, AUPRC, RMSE, C@k,
         LabelCoverage), and as in `evaluate`.
 
     Examples
@@ -104,7 +104,7 @@ def per_row(
 
 
 def parse_names(names: Iterable[str | Metric]) -> list[Metric]:
-    """The metrics of a list of names; a single name is refused."""
+    """Parse a list of names; refuse a single string."""
     if isinstance(names, (str, Metric)):
         raise TypeError(f"names must be a list of metrics, got {names!r}")
     return [Metric.parse(name) for name in names]

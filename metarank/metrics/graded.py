@@ -1,8 +1,8 @@
-"""Ranking metrics of graded relevance: what the first k labels are worth, and whether they are in order.
+"""Ranking metrics of graded relevance: how relevant the first k labels are, and whether they are in order.
 
 Prabhu et al. (2020), section 3. ``Y_true`` and ``scores`` as in `metarank.metrics.ranking`, relevances of any
-size >= 0; ties by label. ``labelwise`` swaps points and labels (the names end in "-l"): the best points of
-each label are judged, with ties to the smaller row number.
+size >= 0; ties by label. ``labelwise`` swaps points and labels (the names end in "-l"): it judges the best
+points of each label, and ties go to the smaller row number.
 
 With relevances ``y * w_l`` WP@k is PSP@k, with click-through rates it is CTR@k, with ratings Rating@k.
 """
@@ -25,7 +25,7 @@ def wp_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> flo
     """Relevance of the first k labels over the greatest possible: WP@k, WP-l@k.
 
     The relevances of the first k labels summed over *all* rows, divided by the sum of the k greatest
-    relevances of each row. Places without a listed label add nothing.
+    relevances of each row. Ranks without a listed label add nothing.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def wn_rows(inputs: Inputs, k: int) -> Statistics:
 def wp_regret_at_k(
     Y_true: Any, scores: Any, k: int, *, scale: float | None = None, labelwise: bool = False
 ) -> float:
-    """By how much the mean relevance of the first k labels misses the best possible: WP-regret@k.
+    """Shortfall of the mean relevance of the first k labels from the best possible: WP-regret@k.
 
     Eq. 9 (there Ranking-error@k): ``(1/k) sum_{S(y, k)} y - (1/k) sum_{S(yhat, k)} y``, averaged over all
     rows, relevances as shares of `scale` (by default the greatest in `Y_true`). Lemma 3.1: for
@@ -91,15 +91,15 @@ def tau_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> fl
         wrong_i = sum over l in S(yhat_i, k) of |{m : y_im > y_il, rank m > rank l}|
         Tau@k   = 1 - sum_i wrong_i / sum_i min(k, L) |{m : y_im > 0}|
 
-    1 for a perfect ranking, 0 at k = 1 if no first label is relevant. A place without a listed label counts
-    as an irrelevant one.
+    The value is 1 for a perfect ranking, and 0 at k = 1 if no first label is relevant. A rank without a
+    listed label counts as irrelevant.
 
     Notes
     -----
-    The formula is missing in the paper's text. This is what the authors' published evaluation program
-    computes (it prints the value as "AUC", as does the paper's Table 5), but that the program skips places
-    without a listed label, which would reward short lists, and leaves ties out. Kendall's tau counts every
-    pair of labels once: where all L labels are relevant, differently so, and k = L, wrong pairs make up
+    The paper's text lacks the formula. This is what the authors' published evaluation program computes (it
+    prints the value as "AUC", as does the paper's Table 5), with two differences: the program skips ranks
+    without a listed label, which rewards short lists, and it leaves ties out. Kendall's tau counts every pair
+    of labels once. Where all L labels have different relevances above 0 and k = L, wrong pairs make up
     ``(1 - tau) (L - 1) / (4 L)``.
 
     Examples
@@ -136,8 +136,8 @@ def wp_rerank_at_k(
 ) -> float:
     """WP@k after re-ranking with a second score, the log-probabilities of tail classifiers: WP-rerank@k.
 
-    The ranking is that of `metarank.rerank.rerank_with_tail`: how well the predicted relevances combine with
-    other evidence shows whether they are right in size, not only in order.
+    The ranking is that of `metarank.rerank.rerank_with_tail`. Predicted relevances combine well with other
+    evidence only if their sizes are right, not just their order.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""What metrics would be on the complete ground truth, estimated from labels some of which are missing.
+"""Estimates of metrics on the complete ground truth, from labels of which some are missing.
 
 Jain et al. (2016), section 4. Let y* be the relevant labels of a point and y those of them that were
-observed, each with its propensity ``p_l = P(y_l = 1 | y*_l = 1)``, whether or not labels go missing
-independently of each other. Weighing every observed label by ``w_l = 1 / p_l`` makes the expectation of a
+observed, each with its propensity ``p_l = P(y_l = 1 | y*_l = 1)``. Labels may go missing independently or
+not. Weighing every observed label by ``w_l = 1 / p_l`` makes the expectation of a
 sum over y the sum over y*. With r_l the rank of label l, s the predicted set and ``n* = sum_l y*_l``,
 Table 1 and Theorem 4.4 become
 
@@ -22,8 +22,8 @@ Hamming   sum_l w_l (1 - 2 s_l) y_l + s_l                     Y_pred
 P@k, nDCG@k and Hamming are unbiased for any distribution of y* (Theorems 4.1 and 4.4), the others, which
 divide by n*, for a fixed y* (Theorem 4.2).
 
-The values are not normalised by the best possible ones, as those of `metarank.metrics.psp_at_k` are: of
-few points they may exceed 1, and that of Hamming be negative. nDCG@k has a constant denominator, unlike
+Unlike `metarank.metrics.psp_at_k`, the values are not divided by the best possible ones. On few points they
+may exceed 1, and Hamming may be negative. nDCG@k has a constant denominator, unlike
 `metarank.metrics.ndcg`: a perfect ranking of fewer than k relevant labels stays below 1. MRR-all averages
 over *all* relevant labels. Hamming, the only loss, counts the wrong decisions of a point: `hamming_loss`
 times L. F takes any b: F2 is F with b = 2.
@@ -73,7 +73,7 @@ def unbiased(
     Parameters
     ----------
     Y_true : (n, L) array or sparse matrix
-        The observed labels: relevant where > 0, all alike.
+        The observed labels: relevant where > 0, whatever the grade.
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
         What P@k, nDCG@k, R@k, MRR-all and ADG judge. Ties by label; a label that is not listed has gain 0.
     names : iterable of str
@@ -84,7 +84,7 @@ def unbiased(
         `Y_true`. None for 1 everywhere: the plain metric on what was observed.
     n_relevant : real array (n,), optional
         For R@k, MRR-all, ADG and F: the number of relevant labels of each point in the *complete* ground
-        truth, fixed whatever was observed.
+        truth; it does not depend on what was observed.
     g : positive float or real array (L,), optional
         For R@k, MRR-all and ADG where `n_relevant` is not known, but labels were observed with
         ``p_il = g_l / n_relevant_i``: each observed label is divided by g_l, in place of
@@ -98,8 +98,8 @@ def unbiased(
     -------
     dict of str to float
         Means over the points; fractions in expectation, Hamming in labels. R@k, MRR-all and ADG leave out
-        points with ``n_relevant = 0`` (with `g`, which cannot tell them, no point is left out, and one
-        without an observed label counts 0); F counts 1 where such a point is predicted no label, as does
+        points with ``n_relevant = 0``. With `g` these points are unknown: none is left out, and a point
+        without an observed label counts 0. F counts 1 where such a point has no predicted label, as does
         `example_f1`. NaN where no point counts.
 
     Raises
@@ -143,7 +143,7 @@ def unbiased_per_row(
     Y_pred: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """What each point adds to `unbiased`: float64 (n,), whose mean, NaN left out, is the estimate.
+    """The value of each point, float64 (n,); their mean, NaN left out, is `unbiased`.
 
     Arguments, edge cases and errors as in `unbiased`.
 
@@ -159,16 +159,16 @@ def unbiased_per_row(
 def concentration_bound(
     name: str, n_relevant: Any, *, inv_propensity: Any = None, g: Any = None, delta: float = 0.05
 ) -> float:
-    """How far `unbiased` is, with probability 1 - delta, at most from its expectation.
+    """Bound on the distance of `unbiased` from its expectation, valid with probability 1 - delta.
 
     Jain et al. (2016), Theorems 4.3 and 4.4, for N points observed independently::
 
         rho L sqrt(log(2 / delta) / (2 N)),  L = sqrt(mean_i n_relevant_i^2)
 
-    with rho the greatest gain that one observed label can have. It is taken over every label of
+    with rho the greatest gain that one observed label can have. The maximum runs over every label of
     `inv_propensity` at the first rank (for F: predicted alone), so that the bound holds for every
-    prediction. As Hoeffding's inequality, from which it follows, it grows with the *largest* inverse
-    propensity and is loose where few labels have one so large.
+    prediction. The bound follows from Hoeffding's inequality: it grows with the *largest* inverse
+    propensity, and is loose where only a few labels have such a large one.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def concentration_bound(
     Raises
     ------
     ValueError
-        If `delta` lies outside (0, 1), `g` is given for another metric, and as in `unbiased`.
+        If `delta` lies outside (0, 1), or `g` is given for another metric; and as in `unbiased`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Names of metrics: "nDCG@5" parses and prints back the same."""
+"""Names of metrics: "nDCG@5" is parsed to a `Metric` and printed back unchanged."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Metric:
         Raises
         ------
         ValueError
-            If the name is unknown, or its cut-off missing, superfluous or not a positive integer.
+            If the name is unknown, or its cut-off is missing, not allowed, or not a positive integer.
         """
         if isinstance(name, Metric):
             return name

@@ -19,8 +19,8 @@ def precision_recall_curve(Y_true: Any, scores: Any) -> tuple[np.ndarray, np.nda
     Returns
     -------
     precision, recall, thresholds : float64 arrays
-        One point for each distinct score of a relevant pair, recall ascending to 1; threshold -inf where
-        only keeping every pair finds the last relevant ones. Empty if no pair is relevant.
+        One point for each distinct score of a relevant pair, with recall ascending to 1. The threshold is
+        -inf where the last relevant pairs are found only by keeping every pair. Empty if no pair is relevant.
 
     Raises
     ------
@@ -53,9 +53,9 @@ def auprc(Y_true: Any, scores: Any) -> float:
     """Area under the micro-averaged precision-recall curve of one global threshold: AUPRC.
 
     Prabhu et al. (2020), Lemma 3.2. The area is that of average precision, ``sum_t (R_t - R_(t-1)) P_t`` over
-    descending thresholds: every recall step has the precision at its end, nothing is interpolated, and it
-    equals scikit-learn's `average_precision_score` of the flattened matrices. NaN if no pair is relevant.
-    Points and labels play the same part, so that there is no labelwise one.
+    descending thresholds: every recall step has the precision at its end, without interpolation. It equals
+    scikit-learn's `average_precision_score` of the flattened matrices. NaN if no pair is relevant. Points and
+    labels play the same part, so there is no labelwise variant.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Metrics that weigh a label by its inverse propensity, and how many labels a system ever shows.
+"""Metrics that weigh a label by its inverse propensity, and the number of distinct labels shown.
 
 ``Y_true`` and ``scores`` as in `metarank.metrics.ranking`; ties by label. ``inv_propensity``: (L,) from
 `metarank.propensity.inv_propensity` of the *training* labels. The gain of a label is ``y * w_l``.
@@ -81,7 +81,7 @@ def _discounted_gains(inputs: Inputs, k: int) -> tuple[np.ndarray, np.ndarray]:
 def distinct_at_k(Y_true: Any, scores: Any, k: int) -> float:
     """Distinct labels in all lists of k, relevant or not, over min(k n, L): C@k.
 
-    The Coverage@k of Jain et al. (2016); `Y_true` gives the shape only.
+    The Coverage@k of Jain et al. (2016). Only the shape of `Y_true` is used.
 
     Examples
     --------

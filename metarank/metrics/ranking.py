@@ -9,7 +9,7 @@ All of them take
 
 Labels are ranked by descending score. Two rules for ties, stated by each metric:
 
-- *by label*: ties go to the smaller label id, and a label that is not listed is never found;
+- *by label*: ties go to the smaller label id, and a label that is not listed never counts as found;
 - *pessimistic*: ties count against the prediction, as in scikit-learn's `label_ranking_loss`,
   `coverage_error` and `label_ranking_average_precision_score`, with which the values agree.
 
@@ -92,9 +92,9 @@ def mean_average_precision(Y_true: Any, scores: Any) -> float:
     """Mean over rows of the average precision at the relevant labels' ranks: MAP.
 
     Yang & Gopal (2012), eq. 3 and 4, counting ``r(c') <= r(c)``: for each relevant label, the share of
-    relevant ones among the labels with a score at least as great. Equal to scikit-learn's
-    `label_ranking_average_precision_score`, but that rows without a relevant label are left out.
-    Ties pessimistic.
+    relevant ones among the labels with a score at least as great. Equals scikit-learn's
+    `label_ranking_average_precision_score`, except that rows without a relevant label are left out.
+    Ties: pessimistic.
 
     Examples
     --------
@@ -149,10 +149,10 @@ def one_error_rows(inputs: Inputs, k: None = None) -> Statistics:
 
 
 def coverage(Y_true: Any, scores: Any) -> float:
-    """How far down the list the last relevant label stands: Coverage, in label positions from 0 to L - 1.
+    """Position of the last relevant label in the list: Coverage, from 0 to L - 1.
 
     Yang & Gopal (2012), eq. 18: the greatest rank of a relevant label, minus 1 (scikit-learn's
-    `coverage_error` does not subtract). Rows without a relevant label are left out. Ties pessimistic.
+    `coverage_error` does not subtract). Rows without a relevant label are left out. Ties: pessimistic.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Extreme regression metrics: how far the predicted relevances are from the true ones.
+"""Extreme regression metrics: errors of predicted relevances.
 
 Prabhu et al. (2020), section 3. The error of a pair is ``e_il = |yhat_il - y_il|``, over *all* L labels:
 
@@ -8,9 +8,9 @@ Prabhu et al. (2020), section 3. The error of a pair is ``e_il = |yhat_il - y_il
 - ``scale``: the relevance that counts as 1; both are divided by it. By default the greatest relevance in
   ``Y_true``. Pass the greatest of the training set to compare test sets, 1 for errors in the units given.
 
-The k largest errors are a set of values: ties make no difference, but in Regression-error@k, where ties of
-scores go to the smaller label id. A row with fewer than k labels has errors of 0 in the missing places.
-``labelwise`` swaps points and labels (the names end in "-l"): all rows of each label, averaged over labels.
+Ties make no difference, except in Regression-error@k, where ties of scores go to the smaller label id. A
+row with fewer than k labels has errors of 0 in the missing places. ``labelwise`` swaps points and labels
+(the names end in "-l"): all rows of each label, averaged over labels.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def rmse(Y_true: Any, scores: Any, *, scale: float | None = None) -> float:
     """Root of the mean square of all n L errors: RMSE.
 
     One mean over all pairs (row, label), then the root: scikit-learn's `root_mean_squared_error` of the
-    flattened matrices. Points and labels play the same part, so that there is no labelwise one.
+    flattened matrices. Points and labels play the same part, so there is no labelwise variant.
 
     Examples
     --------
@@ -110,8 +110,8 @@ def regression_error_at_k(
 ) -> float:
     """Mean error of the first k labels, averaged over rows: Regression-error@k, Regression-error-l@k.
 
-    Eq. 10. Divides by k; a place without a listed label adds nothing. Unlike XMAD@k it does not see a
-    relevant label that is predicted 0.
+    Eq. 10. Divides by k; a rank without a listed label adds nothing. Unlike XMAD@k it ignores relevant labels
+    that are predicted 0.
 
     Examples
     --------
@@ -129,9 +129,9 @@ def regression_error_rows(inputs: Inputs, k: int) -> Statistics:
 def xreg_zero(scores: Any, *, largest: float = 1e-6) -> Candidates:
     """The same ranking of each row with all relevances almost 0: the corruption "XReg-zero" of Table 3.
 
-    The label at rank r of its row (ties by label) is predicted ``largest / r``, whatever was predicted: the
-    order within rows is kept, every size is lost. Ranking metrics of rows stay as they are; XMAD, AUPRC and
-    the outcome of re-ranking do not.
+    The label at rank r of its row (ties by label) gets the prediction ``largest / r``. This keeps the order
+    within rows and discards the predicted sizes. Ranking metrics of rows do not change; XMAD, AUPRC and the
+    outcome of re-ranking do.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals: how far may a value be off, for want of more test rows?"""
+"""Bootstrap confidence intervals: how much a value may vary with the choice of test rows."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def bootstrap(
 ) -> dict[str, Interval]:
     """Percentile bootstrap over rows of the named metrics.
 
-    Rows are drawn with replacement, n at a time, and every metric is computed anew on each draw;
-    all metrics see the same draws, which depend on `seed` and n only. Ratios of sums (micro-F1, PSP@k)
-    and metrics of labels (macro-F1) are resampled as such, not as means of rows. AUC, micro-AUC, AUPRC
-    and the labelwise metrics are no sums over rows and take a full evaluation a draw.
+    Each draw takes n rows with replacement and computes every metric anew. All metrics see the same draws,
+    which depend on `seed` and n only. Ratios of sums (micro-F1, PSP@k) and metrics of labels (macro-F1) are
+    resampled as such, not as means of rows. AUC, micro-AUC, AUPRC and the labelwise metrics are not sums
+    over rows: each draw takes a full evaluation.
 
     Parameters
     ----------

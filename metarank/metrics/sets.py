@@ -17,7 +17,7 @@ from metarank.metrics.statistics import Statistics, mean, ratio
 def micro_f1(Y_true: Any, Y_pred: Any) -> float:
     """F1 of all decisions pooled, ``2 TP / (2 TP + FP + FN)``: micro-F1.
 
-    Yang & Gopal (2012), eq. 10 to 12; 0 where nothing is relevant and nothing predicted.
+    Yang & Gopal (2012), eq. 10 to 12. Returns 0 where no label is relevant and none is predicted.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def f1_per_label(Y_true: Any, Y_pred: Any) -> np.ndarray:
 def example_f1(Y_true: Any, Y_pred: Any) -> float:
     """Mean over the rows of a row's F1: example-F1.
 
-    A row with no relevant and no predicted label is decided perfectly and counts 1, as in scikit-learn's
+    A row with no relevant and no predicted label counts 1, as in scikit-learn's
     ``f1_score(average="samples", zero_division=1)``.
 
     Examples
@@ -132,7 +132,7 @@ def subset_accuracy_rows(inputs: Inputs, k: None = None) -> Statistics:
 def label_coverage(Y_true: Any, Y_pred: Any) -> float:
     """Share of the L labels that are predicted at least once, rightly or not: LabelCoverage.
 
-    The Coverage of the LALE paper's Table 2; `Y_true` gives the shape only.
+    The Coverage of the LALE paper's Table 2. Only the shape of `Y_true` is used.
 
     Examples
     --------

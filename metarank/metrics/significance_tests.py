@@ -75,8 +75,9 @@ def significance_mark(p: float) -> str:
 def sign_test(Y_true: Any, pred_a: Any, pred_b: Any) -> float:
     """p-value of the sign test on the decisions of all pairs (row, label).
 
-    Only pairs that the systems decide differently count: one of the two is right. Under the null
-    hypothesis either is right with probability 1/2; the binomial tail is exact for any number of pairs.
+    The test counts only pairs on which the systems decide differently, so that one of the two is right. Under
+    the null hypothesis either is right with probability 1/2. The binomial tail is exact for any number of
+    pairs.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""Propensities of labels: how likely is it that a relevant label was observed at all?
+"""Propensities of labels: the probability that a relevant label was recorded.
 
 - `curve`: the propensity model of Jain et al. (2016), eq. 1, and its presets.
 - `weights`: weights of labels by that model, or by the popular heuristics.
 - `estimate`: propensities of single labels, from a hierarchy, from substitutes, from symmetric relations.
-- `points`: what was estimated, and the curve fitted to it.
-- `plot`: both drawn, as SVG.
+- `points`: estimated propensities, and the curve fitted to them.
+- `plot`: a drawing of both, as SVG.
 """
 
 from __future__ import annotations

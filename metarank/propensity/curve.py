@@ -1,4 +1,4 @@
-"""The propensity curve: the rarer a label, the likelier it is that a relevant one was not observed."""
+"""The propensity curve: the rarer a label, the more often a relevant one is missing from the data."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Propensities of single labels, where the data tells how often a relevant label was left out.
+"""Propensities of single labels, where the data shows how often a relevant label was left out.
 
-Three kinds of knowledge: of a *hierarchy* (who carries a descendant should carry the label), of
-*substitutes* (what is bought with one of them could be bought with the others) and of *symmetry* (who is
-named should name in turn).
+Three kinds of knowledge help: a *hierarchy* (a point with a descendant should carry the label too),
+*substitutes* (an item bought with one of them could be bought with the others) and *symmetry* (if a names
+b, b should name a).
 
-Labels without a point are never among the results: their estimate would be 0 whatever the truth.
+The results never hold labels without a point: their estimate would be 0 whatever the truth.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def propensities_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 
 
         p_l = N_l / N*_l,  N*_l = N_l + #{points with a descendant of l, but without l}
 
-    A point that lost the label and all its descendants is not seen: N*_l is a lower bound of the complete
-    count, and the propensity estimated on the high side: much so for rare labels with rare descendants (by
-    0.2 and more in a simulation that masks all labels by the curve of the paper), little for frequent ones.
+    A point that lost the label and all its descendants is not counted. So N*_l is a lower bound of the
+    complete count, and the estimate is too high: by 0.2 and more for rare labels with rare descendants (in
+    a simulation that masks all labels by the curve of the paper), by little for frequent labels.
 
     Parameters
     ----------
@@ -39,8 +39,7 @@ def propensities_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 
         Pairs (child, parent) of label ids. A label may have several parents. Order and repeated pairs do
         not matter.
     min_descendants : int
-        Only labels with at least so many descendants, of all generations, are estimated. The paper: more
-        than 4.
+        Labels with fewer descendants, over all generations, are left out. The paper asks for more than 4.
 
     Returns
     -------
@@ -76,18 +75,18 @@ def propensities_from_hierarchy(Y: Any, parents: Any, *, min_descendants: int = 
 
 
 def propensities_from_substitutes(bought: Any, viewed: Any) -> PropensityPoints:
-    """Propensities from what could be bought instead: the Amazon method of Jain et al. (2016), section 5.
+    """Propensities from substitutes: the Amazon method of Jain et al. (2016), section 5.
 
-    A point is an item i, and its labels are the items it was bought with. What people view along with i are
-    substitutes of i, which label l could have been bought with as well as with i::
+    A point is an item i, and its labels are the items it was bought with. Items that people view along with
+    i are substitutes of i: label l could have been bought with them as well::
 
         p_l = N_l / N*_l
         N_l  = #{items i that l was bought with}
         N*_l = #{different items viewed along with at least one of these items i}
 
-    at most 1: N*_l counts an item i itself only where it was viewed along with another one, so that N_l may
-    be the greater one. Label l is estimated only where something was viewed along with *every* item i that it
-    was bought with.
+    The estimate is at most 1. N*_l counts an item i itself only where it was viewed along with another one,
+    so N_l may exceed N*_l. Label l gets an estimate only if each item i that it was bought with was viewed
+    along with some item.
 
     Parameters
     ----------
@@ -131,21 +130,21 @@ def propensities_from_substitutes(bought: Any, viewed: Any) -> PropensityPoints:
 
 
 def propensities_from_symmetry(Y: Any, row_labels: Any, *, min_pairs: int = 5) -> PropensityPoints:
-    """Propensities from answers: if a relation is symmetric, who is named should name in turn.
+    """Propensities from a symmetric relation: if a names b, b should name a.
 
-    Some points are labels themselves, as an article that others cite, or a function that others point to.
+    Some points are labels themselves, such as an article that others cite or a function that others point to.
     Where the row of l carries label a, and a has a row, then l should be a label of a::
 
         p_l = #{a named by l that name l in turn} / #{a named by l}
 
-    Only what l names counts as known, not what names l: the known pairs must not be chosen by the very
-    entries whose absence is to be measured. (The count by marked and recaptured animals works the same way.)
-    It is assumed that one direction is not the likelier observed because the other one is; if authors do
-    answer those who name them, the propensity is estimated on the high side.
+    Only pairs where l names a count as known, not those where a names l: the entries whose absence is
+    measured must not choose the known pairs. (Mark and recapture counts animals in the same way.) The
+    estimate assumes that the two directions are observed independently. If authors tend to answer those who
+    name them, it is too high.
 
-    The answers are among the N_l points of the label, so that ``p_l <= N_l / #{a named by l}``: a great
-    `min_pairs` leaves of the rare labels only those with a small propensity, and makes the curve steeper than
-    it is. To fit a curve, rather take `min_pairs` = 1 and weigh each label by its known pairs:
+    The answers are among the N_l points of the label, so that ``p_l <= N_l / #{a named by l}``. A large
+    `min_pairs` therefore keeps only rare labels with a small propensity, and makes the fitted curve too
+    steep. To fit a curve, take `min_pairs` = 1 and weigh each label by its known pairs:
     ``fit_propensity(points.counts, points.propensities, points.n_points, sample_weight=points.possible)``.
 
     Parameters
@@ -156,14 +155,12 @@ def propensities_from_symmetry(Y: Any, row_labels: Any, *, min_pairs: int = 5) -
         The label that row i is itself, -1 where it is none; no label twice. For pydocs:
         `metarank.data.pydocs.own_labels`.
     min_pairs : int
-        Only labels with at least so many known pairs are estimated. Labels without a row of their own have
-        none.
+        Labels with fewer known pairs are left out. Labels without a row of their own have none.
 
     Returns
     -------
     PropensityPoints
-        `found` and `possible` are the numbers of answered and of all known pairs; `counts` is N_l over all
-        rows.
+        `found` counts the answered pairs, `possible` all known pairs, `counts` is N_l over all rows.
 
     Raises
     ------

@@ -51,7 +51,7 @@ def plot_propensities(
     Left: the mean propensity of each bin, the fitted curve and, drawn thin, the curves of `PRESETS` for the
     same N. Right: the inverse of both (for a bin 1 over its mean propensity) and the heuristics N_l^-beta and
     log(N / N_l) of `label_weights`, scaled so that they agree with the fitted curve at N_l = `agree_at`. A
-    bin above the axis is drawn at its upper end; every mark tells its numbers when pointed at.
+    bin above the axis is drawn at its upper end. Every mark shows its numbers on hover.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _STARTS = [(a, b) for a in (0.2, 0.55, 1.5) for b in (0.1, 1.5, 30.0)]
 
 
 class PropensityFit(NamedTuple):
-    """The curve nearest to given propensities.
+    """The curve closest to given propensities.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class PropensityFit(NamedTuple):
 
 
 class PropensityBins(NamedTuple):
-    """Labels of similar frequency together; every field is (n_bins,), the rarest labels first.
+    """Bins of labels of similar frequency; every field is (n_bins,), the rarest labels first.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class PropensityBins(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PropensityPoints:
-    """Propensities of those labels for which they could be estimated.
+    """Propensities of the labels for which an estimate exists.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class PropensityPoints:
     counts : int64 (m,)
         N_l, the number of points that carry the label, at least 1.
     found, possible : int64 (m,)
-        The label was found `found` times where `possible` times it should have been.
+        The label was found `found` times out of the `possible` times where it should have been.
     propensities : float64 (m,)
         `found / possible`, at most 1.
     n_points : int
@@ -115,9 +115,9 @@ class PropensityPoints:
     def binned(self, labels_per_bin: int = 20) -> PropensityBins:
         """The equal-height histogram of Jain et al. (2016), Fig. 2.
 
-        The labels in order of their counts are cut into bins of as nearly equal size as possible, one for
-        every `labels_per_bin` labels (rounded, at least one). Labels of equal counts are told apart by
-        nothing: each enters with the mean propensity of them all, so that no order of the labels matters.
+        The labels, in order of their counts, are cut into bins of nearly equal size, one for every
+        `labels_per_bin` labels (rounded, at least one). Labels of equal count all enter with their mean
+        propensity, so that the order of labels does not matter.
 
         Raises
         ------
@@ -149,21 +149,22 @@ class PropensityPoints:
 def fit_propensity(
     counts: Any, propensities: Any, n_points: int, *, sample_weight: Any = None
 ) -> PropensityFit:
-    """The a and b for which the curve of `inv_propensity` comes nearest to given propensities.
+    """Fit a and b of the curve of `inv_propensity` to given propensities.
 
     Minimises ``sum_i s_i (p(N_i; a, b) - p_i)^2`` with p of Jain et al. (2016), eq. 1, where C follows from
-    a, b and N. The search is over log a and log b within bounds, from several fixed starts; the best one
-    counts, so that equal input gives equal results.
+    a, b and N. The search runs over log a and log b within bounds, from several fixed starts, and keeps the
+    best result; equal input gives equal results.
 
-    All these curves meet in ``p = 1 / log N`` at N_i = 1: labels of a single point say nothing of a and b.
+    All these curves meet in ``p = 1 / log N`` at N_i = 1, so labels of a single point say nothing about a
+    and b.
 
     Parameters
     ----------
     counts : (m,) float or int
         N_i, in [0, N].
     propensities : (m,) float
-        p_i, in [0, 1]. The curve never reaches 0, but an estimate may: to leave such labels out would make
-        the others look typical.
+        p_i, in [0, 1]. The curve never reaches 0, but an estimate may. Do not leave such labels out: the
+        others are not typical.
     n_points : int
         N, at least 3.
     sample_weight : (m,) float, optional

@@ -1,4 +1,4 @@
-"""Weights of labels: inverse propensities, and the popular heuristics they explain."""
+"""Weights of labels: inverse propensities, and two popular heuristics."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def label_weights(
     "log"                   log(N / N_l), natural    N_l = 0 as N_l = 1, and N_l = N as N_l = N - 1
     ======================  =======================  ==========================================
 
-    So every weight is finite and positive. They are not normalised: only inverse propensities are in the
-    unit that makes a loss unbiased, a heuristic only says how labels weigh against each other.
+    Every weight is finite and positive. Weights are not normalised. Inverse propensities make a loss
+    unbiased as they are; a heuristic gives only the proportions between labels.
 
     Parameters
     ----------
