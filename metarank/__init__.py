@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     )
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
+    from metarank.model.estimator import MetaRanker
     from metarank.multi_objective import MultiObjectiveRanker, ParetoFront, pareto_front
     from metarank.persist import load
-    from metarank.pipeline import MetaRanker
     from metarank.ranking import Ranking
 
 __all__ = [
@@ -67,7 +67,7 @@ logging.getLogger("metarank").addHandler(logging.NullHandler())
 _HOME = {
     "Candidates": "metarank.candidates",
     "Dataset": "metarank.data.dataset",
-    "MetaRanker": "metarank.pipeline",
+    "MetaRanker": "metarank.model.estimator",
     "MultiObjectiveRanker": "metarank.multi_objective",
     "ParetoFront": "metarank.multi_objective",
     "Ranking": "metarank.ranking",

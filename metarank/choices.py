@@ -140,7 +140,7 @@ def choose_features(
         names = _auto_features(X, n_labels, effort=effort)
         if label_text is not None:
             names.append("names")
-        proposers = [s for s in shortlisters if getattr(s, "is_classifier", False)]
+        proposers = [s for s in shortlisters if s.is_classifier]
         note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
         return [known[name]() for name in names] + proposers
     if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or len(features) == 0:
@@ -151,7 +151,7 @@ def choose_features(
             if item not in known:
                 raise ValueError(f"features must name scorers among {sorted(known)}, got {item!r}")
             out.append(known[item]())
-        elif hasattr(item, "fit") and hasattr(item, "score") and not isinstance(item, type):
+        elif isinstance(item, LabelScorer):
             out.append(item)
         else:
             raise TypeError(f"features must hold names and LabelScorers, got {item!r}")
@@ -230,7 +230,7 @@ def choose_shortlister(
                     f"shortlister must be among {sorted(proposers)}, 'auto' or None, got {item!r}"
                 )
             out.append(proposers[item]())
-        elif hasattr(item, "fit") and hasattr(item, "shortlist") and not isinstance(item, type):
+        elif isinstance(item, LabelScorer) and item.proposes:
             out.append(item)
         else:
             raise TypeError(

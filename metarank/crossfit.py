@@ -71,9 +71,8 @@ def held_out_columns(
     dict of name to float32 array (m,)
     """
     rows = np.arange(len(data.fold)) if rows is None else rows
-    if hasattr(scorer, "score_held_out"):
-        columns: dict[str, np.ndarray] = scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
-        return columns
+    if scorer.has_held_out_columns:
+        return scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
     return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
@@ -104,7 +103,7 @@ def refit_columns(
 
 
 def held_out_shortlist(
-    scorer: Any,
+    scorer: LabelScorer,
     data: TrainingSet,
     k: int,
     *,
@@ -116,14 +115,13 @@ def held_out_shortlist(
 
     The fits are kept in `fits`, where given, for `held_out_columns` to use.
     """
-    if hasattr(scorer, "shortlist_held_out"):
-        proposals: Candidates = scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
-        return proposals
+    if scorer.has_held_out_proposals:
+        return scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
     return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
 
 
 def refit_shortlist(
-    scorer: Any,
+    scorer: LabelScorer,
     data: TrainingSet,
     k: int,
     *,
@@ -158,14 +156,16 @@ def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
     return chunks
 
 
-def _fit_without(fold: int, scorer: Any, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None) -> Any:
+def _fit_without(
+    fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None
+) -> Any:
     fits = {} if fits is None else fits
     if fold not in fits:
         fits[fold] = fitted_without(fold, scorer, data, n_jobs)
     return fits[fold]
 
 
-def fitted_without(fold: int, scorer: Any, data: TrainingSet, n_jobs: int) -> Any:
+def fitted_without(fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> Any:
     """A copy of the scorer, fitted on the rows outside a fold."""
     return clone(scorer).fit(data.without_fold(fold), n_jobs=n_jobs)
 
@@ -228,7 +228,7 @@ def nested_columns(
     part = _parts_of_folds(data.fold)
     # By scorer and the two parts that are left out, the smaller first.
     fits: dict[tuple[int, int, int], Any] = {}
-    cheaper = [scorer.cheaper() if isinstance(scorer, LabelScorer) else scorer for scorer in scorers]
+    cheaper = [scorer.cheaper() for scorer in scorers]
     numbers = [int(p) for p in np.unique(part)]
 
     def without(out: int) -> T:

@@ -13,7 +13,7 @@ from metarank.relevance import Relevance, aligned_relevance
 from metarank.thresholds import METRICS, check_metric
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 
 def evaluate_model(
@@ -72,14 +72,15 @@ def evaluate_model(
         out |= _measure(Y, widened(result), [str(m) for m in lists], intervals, inv_propensity=weights)
     if relevances:
         # A probability predicts relevance as a share of the greatest.
-        parts = [s.candidates.to_csr(model.probabilities(s)) for s in scored]
-        predicted = widened(sp.vstack(parts, format="csr"))
+        predicted = widened(model.fitted_.probability_matrix(scored))
         out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:
         if m.needs == "sets":
             # The cut learned for the metric; the default where there is none.
             cut = check_metric(m.name if m.name.lower() in METRICS else None)
-            out |= _measure(Y, None, [str(m)], intervals, Y_pred=widened(model._cut(scored, cut)))
+            out |= _measure(
+                Y, None, [str(m)], intervals, Y_pred=widened(model.fitted_.label_sets(scored, cut))
+            )
     return {str(m): out[str(m)] for m in parsed}
 
 

@@ -15,7 +15,8 @@ from metarank._printable import printable
 from metarank.candidates import Candidates
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.answer import Answering
+    from metarank.model.fitted import FittedModel
     from metarank.ranker import Ranker
     from metarank.restrict import Limits
     from metarank.scorers.base import Features
@@ -162,7 +163,7 @@ def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -
 
 
 def explain_pair(
-    model: MetaRanker,
+    asked: Answering,
     features: Features,
     label: int,
     n_neighbors: int,
@@ -171,34 +172,35 @@ def explain_pair(
     ranker: Ranker,
 ) -> Explanation:
     """The `Explanation` of one encoded row and a label id, which becomes a candidate if it was none."""
-    (candidates, table, blank), *_ = model.described(features, None, limits)
+    model = asked.model
+    (candidates, table, blank), *_ = asked.described(features, None, limits)
     is_candidate = bool(np.any(candidates.labels == label))
     if not is_candidate:
-        asked = Candidates(np.array([0, 1]), np.array([label]), model.n_labels_)
-        if limits.cut(asked, slice(0, 1)).n_pairs == 0:
+        one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
+        if limits.cut(one, slice(0, 1)).n_pairs == 0:
             raise ValueError(
-                f"label must be one that may be ranked, got {model.label_table_.shown(label)!r}, which "
+                f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
                 "exclude or allowed rules out"
             )
-        (candidates, table, blank), *_ = model.described(features, None, limits, also=label)
-    scored = model.scored(candidates, model.evidence_of(table, ranker), weight, blank)
+        (candidates, table, blank), *_ = asked.described(features, None, limits, also=label)
+    scored = model.scored(candidates, asked.evidence_of(table, ranker), weight, blank)
     knows_nothing = bool(blank[0])
     at = int(np.searchsorted(candidates.labels, label))
     # As `Ranking.from_scores` orders them.
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
     score = float(scored.scores[at])
-    if knows_nothing and model.prior_ is not None:
-        parts = [("prior", float(log(model.prior_[label])), float(scored.evidence[at]))]
+    if knows_nothing and model.prior is not None:
+        parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
     else:
         shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
         parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
     lean = float(model.lean_of(candidates.labels[at : at + 1], weight)[0])
     if lean != 0:
-        parts.append((LEAN, float(log(model.inv_propensity_[label])), lean))
+        parts.append((LEAN, float(log(model.inv_propensity[label])), lean))
     parts.sort(key=lambda part: -abs(part[2]))
     return Explanation(
         label=label,
-        label_name=model.label_table_.name_of(label),
+        label_name=model.label_table.name_of(label),
         rank=rank,
         n_candidates=candidates.n_pairs,
         score=score,
@@ -213,11 +215,11 @@ def explain_pair(
     )
 
 
-def _neighbors(model: MetaRanker, features: Features, label: int, n_neighbors: int) -> list[Neighbor]:
-    names = model.row_names_
-    for scorer in model.scorers_:
-        if hasattr(scorer, "neighbors_of"):
-            found = scorer.neighbors_of(features, label, n_neighbors)
+def _neighbors(model: FittedModel, features: Features, label: int, n_neighbors: int) -> list[Neighbor]:
+    names = model.row_names
+    for scorer in model.scorers:
+        found = scorer.neighbors_of(features, label, n_neighbors)
+        if found is not None:
             return [
                 Neighbor(int(r), names[int(r)] if names is not None else None, float(d))
                 for r, d in zip(*found)

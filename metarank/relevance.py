@@ -17,7 +17,7 @@ from metarank.propensity import inv_propensity
 from metarank.ranking import Ranking
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 
 @dataclass(frozen=True, eq=False)

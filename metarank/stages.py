@@ -25,6 +25,7 @@ from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranker.lists import OuterLists, hash_numbers
 from metarank.ranker.objectives import ObjectivesRanker
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.source import Source, describers, with_scorers
 from metarank.view import TrainingSet
 
 T = TypeVar("T")
@@ -37,12 +38,12 @@ _IMPORTANCE_SHIFT = 5_000_011
 Columns = dict[str, np.ndarray]
 
 
-def settled(scorer: Any, data: TrainingSet, n_jobs: int) -> Any:
+def settled(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
     """The scorer with its free parameters chosen once, on all rows; they hold in every fold."""
-    return scorer.choose(data.view(), n_jobs=n_jobs) if hasattr(scorer, "choose") else scorer
+    return scorer.choose(data.view(), n_jobs=n_jobs) if scorer.has_choices else scorer
 
 
-def fitted_on_all(scorer: Any, data: TrainingSet, n_jobs: int) -> Any:
+def fitted_on_all(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
     """A copy of the scorer, fitted on all rows: what new rows are ranked with."""
     return clone(scorer).fit(data.view(), n_jobs=n_jobs)
 
@@ -212,11 +213,6 @@ def joined_columns(
     return joined, of_classifiers
 
 
-def name_of(scorer: Any) -> str:
-    """What a report calls the work of a scorer."""
-    return type(scorer).__name__
-
-
 class LocalStages:
     """Runs the stages of one fit in this process, one after another.
 
@@ -230,7 +226,7 @@ class LocalStages:
     def __init__(self, data: TrainingSet, n_jobs: int) -> None:
         self.data = data
         self.n_jobs = n_jobs
-        # Fits without each fold, by scorer: one that both proposes labels and describes them is fitted once.
+        # Fits without each fold, by number of the source: one that proposes and describes is fitted once.
         self._fits: dict[int, dict[int, Any]] = {}
 
     def choose_k(self) -> int:
@@ -239,45 +235,53 @@ class LocalStages:
 
         return choose_k(self.data, n_jobs=self.n_jobs)
 
-    def settle(self, scorers: list[Any]) -> list[Any]:
-        """`settled` for each of some distinct scorers."""
-        return in_turn(lambda scorer: settled(scorer, self.data, self.n_jobs), scorers, name_of)
+    def settle(self, sources: list[Source]) -> list[Source]:
+        """The sources with each scorer `settled`."""
+        return with_scorers(
+            sources, in_turn(lambda s: settled(s.scorer, self.data, self.n_jobs), sources, name_of)
+        )
 
-    def propose(
-        self, shortlisters: list[Any], scorers: list[LabelScorer], rows: np.ndarray, k: int
-    ) -> list[Candidates]:
-        """Each shortlister's k proposals for some training rows, from fits without the row's fold.
+    def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:
+        """The k proposals of each source that proposes for some training rows, from fits without the row's
+        fold."""
+        proposing = [i for i, source in enumerate(sources) if source.proposes]
+        self._fits = {i: {} for i in proposing if sources[i].describes}
 
-        `scorers` are those that describe the pairs later.
-        """
-        self._fits = {id(s): {} for s in shortlisters if any(s is t for t in scorers)}
+        def proposals(i: int) -> Candidates:
+            scorer, fits = sources[i].scorer, self._fits.get(i)
+            return held_out_shortlist(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
 
-        def proposals(s: Any) -> Candidates:
-            fits = self._fits.get(id(s))
-            return held_out_shortlist(s, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
+        return in_turn(proposals, proposing, lambda i: sources[i].name)
 
-        return in_turn(proposals, shortlisters, name_of)
+    def describe(self, sources: list[Source], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
+        """The columns of each source that describes, for the candidates of some training rows, as if the rows
+        were new."""
+        describing = [i for i, source in enumerate(sources) if source.describes]
 
-    def describe(self, scorers: list[LabelScorer], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
-        """The columns of each scorer for the candidates of some training rows, as if the rows were new."""
-
-        def columns_of(scorer: LabelScorer) -> Columns:
-            own = self._fits.pop(id(scorer), None)
+        def columns_of(i: int) -> Columns:
+            scorer, own = sources[i].scorer, self._fits.pop(i, None)
             return held_out_columns(scorer, self.data, candidates, rows=rows, n_jobs=self.n_jobs, fits=own)
 
-        columns = in_turn(columns_of, scorers, name_of)
+        columns = in_turn(columns_of, describing, lambda i: sources[i].name)
         self.data.release("held-out")
         return columns
 
-    def rank(self, columns: list[Columns], pairs: PairsToRank, scorers: list[LabelScorer]) -> RankedPairs:
+    def rank(self, columns: list[Columns], pairs: PairsToRank, sources: list[Source]) -> RankedPairs:
         """`ranked`."""
-        return ranked(columns, pairs, self.n_jobs, self.data, scorers)
+        return ranked(columns, pairs, self.n_jobs, self.data, describers(sources))
 
     def decided(self, name: str, inputs: Sequence[Any], make: Callable[[], T]) -> T:
         """What `make` decides by these inputs, once the pairs are ranked: cuts, or how rare labels count."""
         return make()
 
-    def fit_on_all(self, scorers: list[Any]) -> list[Any]:
-        """`fitted_on_all` for each of some distinct scorers."""
+    def fit_on_all(self, sources: list[Source]) -> list[Source]:
+        """The sources with each scorer `fitted_on_all`."""
         with single_threaded_blas():
-            return in_turn(lambda scorer: fitted_on_all(scorer, self.data, self.n_jobs), scorers, name_of)
+            return with_scorers(
+                sources, in_turn(lambda s: fitted_on_all(s.scorer, self.data, self.n_jobs), sources, name_of)
+            )
+
+
+def name_of(source: Source) -> str:
+    """What a report calls the work of a source."""
+    return source.name

@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +20,20 @@ import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
 from metarank._validation import check_writable
-from metarank.label_table import LabelTable
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.relevance import aligned_relevance
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.kept import KeptScorer
-from metarank.scorers.name_embedder import NameEmbedder
-from metarank.scorers.names import NameScorer, label_phrases
-from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+from metarank.scorers.names import label_phrases
 from metarank.scorers.prior import smoothed_shares
+from metarank.scorers.source import with_scorers
 from metarank.scorers.training_rows import TrainingRows
 from metarank.view import TrainingSet
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
+    from metarank.model.fitted import FittedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +61,13 @@ class LabelChange:
     removed: np.ndarray
 
     @classmethod
-    def checked(cls, model: MetaRanker, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
+    def checked(cls, model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
         """What `MetaRanker.update_labels` is asked for; ValueError or TypeError naming what does not fit."""
-        n = model.n_labels_
-        names = None if model.label_names_ is None else list(model.label_names_)
-        id_of = model.label_table_.id_of
+        n = model.n_labels
+        names = None if model.label_names is None else list(model.label_names)
+        id_of = model.label_table.id_of
         now = np.arange(n, dtype=np.int32)
-        now[model.removed_] = -1
+        now[model.removed] = -1
         renamed = {id_of(old, "rename"): new for old, new in _mapping(rename, "rename").items()}
         merged = {id_of(a, "merge"): id_of(b, "merge") for a, b in _mapping(merge, "merge").items()}
         gone = {id_of(label, "remove") for label in _sequence(remove, "remove")}
@@ -81,7 +81,7 @@ class LabelChange:
                 )
             now[old] = new
         now[list(gone)] = -1
-        removed = set(model.removed_.tolist()) | gone | merged.keys()
+        removed = set(model.removed.tolist()) | gone | merged.keys()
         texts: dict[int, tuple[str, str | None]] = {}
         for label, new in renamed.items():
             if names is None:
@@ -115,8 +115,8 @@ class LabelChange:
         return cls(now, names, texts, n_labels, left)
 
 
-def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[str, Any]:
-    """The fitted attributes of a model after a change of its labels."""
+def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
+    """The model after a change of its labels."""
     rows, Y = training_rows_of(model)
     by_row = sp.coo_matrix(Y)
     label = change.now[by_row.col]
@@ -126,43 +126,38 @@ def changed_labels(model: MetaRanker, change: LabelChange, n_jobs: int) -> dict[
     changed.sum_duplicates()
     changed.data[:] = 1
     texts = _label_texts(model)
-    make = {"label_text": model.encoder_.rows_of_names, "label_spelling": model.encoder_.rows_of_spellings}
+    make = {"label_text": model.encoder.rows_of_names, "label_spelling": model.encoder.rows_of_spellings}
     texts = {source: _changed_text(text, change, make[source]) for source, text in texts.items()}
     _warn_of_unknown_words(change, texts)
     data = _training_set(model, rows.X, changed, change.names, texts, _label_phrases(model, change))
     data.shared("training-rows", lambda X: rows)
-    attributes = _updated(model, data, change.now, n_jobs)
-    attributes |= {
-        "n_labels_": change.n_labels,
-        "label_names_": change.names,
-        "removed_": change.removed,
-        "label_table_": LabelTable(change.n_labels, change.names, change.removed),
-    }
-    if model.missing_ is not None:
-        attributes["missing_"] = _still_missing(model.missing_, change.now, changed)
-    return attributes
+    return replace(
+        _updated(model, data, change.now, n_jobs),
+        n_labels=change.n_labels,
+        label_names=change.names,
+        removed=change.removed,
+        missing=None if model.missing is None else _still_missing(model.missing, change.now, changed),
+    )
 
 
 def added_rows(
-    model: MetaRanker, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
-) -> dict[str, Any]:
-    """The fitted attributes of a model with more training rows, encoded, of the labels it has."""
+    model: FittedModel, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
+) -> FittedModel:
+    """The model with more training rows, encoded, of the labels it has."""
     rows, before = training_rows_of(model)
-    if model.removed_.size and np.isin(Y.indices, model.removed_).any():
-        label = int(Y.indices[np.isin(Y.indices, model.removed_)][0])
+    if model.removed.size and np.isin(Y.indices, model.removed).any():
+        label = int(Y.indices[np.isin(Y.indices, model.removed)][0])
         raise ValueError(f"Y must not hold removed labels, got {label}")
     stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
     binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
     data = _training_set(
-        model, stacked, binary, model.label_names_, _label_texts(model), _label_phrases(model)
+        model, stacked, binary, model.label_names, _label_texts(model), _label_phrases(model)
     )
-    attributes = _updated(model, data, np.arange(model.n_labels_, dtype=np.int32), n_jobs)
-    attributes["n_rows_"] = Y.shape[0] + before.shape[0]
-    if model.row_names_ is not None or row_names is not None:
-        attributes["row_names_"] = PackedStrings.of(
-            [*(model.row_names_ or [""] * before.shape[0]), *(row_names or [""] * Y.shape[0])]
-        )
-    return attributes
+    names = model.row_names
+    if names is not None or row_names is not None:
+        names = PackedStrings.of([*(names or [""] * before.shape[0]), *(row_names or [""] * Y.shape[0])])
+    same = np.arange(model.n_labels, dtype=np.int32)
+    return replace(_updated(model, data, same, n_jobs), n_rows=Y.shape[0] + before.shape[0], row_names=names)
 
 
 def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
@@ -175,21 +170,20 @@ def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
     return relevance.Y
 
 
-def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:
-    """A model's training rows and their labels, CSR (n, L) of ones, as a scorer of neighbours holds them.
+def training_rows_of(model: FittedModel) -> tuple[TrainingRows, sp.csr_matrix]:
+    """A model's training rows and their labels, CSR (n, L) of ones, as one of its sources holds them.
 
     Raises
     ------
     ValueError
-        If the model has no such scorer, or serves several objectives.
+        If the model has no such source, or serves several objectives.
     """
-    if model.objective_names_ is not None:
+    if model.objective_names is not None:
         raise ValueError("a model of several objectives does not change its rows or labels: refit")
-    for scorer in [*model.scorers_, *model.shortlisters_]:
-        if isinstance(scorer, (LabelNeighbors, NeighborShortlister)):
-            indptr, labels = scorer.labels_.by_row
-            ones = np.ones(len(labels), np.float32)
-            return scorer.rows_, sp.csr_matrix((ones, labels, indptr), (len(indptr) - 1, model.n_labels_))
+    for source in model.sources:
+        found = source.scorer.training_labels()
+        if found is not None:
+            return found
     raise ValueError(
         "this model keeps no training rows to be changed, since none of its scorers is one of neighbours: "
         "refit, or have 'neighbors' or 'votes' among its features or shortlisters"
@@ -197,7 +191,7 @@ def training_rows_of(model: MetaRanker) -> tuple[TrainingRows, sp.csr_matrix]:
 
 
 def _training_set(
-    model: MetaRanker,
+    model: FittedModel,
     X: Any,
     Y: sp.csr_matrix,
     names: Any,
@@ -208,48 +202,48 @@ def _training_set(
         X,
         Y,
         np.zeros(Y.shape[0], np.int32),
-        seed=model.random_state_,
+        seed=model.random_state,
         label_names=names,
         label_phrases=phrases,
-        words=model.encoder_.feature_words,
-        feature_scale=model.encoder_.transform.scale,
+        words=model.encoder.feature_words,
+        feature_scale=model.encoder.transform.scale,
         **texts,
     )
 
 
-def _updated(model: MetaRanker, data: TrainingSet, now: np.ndarray, n_jobs: int) -> dict[str, Any]:
-    """Scorers and propensities for changed training rows; `now` has the id of each label of before, or -1."""
+def _updated(model: FittedModel, data: TrainingSet, now: np.ndarray, n_jobs: int) -> FittedModel:
+    """Sources and propensities for changed training rows; `now` has the id of each label of before, or -1.
+    The numbers of labels and rows are still those of before."""
     n, n_labels = data.Y.shape
     view = data.view()
     same = n_labels == len(now) and np.array_equal(now, np.arange(n_labels))
-    done: dict[int, Any] = {}
-    for scorer in [*model.shortlisters_, *model.scorers_]:
-        if id(scorer) not in done:
-            new = scorer.updated(view, n_jobs=n_jobs) if hasattr(scorer, "updated") else None
-            if new is None:
-                new = scorer if same else KeptScorer.of(scorer, now, n_labels)
-            done[id(scorer)] = new
-    return {
-        "shortlisters_": [done[id(s)] for s in model.shortlisters_],
-        "scorers_": [done[id(s)] for s in model.scorers_],
-        "inv_propensity_": inv_propensity(data.Y) if n >= 3 else np.ones(n_labels),
-        "prior_": smoothed_shares(view.label_counts, n).astype(np.float32),
-    }
+
+    def updated(scorer: LabelScorer) -> LabelScorer:
+        new = scorer.updated(view, n_jobs=n_jobs)
+        if new is None:
+            return scorer if same else KeptScorer.of(scorer, now, n_labels)
+        return new
+
+    return replace(
+        model,
+        sources=with_scorers(model.sources, [updated(source.scorer) for source in model.sources]),
+        inv_propensity=inv_propensity(data.Y) if n >= 3 else np.ones(n_labels),
+        prior=smoothed_shares(view.label_counts, n).astype(np.float32),
+    )
 
 
-def _label_texts(model: MetaRanker) -> dict[str, sp.csr_matrix]:
-    """The matrices of label texts that the model's scorers hold, by their name in a `TrainingSet`."""
-    texts = {}
-    for scorer in [*model.scorers_, *model.shortlisters_]:
-        if getattr(scorer, "label_text_", None) is not None:
-            texts[scorer.source if isinstance(scorer, NameScorer) else "label_text"] = scorer.label_text_
+def _label_texts(model: FittedModel) -> dict[str, sp.csr_matrix]:
+    """The matrices of label texts that the model's sources hold, by their name in a `TrainingSet`."""
+    texts: dict[str, sp.csr_matrix] = {}
+    for source in model.sources:
+        texts |= source.scorer.label_texts()
     return texts
 
 
-def _label_phrases(model: MetaRanker, change: LabelChange | None = None) -> list[str] | None:
+def _label_phrases(model: FittedModel, change: LabelChange | None = None) -> list[str] | None:
     """What is written of each label, after a change, where a scorer of the model has learned to read it."""
-    scorers = [*model.scorers_, *model.shortlisters_]
-    phrases = next((s.phrases_ for s in scorers if isinstance(s, NameEmbedder)), None)
+    known = (source.scorer.label_phrases() for source in model.sources)
+    phrases = next((found for found in known if found is not None), None)
     if phrases is None or change is None:
         return phrases
     phrases = [*phrases, *[""] * (change.n_labels - len(phrases))]
@@ -305,9 +299,9 @@ def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> 
     return MissingPairs(rows[kept], labels[kept], missing.probabilities[kept])
 
 
-def _added(model: MetaRanker, add: Any) -> list[tuple[str, str | None]]:
+def _added(model: FittedModel, add: Any) -> list[tuple[str, str | None]]:
     """(name, text or None) of each new label; nameless ones have a text or nothing."""
-    if model.label_names_ is None:
+    if model.label_names is None:
         if isinstance(add, Integral) and not isinstance(add, bool):
             if add < 0:
                 raise ValueError(f"add must be at least 0, got {add}")

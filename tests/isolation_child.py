@@ -72,7 +72,7 @@ if __name__ == "__main__":
     for library in sys.argv[1].split(","):
         importlib.import_module(library)
     if "metarank" in sys.argv[1]:
-        importlib.import_module("metarank.pipeline")
+        importlib.import_module("metarank.model.estimator")
     if sys.argv[2].startswith("jobs="):
         # Once before, so that what libraries start at their first use is there.
         use(1)

@@ -642,7 +642,7 @@ def test_an_internal_fault_is_told_apart(work, capsys, monkeypatch):
     def broken(*args, **kwargs):
         raise ZeroDivisionError("a bug\nof ours")
 
-    monkeypatch.setattr("metarank.pipeline.MetaRanker.rank", broken)
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker.rank", broken)
     assert run(["predict", work / "numbers", work / "rows.svm"]) == 1
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
@@ -653,7 +653,7 @@ def test_interrupts_are_told(work, capsys, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("metarank.pipeline.MetaRanker.rank", interrupted)
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker.rank", interrupted)
     assert run(["predict", work / "numbers", work / "rows.svm"]) == 130
     assert "Traceback" not in capsys.readouterr().err
 

@@ -12,10 +12,12 @@ from sklearn.base import clone
 from metarank import MetaRanker, load
 from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns
-from metarank.memory import FitSizes, _index_bytes
+from metarank.memory import index_bytes_of
 from metarank.scorers import dense_index
 from metarank.scorers.dense_index import CLASSES, HnswIndex, IvfPqIndex, settled_index
 from metarank.scorers.neighbors import NeighborShortlister
+from metarank.scorers.sizes import FitSizes
+from metarank.scorers.source import Source
 from metarank.scorers.training_rows import DenseRows
 from metarank.view import TrainingSet, fold_of_rows
 
@@ -248,7 +250,7 @@ def test_an_index_counts_among_the_memory_of_a_fit(any_size):
     Y = sp.csr_matrix((N, L), dtype=np.float32)
 
     def size(index):
-        scorers = [NeighborShortlister(index=index)]
-        return _index_bytes(FitSizes(X, Y, [], scorers, N, L, 3, 3, 1))
+        source = Source(NeighborShortlister(index=index), proposes=False, describes=True)
+        return index_bytes_of(FitSizes(X, Y, N, L, 3, 3, 1), [source])
 
     assert size("auto") == size("flat") < size("ivfpq") < size("hnsw")

@@ -33,7 +33,7 @@ class TooLong:
 
 @pytest.fixture
 def no_work(monkeypatch):
-    monkeypatch.setattr("metarank.training.TrainingSet", TooLong)
+    monkeypatch.setattr("metarank.model.fit.TrainingSet", TooLong)
 
 
 PARAMETERS = [

@@ -77,7 +77,7 @@ def changed(Y: np.ndarray, row: int, change: str) -> np.ndarray:
 
 def settled(scorer: LabelScorer, data: TrainingSet) -> LabelScorer:
     """The scorer with its free parameters chosen once: the fixed configuration."""
-    return scorer.choose(data.view()) if hasattr(scorer, "choose") else scorer
+    return scorer.choose(data.view())
 
 
 def columns_of_rows(

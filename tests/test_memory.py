@@ -17,8 +17,10 @@ import pytest
 from metarank import MetaRanker, crossfit, data, load, memory
 from metarank._lazy import lazy
 from metarank._strings import PackedStrings
-from metarank.memory import FitSizes, parse_budget, plan_fit
+from metarank.memory import parse_budget, plan_fit
 from metarank.scorers.name_embedder import NameEmbedder
+from metarank.scorers.sizes import FitSizes
+from metarank.scorers.source import sources_of
 from metarank.shortlist import OneVsAll, Parabel
 from metarank.view import CHUNK_PAIRS
 
@@ -31,12 +33,15 @@ def files_of(model, path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in path.iterdir()}
 
 
-def sizes(ds, shortlisters, scorers, rows=40) -> FitSizes:
+def planned(ds, shortlisters, scorers, budget, *, rows=40, resident=0) -> memory.MemoryPlan:
+    """The plan of a fit of these shortlisters and scorers."""
+    return plan_fit(sizes(ds, rows), sources_of(shortlisters, scorers), budget, resident=resident)
+
+
+def sizes(ds, rows=40) -> FitSizes:
     return FitSizes(
         ds.X,
         ds.Y,
-        shortlisters,
-        scorers,
         ranked_rows=rows,
         pairs_per_row=50,
         n_folds=5,
@@ -87,7 +92,7 @@ def test_a_budget_changes_no_byte(shortlister, monkeypatch, tmp_path):
     expected = free.rank(ds, k=5)
     monkeypatch.setattr(memory, "_LEAST_CHUNK_PAIRS", 60)
     tightest = memory.MemoryPlan((), chunk_pairs=60, keeps_products=False)
-    monkeypatch.setattr("metarank.training.plan_fit", lambda *_: tightest)
+    monkeypatch.setattr("metarank.model.fit.plan_fit", lambda *_: tightest)
     tight = MetaRanker(**options, memory_budget=1).fit(ds)
     assert memory.prediction_chunk(1, 10) == 60
     found = tight.rank(ds, k=5)
@@ -105,7 +110,7 @@ def _stop(*_):
 
 
 def test_what_cannot_be_had_is_refused_before_work(monkeypatch):
-    monkeypatch.setattr(MetaRanker, "_settle", _stop)
+    monkeypatch.setattr("metarank.model.fit.settled", _stop)
     with pytest.raises(ValueError, match=r"memory_budget must be at least about .*most of it goes to"):
         MetaRanker(**makers.QUICK, memory_budget="1MiB").fit(makers.many_labels())
 
@@ -113,20 +118,20 @@ def test_what_cannot_be_had_is_refused_before_work(monkeypatch):
 def test_what_a_budget_leaves_goes_to_chunks_first_and_then_names_the_part_too_many():
     ds = makers.many_labels(400)
     ridge, tree = OneVsAll(loss="ridge"), Parabel(n_trees=50)
-    pairs = sizes(ds, [ridge], [tree], rows=200)
-    roomy = memory._parts(pairs, 0, CHUNK_PAIRS, keeps_products=True)
-    least = memory._parts(pairs, 0, 2000, keeps_products=False)
+    pairs, sources = sizes(ds, rows=200), sources_of([ridge], [tree])
+    roomy = memory._parts(pairs, sources, 0, CHUNK_PAIRS, keeps_products=True)
+    least = memory._parts(pairs, sources, 0, 2000, keeps_products=False)
     whole, held = memory.MemoryPlan(roomy).peak, memory.MemoryPlan(least).peak
     assert held < whole
-    assert plan_fit(pairs, whole, resident=0).chunk_pairs == CHUNK_PAIRS
-    plan = plan_fit(pairs, (whole + held) // 2, resident=0)
+    assert plan_fit(pairs, sources, whole, resident=0).chunk_pairs == CHUNK_PAIRS
+    plan = plan_fit(pairs, sources, (whole + held) // 2, resident=0)
     assert 2000 <= plan.chunk_pairs <= CHUNK_PAIRS
     assert not plan.keeps_products
     assert plan.peak <= (whole + held) // 2
     with pytest.raises(ValueError, match=r"goes to Parabel without folds.*take fewer trees"):
-        plan_fit(pairs, held - 1, resident=0)
+        plan_fit(pairs, sources, held - 1, resident=0)
     with pytest.raises(ValueError, match=r"what is loaded, 3\.00 GiB; load fewer rows"):
-        plan_fit(sizes(ds, [ridge], [ridge]), 2 << 30, resident=3 << 30)
+        planned(ds, [ridge], [ridge], 2 << 30, resident=3 << 30)
     assert "matrix of OneVsAll, 201 x 201" in {part.name for part in roomy}
 
 
@@ -136,8 +141,8 @@ def test_the_estimate_is_logged_before_work_and_counts_its_parts(caplog):
     said = [record.getMessage() for record in caplog.records if record.name == "metarank.memory"]
     assert [text.startswith("memory: about ") for text in said] == [True]
     ds = makers.many_labels()
-    small = plan_fit(sizes(ds, [Parabel()], [Parabel()]), None, resident=0)
-    large = plan_fit(sizes(ds, [Parabel()], [Parabel()], rows=4000), None, resident=0)
+    small = planned(ds, [Parabel()], [Parabel()], None)
+    large = planned(ds, [Parabel()], [Parabel()], None, rows=4000)
     assert large.peak > small.peak
     assert small.peak <= sum(part.bytes for part in small.parts)
 
@@ -268,7 +273,7 @@ def test_scorers_that_cannot_be_fitted_are_refused_in_their_own_words(bad):
 def test_networks_of_names_are_part_of_the_plan():
     ds = makers.many_labels()
     without, small, large = (
-        plan_fit(sizes(ds, [], scorers), None, resident=0)
+        planned(ds, [], scorers, None)
         for scorers in ([Parabel()], [Parabel(), NameEmbedder(dim=8)], [Parabel(), NameEmbedder(dim=4096)])
     )
     assert without.peak < small.peak < large.peak

@@ -146,7 +146,7 @@ def test_labels_never_seen_are_found_by_their_names(data):
         words=data.words,
     )
     after = scorer.updated(unseen.view())
-    assert after.phrases_[10:] == ["hat in green", "music"]
+    assert after.label_phrases()[10:] == ["hat in green", "music"]
     green_hat = np.flatnonzero((data.Y[:, 1].toarray() * data.Y[:, 7].toarray()).ravel())
     scores = after.score(data.X[green_hat], Candidates.all_labels(len(green_hat), 12))["embedder_score"]
     scores = scores.reshape(-1, 12)
@@ -179,8 +179,8 @@ def test_unchanged_names_leave_it_as_it_is(data, scorer):
     assert scorer.updated(data.view()) is scorer
     renamed = TrainingSet(data.X, data.Y, data.fold, label_phrases=["crimson", *NAMES[1:]], words=data.words)
     other = scorer.updated(renamed.view())
-    assert other.phrases_[0] == "crimson"
-    assert scorer.phrases_ == NAMES
+    assert other.label_phrases()[0] == "crimson"
+    assert scorer.label_phrases() == NAMES
 
 
 @pytest.mark.parametrize(

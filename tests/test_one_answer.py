@@ -125,11 +125,13 @@ def test_contributions_add_up_to_the_score(kind):
     total = math.fsum([found.base, *(effect for _, _, effect in found.contributions)])
     assert np.float32(total) == np.float32(found.score)
     expected = [effect for column, _, effect in found.contributions if column == LEAN]
-    assert expected == [pytest.approx(model.lean_of(np.array([label]), 0.7)[0])] * (len(expected) > 0)
+    assert expected == [pytest.approx(model.fitted_.lean_of(np.array([label]), 0.7)[0])] * (len(expected) > 0)
     assert (len(expected) == 1) == (model.thresholds_.scores_per_logit > 0)
     # The base is what the ranker says where it starts, but for rounding: it hides nothing.
     limits = makers.no_limits()
-    ((candidates, table, _),) = model.described(model.encoder_.encode(rows.take([0])), None, limits)
+    ((candidates, table, _),) = model.answering().described(
+        model.encoder_.encode(rows.take([0])), None, limits
+    )
     at = np.flatnonzero(candidates.labels == label)
     start = model.ranker_.contributions(table.pairs(at))[0, -1]
     assert found.base == pytest.approx(start, abs=1e-4 * max(1, abs(found.score)))
@@ -387,7 +389,7 @@ def test_a_loaded_model_and_a_cluster_give_the_same_answers(name, tmp_path):
 
 def test_scores_that_look_equal_are_ordered_by_label():
     model = case("dense").model
-    scored = model.scored(makers.pairs_of(1, 4), np.array([1.0, 1.0 + 1e-9, 1.0, 0.5]), 0)
+    scored = model.fitted_.scored(makers.pairs_of(1, 4), np.array([1.0, 1.0 + 1e-9, 1.0, 0.5]), 0)
     assert scored.scores.dtype == np.float32
     assert scored.scores[0] == scored.scores[1]
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from metarank import Dataset, MetaRanker, memory, pipeline
+from metarank import Dataset, MetaRanker, memory
 from metarank.candidates import Candidates
 from metarank.choices import named_scorers
 from metarank.scorers.neighbors import LabelNeighbors
@@ -285,7 +285,7 @@ def test_label_trees_propose_and_describe():
     assert model.scorers_[-2:] == model.shortlisters_
     found = model.shortlisters_[0].shortlist(model.encoder_.encode(ds.X), 50)
     assert set(found.rows([0]).labels) <= set(
-        model.candidates_of(model.encoder_.encode(ds.X)).rows([0]).labels
+        model.answering().candidates_of(model.encoder_.encode(ds.X)).rows([0]).labels
     )
     own = MetaRanker(shortlister="xreg", features=["prior", "tail"], **makers.QUICK).fit(ds)
     assert not any(c.startswith("xreg") for c in own.feature_columns_)
@@ -410,7 +410,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline.ThresholdLearner, "fit", interrupted)
+        patch.setattr("metarank.model.fit.ThresholdLearner.fit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X * 2, ~Y)
     with pytest.raises(ValueError, match="exclude"):

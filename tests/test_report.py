@@ -225,8 +225,8 @@ def test_reliability_by_hand():
 def test_importance_is_the_mean_absolute_contribution(fitted):
     model, test = fitted
     found = importance(model, test, model.rank(test, k=5), max_rows=1000)
-    features = model.encoder_.encode(test)
-    table = model.table_of(features, model.candidates_of(features))
+    features, asked = model.encoder_.encode(test), model.answering()
+    table = asked.table_of(features, asked.candidates_of(features))
     expected = np.abs(model.ranker_.contributions(table)[:, :-1]).mean(axis=0)
     assert dict(found.columns) == pytest.approx(dict(zip(table.names, expected)))
     assert found.n_pairs == len(table.values)

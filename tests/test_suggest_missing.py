@@ -8,7 +8,7 @@ import pytest
 
 from metarank import MetaRanker, data, load
 from metarank.missing import MAX_PAIRS, MissingLabel
-from metarank.pipeline import MetaRanker as Model
+from metarank.model.estimator import MetaRanker as Model
 
 
 @pytest.mark.parametrize("maker", ["dense", "texts", "many labels", "many texts"])

@@ -51,7 +51,7 @@ def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) ->
     """Every exact part equals one fitted on these rows, and so do the propensities."""
     from metarank.propensity import inv_propensity
 
-    rows, kept = training_rows_of(model)
+    rows, kept = training_rows_of(model.fitted_)
     X = rows.X if X is None else X
     np.testing.assert_array_equal(kept.toarray(), (Y > 0).toarray())
     fold = np.zeros(Y.shape[0], np.int32)
@@ -65,7 +65,7 @@ def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) ->
         assert columns.keys() == expected.keys()
         for name in columns:
             np.testing.assert_array_equal(columns[name], expected[name])
-        if hasattr(scorer, "shortlist"):
+        if scorer.proposes:
             found, wanted = scorer.shortlist(X[:4], 9), again.shortlist(X[:4], 9)
             np.testing.assert_array_equal(found.labels, wanted.labels)
     np.testing.assert_array_equal(model.inv_propensity_, inv_propensity(Y))
@@ -80,7 +80,7 @@ def texts_of(model: MetaRanker):
 def test_changes_equal_a_fit_of_the_parts(maker):
     model = fresh(maker)
     L = model.n_labels_
-    _, before = training_rows_of(model)
+    _, before = training_rows_of(model.fitted_)
     drop, source, target = 0, 1, 2
     model.update_labels(
         add=added(model, 2),
@@ -102,7 +102,7 @@ def test_added_rows_equal_a_fit_of_the_parts(maker):
         fresh(maker),
         makers.MAKERS[maker](n=30, seed=5) if "many" not in maker else makers.MAKERS[maker](n=10),
     )
-    rows, before = training_rows_of(model)
+    rows, before = training_rows_of(model.fitted_)
     model.partial_fit(more)
     X = model.encoder_.encode(more)
     stack = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.vstack([rows.X, X])
@@ -168,7 +168,7 @@ def test_a_new_label_is_found_by_its_rows_and_after_loading(maker, shortlister, 
     X = rows.texts if rows.X is None else rows.X
     model.partial_fit(X, [[new]] * 6)
     model.partial_fit(X, [[new]] * 6)
-    found = model.candidates_of(model.encoder_.encode(X))
+    found = model.answering().candidates_of(model.encoder_.encode(X))
     assert np.count_nonzero(found.labels == new) == 6
     if maker == "many labels":  # names, where there are any, say all about the labels of these toy texts
         assert (model.rank(X, k=5).labels == new).any(axis=1).all()
@@ -184,7 +184,7 @@ def test_a_new_label_is_found_by_its_name():
     model = fresh("many texts")
     document = "word1 word2 word250 word251"
     model.update_labels(add=["word250 word251"])
-    assert model.n_labels_ - 1 in model.candidates_of(model.encoder_.encode([document])).labels
+    assert model.n_labels_ - 1 in model.answering().candidates_of(model.encoder_.encode([document])).labels
     model.update_labels(rename={"word250 word251": ("word7 word8", "word9")})
     assert model.label_names_[-1] == "word7 word8"
     names = next(s for s in model.shortlisters_ if isinstance(s, NameScorer))
@@ -219,10 +219,10 @@ def test_a_name_added_again_has_its_id_back():
     model.update_labels(remove=["bread"]).update_labels(add=["tea", "bread"])
     assert model.label_names_ == ["the sea", "bread", "code", "tea"]
     assert model.removed_.tolist() == []
-    _, Y = training_rows_of(model)
+    _, Y = training_rows_of(model.fitted_)
     assert Y[:, 1].nnz == 0
     model.partial_fit(["flour and salt"], [["bread"]])
-    assert training_rows_of(model)[1][:, 1].nnz == 1
+    assert training_rows_of(model.fitted_)[1][:, 1].nnz == 1
 
 
 def test_merged_labels_score_by_the_maximum():
@@ -368,7 +368,7 @@ def test_tail_classifiers_of_means_are_exact(capsys, tmp_path):
 
     features = ["neighbors", "centroids", "prior", "tail", "linear-ridge"]
     model = MetaRanker(features=features, **makers.QUICK).fit(makers.sparse())
-    _, before = training_rows_of(model)
+    _, before = training_rows_of(model.fitted_)
     model.update_labels(add=1, remove=[0])
     Y = before.toarray()
     Y[:, 0] = 0
@@ -388,7 +388,7 @@ def test_renaming_and_names_of_rows():
     assert not any(isinstance(s, KeptScorer) for s in model.scorers_)
     model.partial_fit(Dataset(texts=["salt and flour"], Y=[["code"]], label_names=["code"]))
     assert model.row_names_[-1] == "salt and flour"
-    assert training_rows_of(model)[1][-1].indices.tolist() == [1]
+    assert training_rows_of(model.fitted_)[1][-1].indices.tolist() == [1]
     ranking = model.rank(["salt and flour"], k=1)
     assert ranking.label_names[ranking.labels[0, 0]] == "code"
 

@@ -78,9 +78,9 @@ def held_out(scorer: Any, of: Problem, n_folds: int) -> Figures:
     fits: dict[int, Any] = {}
     with single_threaded_blas():
         start = time.process_time()
-        settled = scorer.choose(data.view(), n_jobs=1) if hasattr(scorer, "choose") else scorer
+        settled = scorer.choose(data.view(), n_jobs=1)
         chosen = time.process_time()
-        if not hasattr(settled, "score_held_out"):
+        if not settled.has_held_out_columns:
             fits = {f: clone(settled).fit(data.without_fold(f), n_jobs=1) for f in range(n_folds)}
         refitted = time.process_time()
         found = held_out_shortlist(settled, data, K, rows=rows, fits=fits)

@@ -18,7 +18,7 @@ from metarank.cli._terminal import InOptions, unguarded
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -136,8 +136,8 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
 
 def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
     """The model folder of a command, verified; it ranks with the lean that the command asks for."""
+    from metarank.model.estimator import MetaRanker
     from metarank.persist import load
-    from metarank.pipeline import MetaRanker
 
     model = load(path)
     if not isinstance(model, MetaRanker):

@@ -25,7 +25,7 @@ from metarank.cli._common import add_jobs_option, add_seed_option, showing_progr
 if TYPE_CHECKING:
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
     from metarank.ranking import Ranking
     from metarank.report import Report
     from metarank.report.examples import Example
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank._threads import resolve_n_jobs
     from metarank.data.pydocs import load_pydocs
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
     from metarank.report import write_report
 
     resolve_n_jobs(args.jobs)
@@ -153,7 +153,7 @@ def baselines(model: MetaRanker, train: Dataset, test: Dataset, k: int = 10) -> 
     from metarank.candidates import Candidates
     from metarank.crossfit import held_out_shortlist
     from metarank.ranking import Ranking
-    from metarank.report.baselines import NAMES, NEIGHBORS, POPULARITY
+    from metarank.report.baselines import POPULARITY
     from metarank.scorers.base import LabelScorer
     from metarank.scorers.names import NameScorer
     from metarank.scorers.neighbors import NeighborShortlister
@@ -172,7 +172,7 @@ def baselines(model: MetaRanker, train: Dataset, test: Dataset, k: int = 10) -> 
 
     def proposals(scorer: LabelScorer) -> Ranking:
         fitted = scorer.fit(data.view())
-        return best(fitted.shortlist(X_test, k + 1), own)  # type: ignore[attr-defined]
+        return best(fitted.shortlist(X_test, k + 1), own)
 
     def quality(n_neighbors: int) -> float:
         scorer = NeighborShortlister(ks=(n_neighbors,))
@@ -186,8 +186,8 @@ def baselines(model: MetaRanker, train: Dataset, test: Dataset, k: int = 10) -> 
         everywhere.indptr, everywhere.labels, test.n_labels, {"": np.tile(frequency, test.n_rows)}
     )
     return {
-        NAMES: proposals(NameScorer()),
-        f"{NEIGHBORS} (k = {n_neighbors})": proposals(NeighborShortlister(ks=(n_neighbors,))),
+        NameScorer.title: proposals(NameScorer()),
+        f"{NeighborShortlister.title} (k = {n_neighbors})": proposals(NeighborShortlister(ks=(n_neighbors,))),
         POPULARITY: best(everywhere, own),
     }
 

@@ -23,7 +23,7 @@ from metarank.cli._common import (
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 HELP = "measure a model on a labelled file"
 

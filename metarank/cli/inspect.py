@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from metarank.cli._common import add_reading_options, read_dataset, table
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 HELP = "describe a model folder or a data file"
 
@@ -37,8 +37,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _model_page(path: str) -> str:
+    from metarank.model.estimator import MetaRanker
     from metarank.persist import load, read_manifest
-    from metarank.pipeline import MetaRanker
 
     manifest = read_manifest(path)
     model: Any = load(path, verify=False)

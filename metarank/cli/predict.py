@@ -21,7 +21,7 @@ from metarank.cli.label_lists import FORMAT, read_label_lists
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
     from metarank.ranking import Ranking
 
 HELP = "rank labels for new rows"

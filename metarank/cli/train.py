@@ -20,7 +20,7 @@ from metarank.cli._common import (
 )
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 HELP = "train a model on a data file"
 

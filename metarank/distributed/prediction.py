@@ -24,7 +24,7 @@ from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import check_lists, check_shortlist
 

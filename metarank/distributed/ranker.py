@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +20,8 @@ from metarank.distributed.partitions import Partitions
 from metarank.distributed.prediction import over_rows
 from metarank.distributed.stages import DaskStages
 from metarank.distributed.workers import check_client, check_folder, shared_folder
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
+from metarank.model.fit import FitOptions
 from metarank.ranking import Ranking
 from metarank.view import TrainingSet
 
@@ -141,38 +145,26 @@ propensity_weight, memory_budget, verbose : as for `MetaRanker`
             check_every_pair(self.ranker)
         return n_jobs
 
-    def _ranked_rows(self, fold: np.ndarray, per_row: int, *, every_fold: bool) -> np.ndarray:
-        if self.ranker_pairs == "all":
-            return np.arange(len(fold))
-        return super()._ranked_rows(fold, per_row, every_fold=every_fold)
+    def _options(self, seed: int, n_jobs: int) -> FitOptions:
+        return replace(super()._options(seed, n_jobs), every_pair=self.ranker_pairs == "all")
 
-    def _plan_memory(self, data: TrainingSet, *args: Any) -> None:
-        """Pairs that stay with the workers are no part of what this process holds."""
-        shortlisters, scorers, rows, n_jobs = args
-        if self.ranker_pairs == "all":
-            per_row = self.shortlist_size * len(shortlisters) or data.Y.shape[1]
-            rows = super()._ranked_rows(data.fold, per_row, every_fold=not shortlisters)
-        super()._plan_memory(data, shortlisters, scorers, rows, n_jobs)
-
-    def _fit(self, *args: Any) -> None:
-        try:
-            super()._fit(*args)
-        finally:
-            stages = self.__dict__.pop("_running", None)
-            missed = [] if stages is None else stages.close()
-        if missed:
-            warnings.warn(
-                f"{len(missed)} results were not kept in {os.fspath(self.resume)}: {missed[0]}", stacklevel=3
-            )
-
-    def _stages(self, data: TrainingSet, n_jobs: int) -> DaskStages:
+    @contextmanager
+    def _at_work(self, data: TrainingSet, n_jobs: int) -> Iterator[DaskStages]:
         client = check_client(self.client)
         folder = None if self.resume is None else shared_folder(self.resume, client)
         every_pair = self.ranker_pairs == "all"
-        self._running = DaskStages(
+        stages = DaskStages(
             client, data, n_jobs, task_n_jobs=self.n_jobs, folder=folder, every_pair=every_pair
         )
-        return self._running
+        missed: list[str] = []
+        try:
+            yield stages
+        finally:
+            missed = stages.close()
+        if missed:
+            warnings.warn(
+                f"{len(missed)} results were not kept in {os.fspath(self.resume)}: {missed[0]}", stacklevel=5
+            )
 
     def fit(self, X: Any, Y: Any = None, **options: Any) -> DaskMetaRanker:
         """As `MetaRanker.fit`; X may also be `Partitions` (see `read`), which workers read and this process
@@ -219,7 +211,7 @@ propensity_weight, memory_budget, verbose : as for `MetaRanker`
         """
         check_is_fitted(self, "ranker_")
         model = MetaRanker(**self._shared_params())
-        model.__dict__.update({name: value for name, value in vars(self).items() if name.endswith("_")})
+        model.fitted_, model._given_ = self.fitted_, self._given_
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:

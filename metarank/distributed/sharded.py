@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -14,17 +15,16 @@ from metarank.distributed.prediction import parts_of
 from metarank.distributed.shards import (
     Merged,
     Shard,
-    is_searched,
     joined_proposals,
     merged,
     resolved,
     split,
-    without_rows,
 )
 from metarank.distributed.sizes import bytes_of
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, task_threads
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
+from metarank.model.fitted import blank_rows
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
 from metarank.scorers.base import Features
@@ -38,15 +38,18 @@ class Head:
     """What is left of a model without the shards: the door, who counts votes, ranker and calibration."""
 
     def __init__(self, model: MetaRanker) -> None:
-        distinct = list({id(s): s for s in [*model.shortlisters_, *model.scorers_]}.values())
-        number = {id(s): i for i, s in enumerate(distinct)}
-        self.scorers = distinct
-        self.shortlisters = [number[id(s)] for s in model.shortlisters_]
-        self.described = [number[id(s)] for s in model.scorers_]
-        self.votes = {i: without_rows(s) for i, s in enumerate(distinct) if is_searched(s)}
+        sources = model.sources_
+        self.scorers = [source.scorer for source in sources]
+        self.shortlisters = [i for i, source in enumerate(sources) if source.proposes]
+        self.described = [i for i, source in enumerate(sources) if source.describes]
+        self.votes: dict[int, Any] = {
+            i: scorer.without_rows()
+            for i, scorer in enumerate(self.scorers)
+            if scorer.rows_searched() is not None
+        }
         self.is_dense = model.encoder_.layout == "dense"
-        self.model = object.__new__(MetaRanker)
-        self.model.__dict__.update(model.__dict__, shortlisters_=[], scorers_=[])
+        whole = model.answering()
+        self.asked = replace(whole, model=replace(whole.model, sources=[]))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "scorers"}
@@ -122,7 +125,7 @@ class ShardedRanker:
     ) -> Ranking:
         """As `MetaRanker.rank`; X may also be `Partitions`."""
         k = check_k(k)
-        weight = self.model.checked_weight(propensity_weight)
+        weight = self.model.fitted_.checked_weight(propensity_weight)
         with dask.config.set(QUIET):
             return Ranking.concatenate(self.client.gather(self._answers(X, k, exclude, allowed, weight)))
 
@@ -161,11 +164,11 @@ class ShardedRanker:
 
 
 def _encoded(head: Head, rows: Any) -> Features:
-    return head.model.encoder_.encode(rows.load() if isinstance(rows, Part) else rows)
+    return head.asked.model.encoder.encode(rows.load() if isinstance(rows, Part) else rows)
 
 
 def _searched(shard: Shard, head: Head, X: Features, i: int) -> tuple[np.ndarray, np.ndarray]:
-    return shard.rows[i].nearest(X, max(head.votes[i].ks), task_threads(head.model.n_jobs))
+    return shard.rows[i].nearest(X, max(head.votes[i].ks), task_threads(head.asked.n_jobs))
 
 
 def _merged(head: Head, found: list[tuple[np.ndarray, np.ndarray]], i: int) -> Merged:
@@ -179,13 +182,13 @@ def _vectors(shard: Shard, found: Merged, i: int) -> tuple[np.ndarray, Features]
 def _resolved(
     head: Head, found: Merged, X: Features, vectors: list[tuple[np.ndarray, Features]]
 ) -> Neighbors:
-    rows, distances = resolved(found, X, vectors, task_threads(head.model.n_jobs))
+    rows, distances = resolved(found, X, vectors, task_threads(head.asked.n_jobs))
     return weighed(rows, distances, is_dense=head.is_dense)
 
 
 def _proposed(shard: Shard, head: Head, X: Features) -> dict[int, Candidates]:
-    n_jobs = task_threads(head.model.n_jobs)
-    return shard.propose(X, head.shortlisters, head.model.shortlist_size, n_jobs)
+    n_jobs = task_threads(head.asked.n_jobs)
+    return shard.propose(X, head.shortlisters, head.asked.shortlist_size, n_jobs)
 
 
 def _candidates(
@@ -197,33 +200,33 @@ def _candidates(
     k: int,
 ) -> Candidates:
     """As `MetaRanker` has them: the union of all proposals, within the limits of the request."""
-    model, parts = head.model, []
-    n_rows, n_labels = X.shape[0], model.n_labels_
+    asked, model, parts = head.asked, head.asked.model, []
+    n_rows, n_labels = X.shape[0], model.n_labels
     for i in head.shortlisters:
         if i in head.votes:
-            n_jobs = task_threads(model.n_jobs)
+            n_jobs = task_threads(asked.n_jobs)
             parts.append(
-                head.votes[i].shortlist(X, model.shortlist_size, n_jobs=n_jobs, neighbors=neighbors[i])
+                head.votes[i].shortlist(X, asked.shortlist_size, n_jobs=n_jobs, neighbors=neighbors[i])
             )
             continue
         own = [found[i] for found in proposals if i in found]
         whole = len(own) == 1 and own[0].n_labels == n_labels
-        parts.append(own[0] if whole else joined_proposals(own, model.shortlist_size, n_labels))
-    limits = Limits.checked(options["exclude"], options["allowed"], n_rows, model.label_table_)
+        parts.append(own[0] if whole else joined_proposals(own, asked.shortlist_size, n_labels))
+    limits = Limits.checked(options["exclude"], options["allowed"], n_rows, model.label_table)
     found = Candidates.united(parts) if parts else Candidates.all_labels(n_rows, n_labels)
     rows = slice(0, n_rows)
-    found = limits.cut(found.without_labels(model.removed_), rows)
+    found = limits.cut(found.without_labels(model.removed), rows)
     if not parts:
         return found
-    least = max(min(k, n_labels), model.shortlist_size)
-    return model.completed(found, limits, rows, least, model.blank_rows(X))
+    least = max(min(k, n_labels), asked.shortlist_size)
+    return asked.completed(found, limits, rows, least, blank_rows(X))
 
 
 def _described(
     shard: Shard, head: Head, X: Features, candidates: Candidates
 ) -> tuple[np.ndarray, dict[int, dict[str, np.ndarray]]]:
     """Where the pairs of the shard's labels stand, and columns."""
-    own = shard.describe(X, candidates, sorted(set(head.described)), task_threads(head.model.n_jobs))
+    own = shard.describe(X, candidates, sorted(set(head.described)), task_threads(head.asked.n_jobs))
     return np.flatnonzero(shard.inside(candidates)), own
 
 
@@ -236,7 +239,7 @@ def _ranked(
     k: int,
     weight: float,
 ) -> Ranking:
-    model, n_jobs = head.model, task_threads(head.model.n_jobs)
+    asked, model, n_jobs = head.asked, head.asked.model, task_threads(head.asked.n_jobs)
     by_scorer = []
     for i in head.described:
         if i in head.votes:
@@ -251,13 +254,13 @@ def _ranked(
                 else:
                     joined.setdefault(name, np.zeros(candidates.n_pairs, values.dtype))[at] = values
         by_scorer.append(joined)
-    table = model.assembled(by_scorer, candidates)
-    evidence = model.ranker_.score(table, n_jobs=n_jobs)
-    scored = model.scored(candidates, evidence, weight, model.blank_rows(X))
+    table = asked.assembled(by_scorer, candidates)
+    evidence = model.ranker.score(table, n_jobs=n_jobs)
+    scored = model.scored(candidates, evidence, weight, blank_rows(X))
     return Ranking.from_scores(
         candidates,
-        min(k, model.n_labels_),
+        min(k, model.n_labels),
         values=scored.scores,
-        label_names=model.label_names_,
+        label_names=model.label_names,
         without_evidence=scored.blank,
     )

@@ -8,8 +8,6 @@ trees, kernel machines and learned embeddings are not separable: each stays whol
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -18,14 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features
-from metarank.scorers.centroid import Centroids
-from metarank.scorers.label_means import LabelMeans
-from metarank.scorers.names import NameScorer, SpellingScorer
-from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
-from metarank.scorers.one_vs_all import OneVsAll
-from metarank.scorers.prior import LabelPrior
-from metarank.scorers.training_rows import DenseRows, LabelRows, training_rows
+from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.training_rows import DenseRows, training_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,87 +180,20 @@ def joined_proposals(parts: list[Candidates], k: int, n_labels: int) -> Candidat
     return Candidates(indptr, label[order], n_labels, {name: score}).top(k)
 
 
-def split(scorers: list[Any], n_shards: int, n_labels: int) -> list[Shard]:
+def split(scorers: list[LabelScorer], n_shards: int, n_labels: int) -> list[Shard]:
     """The shards of some distinct fitted scorers."""
     bounds = np.linspace(0, n_labels, n_shards + 1).astype(np.int64)
     shards = [Shard(int(a), int(b)) for a, b in pairwise(bounds)]
     for i, scorer in enumerate(scorers):
-        if type(scorer) in _PIECES:
-            for shard in shards:
-                shard.pieces[i] = _PIECES[type(scorer)](scorer, shard.first, shard.last)
-        elif is_searched(scorer):
-            for shard, part in zip(shards, np.array_split(scorer.voters_, n_shards)):
-                shard.rows[i] = RowShard(scorer.rows_.X[part], part)
+        pieces = [scorer.of_labels(shard.first, shard.last) for shard in shards]
+        searched = scorer.rows_searched()
+        if pieces[0] is not None:
+            for shard, piece in zip(shards, pieces):
+                shard.pieces[i] = piece
+        elif searched is not None:
+            X, rows = searched
+            for shard, part in zip(shards, np.array_split(rows, n_shards)):
+                shard.rows[i] = RowShard(X[part], part)
         else:
             shards[i % n_shards].whole[i] = scorer
     return shards
-
-
-def is_searched(scorer: Any) -> bool:
-    """Whether neighbours are searched by shards of rows: exactly, that is; approximate indexes stay whole."""
-    exact = type(scorer) is NeighborShortlister
-    return exact and (not isinstance(scorer.rows_, DenseRows) or scorer._index == "flat")
-
-
-def without_rows(scorer: NeighborShortlister) -> NeighborShortlister:
-    """What counts the votes of neighbours that were found elsewhere."""
-    light = copy.copy(scorer)
-    light.rows_ = None  # type: ignore[assignment]
-    return light
-
-
-def _of_neighbors(scorer: LabelNeighbors, first: int, last: int) -> LabelNeighbors:
-    """With the rows of these labels, and the longest, which set the distance of labels without a row."""
-    labels, rows = scorer.labels_, scorer.rows_
-    start = labels.indptr[first : last + 1]
-    own = labels.rows[start[0] : start[-1]]
-    kept = np.unique(np.concatenate([own, _longest(rows)]))
-    out = copy.copy(scorer)
-    out.rows_ = training_rows(rows.X[kept])
-    own = np.searchsorted(kept, own).astype(np.int32)
-    out.labels_ = LabelRows((start - start[0]).astype(np.int64), own, len(kept))
-    return out
-
-
-def _longest(rows: Any) -> np.ndarray:
-    """The rows that may be longest, under L2 and L1, within rounding."""
-    if isinstance(rows, DenseRows):
-        norms: list[np.ndarray] = [np.asarray(norm) for norm in rows._norms]
-        return np.concatenate([np.flatnonzero(norm == norm.max(initial=0)) for norm in norms])
-    X = rows.X.astype(np.float64)
-    norms = [np.asarray(X.multiply(X).sum(axis=1)).ravel(), np.asarray(abs(X).sum(axis=1)).ravel()]
-    return np.concatenate([np.flatnonzero(norm >= norm.max(initial=0) * (1 - 1e-9)) for norm in norms])
-
-
-def _of_centroids(scorer: Centroids, first: int, last: int) -> Centroids:
-    means, out = scorer.means_, Centroids()
-    norms = None if means.sq_norm is None else means.sq_norm[first:last]
-    out.means_ = LabelMeans(means.means[first:last], means.known[first:last], means.max_sq_norm, norms)
-    return out
-
-
-def _of_prior(scorer: LabelPrior, first: int, last: int) -> LabelPrior:
-    out = LabelPrior()
-    out.log_prior_ = scorer.log_prior_[first:last]
-    return out
-
-
-def _of_names(scorer: Any, first: int, last: int) -> Any:
-    return type(scorer).from_state({"label_text": scorer.label_text_[first:last]})
-
-
-def _of_one_vs_all(scorer: OneVsAll, first: int, last: int) -> OneVsAll:
-    out = copy.copy(scorer)
-    out.index_ = scorer.index_.of_labels(first, last)
-    out.n_labels_ = last - first
-    return out
-
-
-_PIECES: dict[type, Callable[[Any, int, int], Any]] = {
-    LabelNeighbors: _of_neighbors,
-    Centroids: _of_centroids,
-    LabelPrior: _of_prior,
-    NameScorer: _of_names,
-    SpellingScorer: _of_names,
-    OneVsAll: _of_one_vs_all,
-}

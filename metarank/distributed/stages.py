@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -22,7 +22,8 @@ from metarank.distributed.job import Job, release
 from metarank.distributed.tasks import QuickFit
 from metarank.distributed.workers import QUIET
 from metarank.scorers.base import LabelScorer
-from metarank.stages import LocalStages, PairsToRank, RankedPairs, fitted_on_all, name_of
+from metarank.scorers.source import Source, describers, with_scorers
+from metarank.stages import LocalStages, PairsToRank, RankedPairs, fitted_on_all
 from metarank.view import TrainingSet
 
 if TYPE_CHECKING:
@@ -39,8 +40,10 @@ _FITS = (tasks.fit_without_fold, tasks.fit_on_all, tasks.fit_trees, tasks.fit_re
 
 @dataclass(frozen=True, eq=False)
 class Described:
-    """The columns of one scorer on their workers: the rows of each part, its columns and their key."""
+    """The columns of one source on their workers: its name, the rows of each part, its columns and their
+    key."""
 
+    name: str
     rows: list[np.ndarray]
     columns: list[Future]
     keys: list[str]
@@ -85,7 +88,6 @@ class DaskStages(LocalStages):
         self.job = Job(digest([__version__, data.__getstate__()]), task_n_jobs, folder)
         self._futures: list[Future] = []
         self._data = self._submit(tasks.hold, data)
-        self._names: dict[int, tuple[Any, str]] = {}
         self._held_out: dict[tuple[int, int], Any] = {}
         self._fitting: dict[int, Future] = {}
         self._described: list[np.ndarray] = []
@@ -112,44 +114,52 @@ class DaskStages(LocalStages):
             note(text)
         return int(found.result)
 
-    def settle(self, scorers: list[Any]) -> list[Any]:
+    def settle(self, sources: list[Source]) -> list[Source]:
         chosen = {
             i: self._submit(
-                tasks.settled_params, self.job, self._data, self._key("settle", self._name(s)), s, at=i
+                tasks.settled_params,
+                self.job,
+                self._data,
+                self._key("settle", self._name(source.scorer)),
+                source.scorer,
+                at=i,
             )
-            for i, s in enumerate(scorers)
-            if hasattr(s, "choose")
+            for i, source in enumerate(sources)
+            if source.scorer.has_choices
         }
         params = self.client.gather(chosen)
-        return [clone(s).set_params(**params[i]) if i in params else s for i, s in enumerate(scorers)]
+        return [
+            replace(source, scorer=clone(source.scorer).set_params(**params[i])) if i in params else source
+            for i, source in enumerate(sources)
+        ]
 
-    def propose(
-        self, shortlisters: list[Any], scorers: list[LabelScorer], rows: np.ndarray, k: int
-    ) -> list[Candidates]:
+    def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:
         parts = self._parts(rows)
         order = np.argsort(np.concatenate(parts), kind="stable")
         asked: list[list[Future]] = []
-        for s in shortlisters:
-            closed = hasattr(s, "shortlist_held_out")
+        for i, source in enumerate(sources):
+            if not source.proposes:
+                continue
+            scorer, closed = source.scorer, source.scorer.has_held_out_proposals
             asked.append(
                 [
                     self._submit(
                         tasks.propose,
                         self.job,
                         self._data,
-                        self._key("propose", self._name(s), k, rows[part]),
-                        s,
+                        self._key("propose", self._name(scorer), k, rows[part]),
+                        scorer,
                         k,
                         rows[part],
-                        None if closed else self._fit_without(s, rows[part]),
-                        at=self._place(s) if closed else None,
+                        None if closed else self._fit_without(i, scorer, rows[part]),
+                        at=self._place(scorer) if closed else None,
                     )
                     for part in ([np.arange(len(rows))] if closed else parts)
                 ]
             )
-        for s in _distinct([*shortlisters, *scorers]):
-            if not (_is_quick(s) or hasattr(s, "score_held_out")):
-                self._fit_on_all(s)
+        for i, source in enumerate(sources):
+            if not (source.scorer.is_quick or source.scorer.has_held_out_columns):
+                self._fit_on_all(i, source.scorer)
         found = []
         for own in asked:
             proposals = self.client.gather(own)
@@ -157,9 +167,9 @@ class DaskStages(LocalStages):
         return found
 
     def describe(  # type: ignore[override]
-        self, scorers: list[LabelScorer], candidates: Candidates, rows: np.ndarray
+        self, sources: list[Source], candidates: Candidates, rows: np.ndarray
     ) -> list[Described]:
-        """The columns of each scorer, which stay where they are."""
+        """The columns of each source, which stay where they are."""
         parts = self._described = self._parts(rows)
         everything = [np.arange(len(rows))]
         lists = {}
@@ -167,11 +177,13 @@ class DaskStages(LocalStages):
             lists[i] = self._submit(tasks.hold, candidates.rows(part))
         whole = self._submit(tasks.hold, candidates)
         out = []
-        for s in scorers:
-            closed = hasattr(s, "score_held_out")
-            own = Described(everything if closed else parts, [], [])
+        for number, source in enumerate(sources):
+            if not source.describes:
+                continue
+            scorer, closed = source.scorer, source.scorer.has_held_out_columns
+            own = Described(source.name, everything if closed else parts, [], [])
             for i, part in enumerate(own.rows):
-                key = self._key("describe", self._name(s), rows[part], _ids(candidates.rows(part)))
+                key = self._key("describe", self._name(scorer), rows[part], _ids(candidates.rows(part)))
                 own.keys.append(key)
                 own.columns.append(
                     self._submit(
@@ -179,25 +191,25 @@ class DaskStages(LocalStages):
                         self.job,
                         self._data,
                         key,
-                        s,
+                        scorer,
                         whole if closed else lists[i],
                         rows[part],
-                        None if closed else self._fit_without(s, rows[part]),
-                        at=self._place(s) if closed else None,
+                        None if closed else self._fit_without(number, scorer, rows[part]),
+                        at=self._place(scorer) if closed else None,
                     )
                 )
             out.append(own)
-            if closed and not _is_quick(s):
-                self._fit_on_all(s, after=own.columns[0])
-        waited = [(name_of(s), own) for s, own in zip(scorers, out)]
-        in_turn(lambda own: _wait(own[1].columns), waited, lambda own: own[0])
+            if closed and not scorer.is_quick:
+                self._fit_on_all(number, scorer, after=own.columns[0])
+        in_turn(lambda own: _wait(own.columns), out, lambda own: own.name)
         return out
 
-    def rank(self, columns: list[Any], pairs: PairsToRank, scorers: list[LabelScorer]) -> RankedPairs:
+    def rank(self, columns: list[Any], pairs: PairsToRank, sources: list[Source]) -> RankedPairs:
         if self.every_pair:
             return self._rank_every_pair(columns, pairs)
         key = self._key("rank", [own.keys for own in columns], pairs)
         parts, places = [own.columns for own in columns], [own.rows for own in columns]
+        scorers = describers(sources)
         future = self._submit(tasks.rank, self.job, self._data, key, parts, places, pairs, scorers)
         self._held_out.clear()
         found = future.result()
@@ -219,12 +231,14 @@ class DaskStages(LocalStages):
             return make()
         return self.job.remembered(self._key(name, list(inputs)), make)
 
-    def fit_on_all(self, scorers: list[Any]) -> list[Any]:
-        quick = {
-            id(s): fitted_on_all(s, self.data, self.n_jobs) for s in scorers if id(s) not in self._fitting
+    def fit_on_all(self, sources: list[Source]) -> list[Source]:
+        fitted: dict[int, Any] = {
+            i: fitted_on_all(source.scorer, self.data, self.n_jobs)
+            for i, source in enumerate(sources)
+            if i not in self._fitting
         }
-        others = self.client.gather({id(s): self._fitting[id(s)] for s in scorers if id(s) not in quick})
-        return [quick[id(s)] if id(s) in quick else others[id(s)] for s in scorers]
+        fitted |= self.client.gather(self._fitting)
+        return with_scorers(sources, [fitted[i] for i in range(len(sources))])
 
     def _parts(self, rows: np.ndarray) -> list[np.ndarray]:
         """Positions in `rows` of each part."""
@@ -235,13 +249,14 @@ class DaskStages(LocalStages):
             out += [inside[at : at + PART_ROWS] for at in range(0, len(inside), PART_ROWS)]
         return out
 
-    def _fit_without(self, scorer: Any, rows: np.ndarray) -> Any:
-        """The fit without the fold of some rows: a task, or for a quick one what has it made on the spot."""
-        if _is_quick(scorer):
+    def _fit_without(self, number: int, scorer: LabelScorer, rows: np.ndarray) -> Any:
+        """The fit of a source without the fold of some rows: a task, or for a quick one what has it made on
+        the spot."""
+        if scorer.is_quick:
             return QuickFit(f"held-out fit of {self._name(scorer)}")
-        at = id(scorer), int(self.data.fold[rows[0]])
+        at = number, int(self.data.fold[rows[0]])
         if at not in self._held_out:
-            blocks = _blocks(scorer)
+            blocks = scorer.blocks()
             if len(blocks) > 1:
                 self._held_out[at] = self._fit_by_trees(scorer, at[1], blocks)
             else:
@@ -251,15 +266,15 @@ class DaskStages(LocalStages):
                 )
         return self._held_out[at]
 
-    def _fit_on_all(self, scorer: Any, after: Future | None = None) -> None:
-        if id(scorer) in self._fitting:
+    def _fit_on_all(self, number: int, scorer: LabelScorer, after: Future | None = None) -> None:
+        if number in self._fitting:
             return
-        blocks = _blocks(scorer)
+        blocks = scorer.blocks()
         # What comes after something is quick where that was, on the same worker.
         if len(blocks) > 1 and after is None:
-            self._fitting[id(scorer)] = self._fit_by_trees(scorer, None, blocks, priority=-1)
+            self._fitting[number] = self._fit_by_trees(scorer, None, blocks, priority=-1)
         else:
-            self._fitting[id(scorer)] = self._submit(
+            self._fitting[number] = self._submit(
                 tasks.fit_on_all,
                 self.job,
                 self._data,
@@ -329,12 +344,9 @@ class DaskStages(LocalStages):
         """The number of a scorer whose tasks share what one worker has built."""
         return int(digest(self._name(scorer)), 16) % 1009
 
-    def _name(self, scorer: Any) -> str:
+    def _name(self, scorer: LabelScorer) -> str:
         """The class of a scorer, and a digest of its parameters."""
-        if id(scorer) not in self._names:
-            name = f"{type(scorer).__name__}-{digest(scorer.get_params())[:12]}"
-            self._names[id(scorer)] = scorer, name  # the scorer too, so that its id stays its own
-        return self._names[id(scorer)][1]
+        return f"{type(scorer).__name__}-{digest(scorer.get_params())[:12]}"
 
     def _key(self, stage: str, *inputs: Any) -> str:
         """A name for a result, by all that it depends on."""
@@ -350,19 +362,6 @@ def _wait(futures: list[Future]) -> None:
     for future in futures:
         if future.status != "finished":
             future.result()
-
-
-def _is_quick(scorer: Any) -> bool:
-    return bool(getattr(scorer, "is_quick", False))
-
-
-def _blocks(scorer: Any) -> list[Any]:
-    """The blocks of trees that a fit of the scorer divides into; one of what does not divide."""
-    return scorer.blocks() if hasattr(scorer, "fit_trees") else [None]
-
-
-def _distinct(scorers: list[Any]) -> list[Any]:
-    return list({id(s): s for s in scorers}.values())
 
 
 def _ids(candidates: Candidates) -> list[np.ndarray]:

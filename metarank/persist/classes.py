@@ -7,7 +7,7 @@ from typing import Any
 
 # Where the classes of this library are; a model imports those alone that it has objects of.
 BUILT_IN = {
-    "MetaRanker": "metarank.pipeline",
+    "MetaRanker": "metarank.model.estimator",
     "MultiObjectiveRanker": "metarank.multi_objective.ranker",
     "LabelEmbedder": "metarank.text.embedder",
     "InputEncoder": "metarank.encoder",

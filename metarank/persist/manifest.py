@@ -17,7 +17,7 @@ from metarank.persist.classes import ModelError
 from metarank.persist.limits import LIMITS, TOGETHER, Limits
 
 FORMAT = "metarank-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 # How a part of a model names the file that it is read from.
 KINDS_OF_FILES = ("__array__", "__text__", "__strings__", "__tensors__")

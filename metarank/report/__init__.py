@@ -11,7 +11,7 @@ from metarank.report.page import to_html, write_report
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
     from metarank.ranking import Ranking
 
 __all__ = ["Report", "evaluation_report", "measure_report", "to_html", "write_report"]

@@ -9,14 +9,11 @@ import numpy as np
 from metarank._threads import resolve_n_jobs
 from metarank.ranking import Ranking
 from metarank.scorers.base import Features
-from metarank.scorers.names import NameScorer
-from metarank.scorers.neighbors import NeighborShortlister
-from metarank.scorers.prior import LabelPrior
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
-POPULARITY, NEIGHBORS, NAMES = "most frequent", "nearest neighbours", "label text alone"
+POPULARITY = "most frequent"
 
 
 def popularity(label_scores: np.ndarray, n_rows: int, k: int) -> Ranking:
@@ -45,17 +42,14 @@ def alone(model: MetaRanker, X: Any, k: int) -> dict[str, Ranking]:
     Returns
     -------
     dict of name to Ranking
-        Label frequency, neighbours' votes, label texts, and any other scorer with `shortlist`.
+        Label frequency, and each scorer that can propose.
     """
     features: Features = model.encoder_.encode(X)
     n_jobs = resolve_n_jobs(model.n_jobs)
     k = min(k, model.n_labels_)
-    titles = {NeighborShortlister: NEIGHBORS, NameScorer: NAMES}
-    out: dict[str, Ranking] = {}
-    for scorer in [*model.scorers_, *model.shortlisters_]:
-        title = titles.get(type(scorer), type(scorer).__name__)
-        if isinstance(scorer, LabelPrior):
-            out[POPULARITY] = popularity(scorer.log_prior_, features.shape[0], k)
-        elif hasattr(scorer, "shortlist") and title not in out:
+    out = {POPULARITY: popularity(-model.inv_propensity_, features.shape[0], k)}
+    for source in model.sources_:
+        scorer, title = source.scorer, source.scorer.title or source.name
+        if scorer.proposes and title not in out:
             out[title] = Ranking.from_scores(scorer.shortlist(features, k, n_jobs=n_jobs), k, n_jobs=n_jobs)
     return out

@@ -30,7 +30,7 @@ from metarank.restrict import check_lists, for_each_row
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 MODEL = "metarank"
 LIST_METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5")
@@ -180,11 +180,11 @@ _NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first: neither
 
 
 def label_counts(model: MetaRanker) -> np.ndarray | None:
-    """Training rows of each label, where a scorer of the model keeps its labels; int64 (L,)."""
-    for scorer in model.scorers_:
-        rows = getattr(scorer, "labels_", None)
-        if rows is not None and hasattr(rows, "indptr"):
-            return np.diff(rows.indptr)
+    """Training rows of each label, where a source of the model keeps them; int64 (L,)."""
+    for source in model.sources_:
+        found = source.scorer.training_labels()
+        if found is not None:
+            return np.bincount(found[1].indices, minlength=model.n_labels_)
     return None
 
 

@@ -16,7 +16,7 @@ from metarank.report.words import Reason, reasons
 if TYPE_CHECKING:
     from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
     from metarank.relevance import Relevance
 
 

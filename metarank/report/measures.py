@@ -17,7 +17,7 @@ from metarank.restrict import Limits
 from metarank.scorers.base import Features
 
 if TYPE_CHECKING:
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
 
 
 def precision_and_recall(
@@ -135,16 +135,16 @@ def importance(
     limits = Limits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
     weight, done, parts = model.propensity_weight_, 0, []
-    for candidates, table, blank in model.described(encoded[rows], None, limits):
+    for candidates, table, blank in model.answering().described(encoded[rows], None, limits):
         own = listed.rows(slice(done, done + candidates.n_rows))
         done += candidates.n_rows
         # Contributions cost far more than scores: of the pairs that are shown alone.
         # The others stand on frequency alone.
-        of_ranker = ~np.repeat(blank & model.answers_by_frequency(blank), np.diff(candidates.indptr))
+        of_ranker = ~np.repeat(blank & model.fitted_.answers_by_frequency(blank), np.diff(candidates.indptr))
         shown = table.pairs(np.flatnonzero(candidates.among(own) & of_ranker))
         contributions = model.ranker_.contributions(shown)[:, :-1]
         if weight:
-            contributions = np.column_stack([contributions, model.lean_of(shown.labels, weight)])
+            contributions = np.column_stack([contributions, model.fitted_.lean_of(shown.labels, weight)])
         parts.append(contributions)
     if not sum(map(len, parts)):
         return Importance([], [], 0)

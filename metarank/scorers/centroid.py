@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 
 from metarank.candidates import Candidates
 from metarank.persist.fields import Group, Ids, Number, Rows
@@ -58,3 +59,12 @@ class Centroids(LabelScorer):
         """Float32 columns (m,): ``centroid_l2`` and ``centroid_cosine``."""
         values = self.means_.distances(X, candidates, n_jobs)
         return dict(zip(("centroid_l2", "centroid_cosine"), values))
+
+    def n_columns(self) -> int:
+        return 2
+
+    def of_labels(self, first: int, last: int) -> Centroids:
+        means, out = self.means_, clone(self)
+        norms = None if means.sq_norm is None else means.sq_norm[first:last]
+        out.means_ = LabelMeans(means.means[first:last], means.known[first:last], means.max_sq_norm, norms)
+        return out

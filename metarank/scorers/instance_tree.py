@@ -20,8 +20,16 @@ from metarank.scorers._arrays import csr_parts
 from metarank.scorers.base import Features
 from metarank.scorers.relevance import LEAST, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.training_rows import check_lists
-from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
+from metarank.scorers.tree_ensemble import (
+    FEWER_TREES,
+    TreeBlock,
+    TreeEnsemble,
+    stacked,
+    stacked_ids,
+    stacked_starts,
+)
 from metarank.view import View
 
 # The arrays of `forest_`, all of one dimension: what `InstanceTrees` takes.
@@ -233,6 +241,11 @@ class FastXML(TreeEnsemble, Shortlister):
     def _trees(self) -> _core.InstanceTrees:
         """The trees over the arrays of `forest_`: built when first asked."""
         return _core.InstanceTrees(self.n_features_in_, self.n_labels_, **self.forest_)
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        # Each level of a tree shares the rows' terms out among its nodes; leaves hold labels.
+        of_leaves = 8 * sizes.n_rows * min(sizes.labels_per_row * 4, 100)
+        return self._parts_of(sizes, int(self.n_trees * (2 * sizes.n_terms + of_leaves)), 0, FEWER_TREES)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """The k labels of each row of greatest mean relevance in the leaves it ends in.

@@ -29,7 +29,7 @@ class KeptScorer(LabelScorer):
         Size L of the label set now.
     """
 
-    def __init__(self, *, scorer: Any, now: np.ndarray, n_labels: int) -> None:
+    def __init__(self, *, scorer: LabelScorer, now: np.ndarray, n_labels: int) -> None:
         self.scorer = scorer
         self.now = now
         self.n_labels = n_labels
@@ -46,7 +46,12 @@ class KeptScorer(LabelScorer):
     @property
     def is_classifier(self) -> bool:  # type: ignore[override]
         """As the scorer itself."""
-        return bool(getattr(self.scorer, "is_classifier", False))
+        return self.scorer.is_classifier
+
+    @property
+    def proposes(self) -> bool:  # type: ignore[override]
+        """As the scorer itself."""
+        return self.scorer.proposes
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +82,7 @@ class KeptScorer(LabelScorer):
             lowest = np.zeros(candidates.n_rows, np.float32)
             if len(filled):
                 lowest[filled] = np.minimum.reduceat(values, indptr[filled])
-            blank = getattr(self.scorer, "score_without_rows", None)
+            blank = self.scorer.score_without_rows
             column = lowest[row_of_pair] if blank is None else np.full(len(labels), blank, np.float32)
             by_pair = np.empty_like(values)
             by_pair[order] = values
@@ -119,5 +124,4 @@ class KeptScorer(LabelScorer):
         return self.scorer.sizes()[0], self.n_labels
 
     def rows_kept(self) -> int | None:
-        kept: int | None = self.scorer.rows_kept()
-        return kept
+        return self.scorer.rows_kept()

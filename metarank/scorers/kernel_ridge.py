@@ -18,6 +18,7 @@ from metarank.persist.spec import Spec
 from metarank.scorers._arrays import linear_scores, require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.kernels import METRICS, Kernel, choose_kernel, ridge_term
+from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.view import TrainingSet, View
 
 _LINEAR_ALPHA = 0.3
@@ -231,3 +232,8 @@ class KernelRidge(LabelScorer):
         else:
             self.weights_ = np.ascontiguousarray(X.T @ dual, np.float32)
         return self
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        n, name = sizes.n_rows, type(self).__name__
+        matrices = f"matrices of {name}, {n} x {n}"
+        return [MemoryPart(matrices, 3 * 8 * n * n, (DESCRIBE, FIT), "take effort='low'")]

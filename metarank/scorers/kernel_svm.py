@@ -14,6 +14,7 @@ from metarank.persist.spec import Spec
 from metarank.scorers._arrays import require_rows
 from metarank.scorers.base import Features, LabelScorer
 from metarank.scorers.kernels import Kernel
+from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.view import TrainingSet, View
 
 
@@ -127,3 +128,8 @@ class KernelSVM(LabelScorer):
         used = np.flatnonzero((dual != 0).any(axis=0))
         self.support_, self.dual_, self.bias_ = support[used], np.ascontiguousarray(dual[:, used]), bias
         return self
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        n, name = sizes.n_rows, type(self).__name__
+        matrices = f"matrices of {name}, {n} x {n}"
+        return [MemoryPart(matrices, 3 * 8 * n * n, (DESCRIBE, FIT), "take effort='low'")]

@@ -25,8 +25,16 @@ from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
 from metarank.scorers.relevance import FLOOR, LEAST, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.training_rows import check_lists
-from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids, stacked_starts
+from metarank.scorers.tree_ensemble import (
+    FEWER_TREES,
+    TreeBlock,
+    TreeEnsemble,
+    stacked,
+    stacked_ids,
+    stacked_starts,
+)
 from metarank.view import View
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
@@ -142,6 +150,17 @@ class LabelTree(TreeEnsemble, Shortlister):
         """A parameter of training, or what suits the loss where it is None."""
         value = getattr(self, name)
         return _SUITED[self._loss][name] if value is None else value
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        # Measured: an edge has weights for the terms of the rows of its labels, up to a thousand or so. In
+        # training they are there more than twice, beside the rows that visit each node.
+        terms = sizes.n_terms
+        saved = int(min(6 * terms * sizes.labels_per_row, 3000 * sizes.n_labels)) * self.n_trees
+        training = int(1.4 * saved) + sizes.n_rows * (44 * self._settled("visitors") + 100) + 16 * terms
+        return self._parts_of(sizes, saved, training, FEWER_TREES)
+
+    def n_columns(self) -> int:
+        return 1 + (self.n_trees if self.n_trees > 1 else 0)
 
     @property
     def tree_count(self) -> int:

@@ -15,6 +15,7 @@ from metarank.candidates import Candidates
 from metarank.persist.fields import Object, Params, Strings
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.training_rows import as_canonical, check_lists
 from metarank.text.inference import unit_rows
 from metarank.text.kinds import WITH_NAMES
@@ -22,6 +23,10 @@ from metarank.view import View
 
 if TYPE_CHECKING:
     from metarank.text import LabelEmbedder
+
+
+# Most subwords of an embedder of names, and torch with its libraries.
+_SUBWORDS, _TORCH_BYTES = 32_000, 190 << 20
 
 
 class NameEmbedder(LabelScorer):
@@ -50,6 +55,7 @@ class NameEmbedder(LabelScorer):
     >>> model.fit(data.load_pydocs())  # doctest: +SKIP
     """
 
+    reads_names = True
     saved = Spec(
         Params(check=lambda scorer: check_integer("max_words", scorer.max_words, 1)),
         Strings("words_", "d", into=lambda words: np.array(words, dtype=object)),
@@ -116,12 +122,25 @@ class NameEmbedder(LabelScorer):
         """With the names of labels as they are now; what was learned of words stays as it is."""
         if view.label_phrases is None:
             return None
-        if list(view.label_phrases) == self.phrases_:
+        if list(view.label_phrases) == self.label_phrases():
             return self
         out = type(self)(**self.get_params())
         out.words_ = self.words_
         out.embedder_ = self.embedder_.with_names(view.label_phrases, n_jobs=n_jobs)
         return out
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        # Vectors of subwords, labels and names; in training each has two moments, a gradient and its value at
+        # the best epoch beside it, and torch is there.
+        one = 4 * self.dim * (min(_SUBWORDS, 4 * sizes.n_features) + 2 * sizes.n_labels)
+        remedy = "take a smaller dim, or label_text='auto'"
+        return self._parts_of(sizes, one, 4 * one + _TORCH_BYTES, remedy)
+
+    def n_columns(self) -> int:
+        return 2
+
+    def label_phrases(self) -> list[str]:
+        return list(self.embedder_.label_names_ or [])
 
     def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
         """The rows' vectors, float32 (n, dim), which both proposing and describing need."""
@@ -156,11 +175,6 @@ class NameEmbedder(LabelScorer):
         order = np.argsort(ranking.labels, axis=1)
         labels, scores = (np.take_along_axis(a, order, 1).ravel() for a in (ranking.labels, ranking.scores))
         return Candidates(indptr, labels, self.embedder_.n_labels_, {"embedder": scores})
-
-    @property
-    def phrases_(self) -> list[str]:
-        """What is written of each label."""
-        return list(self.embedder_.label_names_ or [])
 
     def _texts(self, X: Features) -> list[str]:
         """The words of each row, those of greatest weight first."""

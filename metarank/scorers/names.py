@@ -54,6 +54,7 @@ class NameScorer(LabelScorer):
 
     is_quick = True
     is_label_free = True
+    title = "label text alone"
     # What of a View is indexed, and the name of the proposals' score.
     source: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
@@ -106,6 +107,15 @@ class NameScorer(LabelScorer):
         indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
         return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
 
+    def n_columns(self) -> int:
+        return len(COLUMNS)
+
+    def label_texts(self) -> dict[str, sp.csr_matrix]:
+        return {self.source: self.label_text_}
+
+    def of_labels(self, first: int, last: int) -> Self:
+        return type(self).from_state({"label_text": self.label_text_[first:last]})
+
     @lazy
     def _index(self) -> _core.LabelText:
         return _indexed(self.label_text_)[1]
@@ -140,6 +150,10 @@ class SpellingScorer(NameScorer):
 
     source = "label_spelling"
     proposal = "spelling"
+    title = "SpellingScorer"
+
+    def n_columns(self) -> int:
+        return 2
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``."""

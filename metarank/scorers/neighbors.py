@@ -6,11 +6,13 @@ meta-level features in a learning-to-rank framework".
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 from metarank import _core
 from metarank._lazy import lazy
@@ -43,11 +45,14 @@ from metarank.scorers.training_rows import (
     METRICS,
     DenseRows,
     LabelRows,
+    TrainingRows,
     as_canonical,
     check_candidates,
     csr_arrays,
+    longest_rows,
     restored_rows,
     shared_rows,
+    training_rows,
     view_labels,
 )
 from metarank.view import View
@@ -181,6 +186,24 @@ class LabelNeighbors(LabelScorer):
         ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
         return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
 
+    def n_columns(self) -> int:
+        orders, means = self._statistics()
+        return len(tuple(self.metrics)) * (len(orders) + len(means))
+
+    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
+        return self.rows_, self.labels_.matrix()
+
+    def of_labels(self, first: int, last: int) -> LabelNeighbors:
+        """With the rows of these labels, and the longest, which set the distance of labels without a row."""
+        start = self.labels_.indptr[first : last + 1]
+        own = self.labels_.rows[start[0] : start[-1]]
+        kept = np.unique(np.concatenate([own, longest_rows(self.rows_)]))
+        out = copy.copy(self)
+        out.rows_ = training_rows(self.rows_.X[kept])
+        own = np.searchsorted(kept, own).astype(np.int32)
+        out.labels_ = LabelRows((start - start[0]).astype(np.int64), own, len(kept))
+        return out
+
     def _check_params(self) -> None:
         _check_positive("k", self.k, _MOST_NEIGHBORS)
         metrics = tuple(self.metrics)
@@ -270,6 +293,7 @@ class NeighborShortlister(LabelScorer):
     """
 
     is_quick = True
+    title = "nearest neighbours"
     saved = Spec(
         List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
         # Older files are of a time before there was more to choose.
@@ -374,6 +398,27 @@ class NeighborShortlister(LabelScorer):
         labels, scores = self._votes.shortlist(*found, _TIE, min(k, n_labels), n_jobs)
         indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
         return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
+
+    def n_columns(self) -> int:
+        return 2 * len(tuple(self.ks)) + bool(self.names)
+
+    def index_kind(self, n_rows: int) -> str:
+        return settled_index(self.index, n_rows)
+
+    def rows_searched(self) -> tuple[Features, np.ndarray] | None:
+        exact = not isinstance(self.rows_, DenseRows) or self._index == "flat"
+        return (self.rows_.X, self.voters_) if exact else None
+
+    def without_rows(self) -> NeighborShortlister:
+        light = copy.copy(self)
+        light.rows_ = None  # type: ignore[assignment]
+        return light
+
+    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
+        return self.rows_, self.labels_.matrix()
+
+    def label_texts(self) -> dict[str, sp.csr_matrix]:
+        return {} if self.label_text_ is None else {"label_text": self.label_text_}
 
     def _check_params(self) -> None:
         if len(tuple(self.ks)) == 0:

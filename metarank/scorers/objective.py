@@ -10,6 +10,7 @@ from metarank.crossfit import held_out_columns
 from metarank.persist.fields import Object, Text
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.view import TrainingSet, View
 
 
@@ -38,17 +39,29 @@ class ObjectiveScorer(LabelScorer):
     @property
     def is_classifier(self) -> bool:  # type: ignore[override]
         """As of the scorer."""
-        return bool(getattr(self.scorer, "is_classifier", False))
+        return self.scorer.is_classifier
 
     @property
     def score_without_rows(self) -> float | None:  # type: ignore[override]
         """As of the scorer."""
-        return getattr(self.scorer, "score_without_rows", None)
+        return self.scorer.score_without_rows
+
+    @property
+    def has_choices(self) -> bool:  # type: ignore[override]
+        """As of the scorer."""
+        return self.scorer.has_choices
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        return self.scorer.memory(sizes, keeps_products=keeps_products)
+
+    def n_columns(self) -> int:
+        return self.scorer.n_columns()
+
+    def index_kind(self, n_rows: int) -> str | None:
+        return self.scorer.index_kind(n_rows)
 
     def choose(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
         """An unfitted copy whose scorer's free parameters are settled on the View."""
-        if not hasattr(self.scorer, "choose"):
-            return clone(self)
         settled = self.scorer.choose(view.of_objective(self.objective), n_jobs=n_jobs)
         return ObjectiveScorer(scorer=settled, objective=self.objective)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ from metarank.scorers.base import Features
 from metarank.scorers.relevance import propensity_curve
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.sizes import DESCRIBE, FIT, STAGES, FitSizes, MemoryPart
 from metarank.scorers.squared_hinge import squared_hinge_weights
 from metarank.scorers.training_rows import as_canonical
 from metarank.scorers.weight_index import Parts, WeightIndex
@@ -205,6 +207,33 @@ class OneVsAll(Shortlister):
         rows = self._row_parts(X)
         candidates = check_candidates(candidates, len(rows[0]) - 1, self.n_labels_)
         return {self.column: self.index_.scores(rows, candidates, resolve_n_jobs(n_jobs))}
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        name, n, d = type(self).__name__, sizes.n_rows, sizes.n_features
+        weights = 8 * sizes.n_labels * min(d, self.weights_per_label or d)
+        solved = MemoryPart(f"weights of {name}", 3 * weights, (FIT,), "take a smaller weights_per_label")
+        size = min(n, d + 1)
+        if self.loss != "ridge":
+            fits = weights * (sizes.used_folds + 1)
+            return [solved, MemoryPart(f"fits of {name} without folds", fits, (DESCRIBE,))]
+        if size > self.max_size:
+            blocks = 4 * 256 * 4 * (n + d) * sizes.n_jobs
+            return [solved, MemoryPart(f"gradients of {name}", blocks, (DESCRIBE, FIT))]
+        other = "leave one-vs-all out, or take a smaller max_size"
+        fold = n * n * (sizes.n_folds - 1) / sizes.n_folds**2  # entries of a fold's product
+        at_once = sizes.used_folds if keeps_products else min(sizes.n_jobs, sizes.used_folds)
+        products = int(8 * fold * (at_once + 2 * sizes.n_jobs))
+        return [
+            solved,
+            MemoryPart(f"matrix of {name}, {size} x {size}", 8 * size * size, STAGES, other),
+            MemoryPart(f"products of {name} by fold", products, (DESCRIBE,), other),
+        ]
+
+    def of_labels(self, first: int, last: int) -> OneVsAll:
+        out = copy.copy(self)
+        out.index_ = self.index_.of_labels(first, last)
+        out.n_labels_ = last - first
+        return out
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """The k labels of largest score for each row, or all labels of the View where they are fewer.

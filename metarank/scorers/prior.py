@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 
 from metarank.candidates import Candidates
 from metarank.persist.fields import Array
@@ -50,3 +51,8 @@ class LabelPrior(LabelScorer):
         """The float32 column ``prior`` (m,); X plays no part."""
         check_candidates(X, candidates, len(self.log_prior_))
         return {"prior": self.log_prior_[candidates.labels]}
+
+    def of_labels(self, first: int, last: int) -> LabelPrior:
+        out = clone(self)
+        out.log_prior_ = self.log_prior_[first:last]
+        return out

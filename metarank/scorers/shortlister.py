@@ -113,9 +113,6 @@ class Shortlister(LabelScorer):
         """The parameters as they are saved: the seed of the fit in the place of what it was drawn from."""
         return {**self.get_params(), "random_state": getattr(self, "random_state_", self.random_state)}
 
-    def _check_params(self) -> None:
-        """Refuses parameters out of range before any work."""
-
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         raise TypeError(f"{type(self).__name__} must implement _learn")
 

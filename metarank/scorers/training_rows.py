@@ -67,6 +67,11 @@ class LabelRows:
         np.cumsum(np.bincount(self.rows, minlength=self.n_rows), out=indptr[1:])
         return indptr, labels[np.argsort(self.rows, kind="stable")]
 
+    def matrix(self) -> sp.csr_matrix:
+        """CSR (n, L) of ones, float32."""
+        indptr, labels = self.by_row
+        return sp.csr_matrix((np.ones(len(labels), np.float32), labels, indptr), (self.n_rows, self.n_labels))
+
 
 class DenseRows:
     """Rows of a float32 matrix (n, d)."""
@@ -342,6 +347,16 @@ def restored_rows(X: Features) -> TrainingRows:
 def shared_rows(view: View) -> TrainingRows:
     """The index of *all* rows of the training set, built once for all Views of a fit."""
     return view.shared("training-rows", training_rows)
+
+
+def longest_rows(rows: TrainingRows) -> np.ndarray:
+    """The rows that may be longest, under L2 and L1, within rounding."""
+    if isinstance(rows, DenseRows):
+        norms: list[np.ndarray] = [np.asarray(norm) for norm in rows._norms]
+        return np.concatenate([np.flatnonzero(norm == norm.max(initial=0)) for norm in norms])
+    X = rows.X.astype(np.float64)
+    norms = [np.asarray(X.multiply(X).sum(axis=1)).ravel(), np.asarray(abs(X).sum(axis=1)).ravel()]
+    return np.concatenate([np.flatnonzero(norm >= norm.max(initial=0) * (1 - 1e-9)) for norm in norms])
 
 
 def view_labels(view: View) -> LabelRows:

@@ -16,6 +16,8 @@ from metarank.view import View
 
 E = TypeVar("E", bound="TreeEnsemble")
 
+# What makes an ensemble smaller.
+FEWER_TREES = "take fewer trees (n_trees), or another shortlister"
 # Nodes, and leaves, have ids of 32 bits, of which leaves take the negative half.
 _MOST_NODES = 1 << 30
 
@@ -62,7 +64,6 @@ class TreeEnsemble(LabelScorer):
     """
 
     trees_per_block: ClassVar[int] = 1
-    rest: ClassVar[tuple[str, ...]] = ()
     n_trees: int
     # Arrays that do not depend on the tree, the same in all blocks of a fit.
     _common: ClassVar[tuple[str, ...]] = ()
@@ -195,9 +196,6 @@ class TreeEnsemble(LabelScorer):
     ) -> TreeBlock:
         arrays = self._grow(view, sample_weight, first, count, n_jobs)
         return TreeBlock(first, count, view.n_features, view.n_labels, arrays)
-
-    def _check_params(self) -> None:
-        """Refuses parameters out of range before any work."""
 
     def _grow(
         self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int

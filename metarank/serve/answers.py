@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from metarank._validation import ScoresNotFiniteError
 from metarank.candidates import Candidates
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
 from metarank.report.words import reasons
 from metarank.serve.errors import Refused, invalid
 from metarank.serve.instances import InputReader, Rows
@@ -195,7 +195,7 @@ class Answerer:
         self._check_k(request.k)
         if request.optimize is not None:
             _checked("optimize", self.model.thresholds_.check_metric, request.optimize)
-        _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
+        _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
         n, each = len(instances), self._pairs_of_row(request.k)
         most = max(1, self.options.max_pairs // each)
         if most < n <= self.options.max_batch:
@@ -216,7 +216,7 @@ class Answerer:
             raise invalid(
                 "n_neighbors", f"n_neighbors must be at most {self.options.max_k}, got {request.n_neighbors}"
             )
-        _checked("propensity_weight", self.model.checked_weight, request.propensity_weight)
+        _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
         limits = self._limits(request, 1)
         labels = []
         if request.labels is None:
@@ -231,7 +231,7 @@ class Answerer:
 
     def _pairs_of_row(self, k: int) -> int:
         """The labels that are compared for an instance, or a bound of that."""
-        return max(1, self.model.pairs_of_row(k))
+        return max(1, self.model.answering().pairs_of_row(k))
 
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
         limits: dict[str, Any] = {}

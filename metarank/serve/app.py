@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metarank._version import __version__
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
 from metarank.serve.answers import Answerer, Call, Reply, reply_to
 from metarank.serve.budget import Budget, Share
 from metarank.serve.errors import Refused
@@ -327,5 +327,5 @@ def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
             "max_explain": options.max_explain,
             "max_pairs": options.max_pairs,
         },
-        "labels_compared": answerer.model.pairs_of_row(1),
+        "labels_compared": answerer.model.answering().pairs_of_row(1),
     }

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from metarank._lazy import lazy
 from metarank._validation import check_features
 from metarank.candidates import Candidates
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
 from metarank.restrict import check_lists
 from metarank.serve.errors import invalid
 from metarank.serve.options import ServeOptions

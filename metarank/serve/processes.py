@@ -216,7 +216,7 @@ def _serve(served: _Served, alive: Connection, told: Connection) -> None:
     os.environ[_SHARED_METRICS] = served.metrics
     logging.basicConfig(format="%(asctime)s %(levelname)s %(process)d %(message)s", level=logging.WARNING)
     threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
-    from metarank.pipeline import MetaRanker
+    from metarank.model.estimator import MetaRanker
     from metarank.serve.run import answer_on
 
     model = served.load()

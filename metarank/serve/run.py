@@ -16,7 +16,7 @@ import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
-from metarank.pipeline import MetaRanker
+from metarank.model.estimator import MetaRanker
 from metarank.serve.app import create_app
 from metarank.serve.connections import connection_class
 from metarank.serve.hosts import local_names

@@ -1,14 +1,15 @@
-"""`MetaRanker`: what a user meets. `training` knows the order in which stages are fitted, `scoring` that in
-which they answer.
+"""`MetaRanker`: what a user meets.
 
-data -> shortlist -> candidates -> meta-features -> ranker -> thresholds
+`fit` knows the order in which stages are fitted, `answer` that in which they answer; what was learned is a
+`FittedModel`.
 """
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal, overload
 
@@ -21,39 +22,56 @@ from metarank import persist
 from metarank._parameters import as_fitted, check_random_state, check_real, one_target, remembered, seed_of
 from metarank._progress import check_verbose, note, report, shows_progress, taking_notes
 from metarank._state import Fields
-from metarank._strings import PackedStrings
 from metarank._threads import resolve_n_jobs, single_threaded_blas
-from metarank._validation import (
-    check_labels,
-    check_sample_weight,
-    check_writable,
-)
+from metarank._validation import check_sample_weight, check_writable
 from metarank.choices import EFFORTS, check_names
 from metarank.data.dataset import Dataset
-from metarank.data.separators import AUTO, check_separator, cut_labels, described, same_separator
-from metarank.encoder import InputEncoder, texts_of
+from metarank.data.separators import check_separator
+from metarank.encoder import texts_of
 from metarank.explain import Explanation, explain_pair
-from metarank.held_out import quality_from, quality_state
-from metarank.label_table import LabelTable
 from metarank.memory import parse_budget
-from metarank.missing import MissingLabel, MissingPairs
+from metarank.missing import MissingLabel
+from metarank.model.answer import Answering
+from metarank.model.fit import FitOptions, fit_model
+from metarank.model.fitted import FittedModel, Scored
+from metarank.model.inputs import check_given, read_training, short_names
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.ranker import Ranker, make_ranker
 from metarank.ranking import Ranking, check_k, row_index
 from metarank.relevance import aligned_relevance
-from metarank.restrict import Limits, check_lists, check_shortlist, for_each_row
-from metarank.scorers.base import LabelScorer
-from metarank.scoring import Scored
-from metarank.targets import check_objectives, check_targets
+from metarank.restrict import Limits, check_shortlist
+from metarank.stages import LocalStages
+from metarank.targets import check_objectives
 from metarank.thresholds import ThresholdLearner
-from metarank.training import Training
+from metarank.view import TrainingSet
 from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
 
-logger = logging.getLogger("metarank")
+
+class _Learned:
+    """A fitted attribute of `MetaRanker`: that of its `FittedModel`, without the underscore."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.removesuffix("_")
+
+    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        fitted = vars(estimator).get("fitted_")
+        value = None if fitted is None else getattr(fitted, self.name)
+        if fitted is None or (value is None and self.name in _NOT_IN_EARLIER_FILES):
+            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}_: fit it first")
+        return value
+
+    def __set__(self, estimator: MetaRanker, value: Any) -> None:
+        estimator.fitted_ = replace(estimator.fitted_, **{self.name: value})
+
+
+# What models that were saved by earlier versions lack.
+_NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
 
 
 @persist.register
-class MetaRanker(Training, BaseEstimator):
+class MetaRanker(BaseEstimator):
     """Rank the labels of an instance and decide how many of them to keep.
 
     Each pair (instance, label) becomes a document described by meta-features
@@ -131,7 +149,11 @@ class MetaRanker(Training, BaseEstimator):
         Ids of removed labels, see `update_labels`.
     label_table_ : LabelTable
         The labels by name and id.
-    scorers_ : list of fitted LabelScorers
+    sources_ : list of Source
+        The fitted scorers, each with what it is asked for: whether it proposes candidates, and whether its
+        columns describe pairs.
+    scorers_, shortlisters_ : lists of fitted LabelScorers
+        Of `sources_` those that describe, in the order of the columns, and those that propose.
     feature_columns_ : list of str
         Columns of the feature table.
     feature_importances_ : float64 array (F,)
@@ -168,6 +190,31 @@ class MetaRanker(Training, BaseEstimator):
     >>> model.rank(train.X[:2], k=3).labels.shape
     (2, 3)
     """
+
+    fitted_: FittedModel
+    n_features_in_ = _Learned()
+    n_labels_ = _Learned()
+    n_rows_ = _Learned()
+    label_names_ = _Learned()
+    label_separator_ = _Learned()
+    label_table_ = _Learned()
+    removed_ = _Learned()
+    sources_ = _Learned()
+    scorers_ = _Learned()
+    shortlisters_ = _Learned()
+    feature_columns_ = _Learned()
+    feature_importances_ = _Learned()
+    held_out_quality_ = _Learned()
+    choices_ = _Learned()
+    ranker_ = _Learned()
+    thresholds_ = _Learned()
+    inv_propensity_ = _Learned()
+    random_state_ = _Learned()
+    propensity_weight_ = _Learned()
+    objective_names_ = _Learned()
+    encoder_ = _Learned()
+    row_names_ = _Learned()
+    prior_ = _Learned()
 
     def __init__(
         self,
@@ -252,83 +299,49 @@ class MetaRanker(Training, BaseEstimator):
         n_jobs = self._check_parameters()
         seed = seed_of(self.random_state)
         aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
-        if isinstance(X, Dataset):
-            if Y is not None and aggregation is None:
-                raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
-            Y_in, names, label_texts, words, row_names = (
-                X.Y,
-                X.label_names,
-                X.label_texts,
-                X.feature_names,
-                _short_names(X.titles or X.texts),
-            )
-        else:
-            if Y is None:
-                raise ValueError(
-                    "Y is required: MetaRanker requires y to be passed, but the target y is None"
-                )
-            Y_in, names, label_texts, words, row_names = Y, None, None, None, None
-        # A model of its own, so that a fit that fails or is interrupted leaves this one as it was.
-        new = type(self)(**self.get_params(deep=False))
-        new.random_state = new.random_state_ = seed
-        new._given_ = remembered(_plain(self.get_params(deep=False)))
-        with single_threaded_blas(), taking_notes() as new.choices_:
+        check_given(X, Y, aggregation)
+        params = self.get_params(deep=False)
+        with single_threaded_blas(), taking_notes() as notes:
             report("reading", 0.0)
             if not isinstance(self.random_state, Integral):
                 note(f"random_state: {seed}, drawn; it repeats this fit")
-            new.encoder_ = InputEncoder()
-            features = new.encoder_.fit_encode(X)
-            if features.shape[0] < 2:
-                raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
-            targets: dict[str, sp.csr_matrix] = {}
-            sizes = {"n_rows": features.shape[0], "n_labels": n_labels, "label_names": names}
-            separator = self.label_separator
-            if isinstance(X, Dataset):
-                if not same_separator(separator, X.label_separator):
-                    raise ValueError(
-                        f"label_separator={separator!r} must be that of the Dataset, in which "
-                        f"{described(X.label_separator)}: pass it to what reads the data"
-                    )
-                separator = X.label_separator if separator == AUTO else separator
-            if aggregation is None:
-                Y_in, separator = cut_labels(Y_in, separator)
-                labels, found_names, kind = check_labels(Y_in, **sizes)
-                if labels.nnz == 0:
-                    raise ValueError(f"Y must hold a relevant label, got none in {labels.shape[0]} rows")
-            else:
-                targets, labels, found_names, kind = check_targets(Y, model=aggregation, **sizes)
-            new.label_separator_ = separator
-            if separator != AUTO:
-                note(f"labels: {described(separator)}")
-            are_ids = kind == "ids" or (isinstance(X, Dataset) and X.label_names_are_ids)
-            if are_ids and found_names:
-                note(
-                    f"labels: integers are names, {len(found_names)} from {found_names[0]} to "
-                    f"{found_names[-1]}; n_labels makes them places"
-                )
-            elif kind == "lists" and found_names is None:
-                note(f"labels: integers are places in [0, {n_labels})")
-            weight = check_sample_weight(sample_weight, features.shape[0])
-            excluded = None
-            if exclude is not None:
-                table = LabelTable(labels.shape[1], found_names)
-                lists = check_lists(exclude, labels.shape[0], table, "exclude")
-                excluded = for_each_row(lists, *labels.shape)
-            if row_names is None and new.encoder_.vectorizer is not None:
-                row_names = _short_names(texts_of(X))
-            new.row_names_ = None if row_names is None else PackedStrings.of(row_names)
-            new.objective_names_ = list(targets) or None
-            given = (features, labels, found_names, are_ids, label_texts, words, weight, excluded)
-            new._fit(*given, targets, aggregation, n_jobs)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        for name, value in vars(new).items():
-            if name.endswith("_"):
-                setattr(self, name, value)
-        if new.encoder_.names is not None:
-            self.feature_names_in_ = np.array(new.encoder_.names, dtype=object)
+            given = read_training(
+                X,
+                Y,
+                sample_weight=sample_weight,
+                exclude=exclude,
+                n_labels=n_labels,
+                separator=self.label_separator,
+                aggregation=aggregation,
+            )
+            fitted = fit_model(given, self._options(seed, n_jobs), lambda data: self._at_work(data, n_jobs))
+        # Only now: a fit that fails or is interrupted leaves the model as it was.
+        self.fitted_ = replace(fitted, choices=notes)
+        self._given_ = remembered(_plain(params))
         report("done", 1.0)
         return self
+
+    def _options(self, seed: int, n_jobs: int) -> FitOptions:
+        """The parameters that a fit reads."""
+        return FitOptions(
+            shortlister=self.shortlister,
+            features=self.features,
+            label_text=self.label_text,
+            ranker=self.ranker,
+            threshold=self.threshold,
+            n_folds=int(self.n_folds),
+            effort=self.effort,
+            shortlist_size=int(self.shortlist_size),
+            propensity_weight=self.propensity_weight,
+            memory_budget=self.memory_budget,
+            seed=seed,
+            n_jobs=n_jobs,
+        )
+
+    @contextmanager
+    def _at_work(self, data: TrainingSet, n_jobs: int) -> Iterator[LocalStages]:
+        """Where sources and ranker work."""
+        yield LocalStages(data, n_jobs)
 
     def _check_parameters(self, *, trains: bool = True) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
@@ -404,9 +417,9 @@ class MetaRanker(Training, BaseEstimator):
             model keeps its training rows (one of neighbours does), or it serves several objectives.
         """
         self._check_is_fitted()
-        change = LabelChange.checked(self, add, remove, rename, merge)
+        change = LabelChange.checked(self.fitted_, add, remove, rename, merge)
         with single_threaded_blas():
-            self.__dict__.update(changed_labels(self, change, resolve_n_jobs(self.n_jobs)))
+            self.fitted_ = changed_labels(self.fitted_, change, resolve_n_jobs(self.n_jobs))
         return self
 
     def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
@@ -432,7 +445,7 @@ class MetaRanker(Training, BaseEstimator):
             training rows (one of neighbours does), or it serves several objectives.
         """
         Y = one_target(Y, y)
-        if not hasattr(self, "ranker_"):
+        if "fitted_" not in vars(self):
             return self.fit(X, Y)
         if self.objective_names_ is not None:
             raise ValueError("a model of several objectives does not change its rows or labels: refit")
@@ -443,7 +456,7 @@ class MetaRanker(Training, BaseEstimator):
         labels = rows_labels(self, Y, features.shape[0])
         with single_threaded_blas():
             n_jobs = resolve_n_jobs(self.n_jobs)
-            self.__dict__.update(added_rows(self, features, labels, _short_names(texts), n_jobs))
+            self.fitted_ = added_rows(self.fitted_, features, labels, short_names(texts), n_jobs)
         return self
 
     # --- prediction ----------------------------------------------------------
@@ -500,12 +513,13 @@ class MetaRanker(Training, BaseEstimator):
         own = None if candidates is None else check_shortlist(candidates, n, table)
         limits = Limits.checked(exclude, allowed, n, table)
         k = min(k, self.n_labels_)
-        weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
+        weight = self.fitted_.checked_weight(propensity_weight)
+        ranker = self.fitted_.weighted_ranker(objective_weights)
         parts = [
             Ranking.from_scores(
                 s.candidates, k, values=s.scores, label_names=self.label_names_, without_evidence=s.blank
             )
-            for s in self._scored_chunks(features, own, limits, k, ranker, weight)
+            for s in self.answering().scored(features, own, limits, k, ranker, weight)
         ]
         ranking, index = Ranking.concatenate(parts), row_index(X)
         return ranking if index is None else ranking.with_index(index)
@@ -534,8 +548,7 @@ class MetaRanker(Training, BaseEstimator):
         float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
         """
         scored = self._scored(X, exclude, allowed)
-        parts = [s.candidates.to_csr(self.probabilities(s)) for s in scored]
-        out = sp.vstack(parts, format="csr")
+        out = self.fitted_.probability_matrix(scored)
         return out if self.shortlisters_ else out.toarray()
 
     @overload
@@ -583,7 +596,7 @@ class MetaRanker(Training, BaseEstimator):
             raise TypeError(f"return_names must be True or False, got {return_names!r:.80}")
         metric = self.thresholds_.check_metric(optimize)
         scored = self._scored(X, exclude, allowed)
-        kept = self._cut(scored, metric)
+        kept = self.fitted_.label_sets(scored, metric)
         return self._names_in_order(scored, kept) if return_names else kept
 
     def _answers(
@@ -604,9 +617,9 @@ class MetaRanker(Training, BaseEstimator):
         ]
         known = kept = None
         if probabilities:
-            known = sp.vstack([s.candidates.to_csr(self.probabilities(s)) for s in scored], format="csr")
+            known = self.fitted_.probability_matrix(scored)
         if optimize is not None:
-            kept = self._cut(scored, self.thresholds_.check_metric(optimize))
+            kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize))
         return Ranking.concatenate(parts), known, kept
 
     def _names_in_order(self, scored: list[Scored], kept: sp.csr_matrix) -> list[list[str]]:
@@ -621,7 +634,7 @@ class MetaRanker(Training, BaseEstimator):
         return out
 
     def _check_is_fitted(self) -> None:
-        if not hasattr(self, "ranker_"):  # scikit-learn's own look at an estimator takes as long as a stage
+        if "fitted_" not in vars(self):  # scikit-learn's own look at an estimator takes as long as a stage
             check_is_fitted(self, "ranker_")
 
     def _scored(
@@ -630,18 +643,14 @@ class MetaRanker(Training, BaseEstimator):
         self._check_is_fitted()
         features = self.encoder_.encode(X)
         limits = Limits.checked(exclude, allowed, features.shape[0], self.label_table_)
-        weight = self.checked_weight(propensity_weight)
-        return self._scored_chunks(features, None, limits, weight=weight)
+        weight = self.fitted_.checked_weight(propensity_weight)
+        return self.answering().scored(features, None, limits, weight=weight)
 
-    def _cut(self, scored: list[Scored], metric: str) -> sp.csr_matrix:
-        parts = []
-        for s in scored:
-            c, keep = s.candidates, self.kept(s, metric)
-            row = c.row_of_pair[keep]
-            indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=c.n_rows))])
-            ones = np.ones(len(row), np.int8)
-            parts.append(sp.csr_matrix((ones, c.labels[keep], indptr), shape=(c.n_rows, c.n_labels)))
-        return sp.vstack(parts, format="csr")
+    def answering(self) -> Answering:
+        """The fitted model and how it is to be asked, for what looks at its stages: rows encoded, pairs
+        described. `rank`, `predict` and others are made of it."""
+        self._check_is_fitted()
+        return Answering(self.fitted_, int(self.shortlist_size), self.n_jobs, self.memory_budget)
 
     def score(
         self,
@@ -725,8 +734,9 @@ class MetaRanker(Training, BaseEstimator):
             raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
         label = self.label_table_.id_of(label, "label")
         limits = Limits.checked(exclude, allowed, 1, self.label_table_)
-        weight, ranker = self.checked_weight(propensity_weight), self.weighted_ranker(objective_weights)
-        return explain_pair(self, features, label, n_neighbors, limits, weight, ranker)
+        weight = self.fitted_.checked_weight(propensity_weight)
+        ranker = self.fitted_.weighted_ranker(objective_weights)
+        return explain_pair(self.answering(), features, label, n_neighbors, limits, weight, ranker)
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """Labels that training rows lack, where the model is surest that they are missing.
@@ -750,9 +760,10 @@ class MetaRanker(Training, BaseEstimator):
         """
         self._check_is_fitted()
         k = check_k(k)
-        if self.missing_ is None:
+        missing = self.fitted_.missing
+        if missing is None:
             raise ValueError("this model was saved before missing labels were kept with it: refit")
-        return self.missing_.top(k, self.row_names_, self.label_table_)
+        return missing.top(k, self.row_names_, self.label_table_)
 
     # --- persistence -----------------------------------------------------------
 
@@ -764,30 +775,7 @@ class MetaRanker(Training, BaseEstimator):
     def get_state(self) -> dict[str, Any]:
         """What `from_state` needs."""
         params = _plain(as_fitted(self.get_params(deep=False), getattr(self, "_given_", {})))
-        return {
-            "params": params | {"random_state": self.random_state_},
-            "encoder": self.encoder_,
-            "n_labels": self.n_labels_,
-            "n_rows": self.n_rows_,
-            "label_names": self.label_names_,
-            "label_separator": self.label_separator_,
-            "row_names": self.row_names_,
-            "inv_propensity": self.inv_propensity_,
-            "objective_names": self.objective_names_,
-            "feature_columns": self.feature_columns_,
-            "choices": self.choices_,
-            "raw_columns": self.raw_columns_,
-            "feature_importances": getattr(self, "feature_importances_", None),
-            "held_out_quality": quality_state(getattr(self, "held_out_quality_", None)),
-            "prior": self.prior_,
-            "propensity_weight": self.propensity_weight_,
-            "shortlisters": self.shortlisters_,
-            "scorers": self.scorers_,
-            "ranker": self.ranker_.get_state(),
-            "thresholds": self.thresholds_.get_state(),
-            "removed": self.removed_,
-            "missing": None if self.missing_ is None else self.missing_.get_state(),
-        }
+        return {"params": params | {"random_state": self.random_state_}, **self.fitted_.get_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> MetaRanker:
@@ -795,64 +783,18 @@ class MetaRanker(Training, BaseEstimator):
         fields = Fields(state, cls.__name__)
         model = fields.estimator(cls)
         model._check_parameters(trains=False)
-        model.random_state_ = seed_of(model.random_state)
-        model.encoder_ = fields.object("encoder", InputEncoder)
-        model.n_features_in_ = int(model.encoder_.n_features)
-        L = model.n_labels_ = fields.integer("n_labels")
-        model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
-        model.label_separator_ = AUTO  # not kept in older files
-        if "label_separator" in fields:
-            kept = fields.text("label_separator") if fields.has("label_separator") else None
-            model.label_separator_ = check_separator(kept)
-        model.row_names_ = _packed(fields.raw("row_names"))
-        named = None if model.row_names_ is None else len(model.row_names_)
-        model.n_rows_ = fields.integer("n_rows") if fields.has("n_rows") else named  # older models kept none
-        if named is not None and named != model.n_rows_:
-            raise ValueError(f"row_names of {fields.name} must be {model.n_rows_}, got {named}")
-        model.inv_propensity_ = fields.array("inv_propensity", np.float64, (L,))
-        if L and not model.inv_propensity_.min() > 0:
-            raise ValueError(f"inv_propensity of {fields.name} must be positive")
-        # There was one objective only, and no choices, raw columns or weights were kept.
-        model.objective_names_ = fields.strings("objective_names") if fields.has("objective_names") else None
-        model.feature_columns_ = fields.strings("feature_columns")
-        model.choices_ = fields.strings("choices") if "choices" in fields else []
-        model.raw_columns_ = fields.strings("raw_columns") if fields.has("raw_columns") else None
-        weighted = "propensity_weight" in fields
-        model.propensity_weight_ = fields.number("propensity_weight", 0, 10) if weighted else 0.0
-        model.shortlisters_ = fields.objects("shortlisters", LabelScorer)
-        model.scorers_ = fields.objects("scorers", LabelScorer)
-        for scorer in [*model.shortlisters_, *model.scorers_]:
-            for name, own, of in zip(("features", "labels"), (model.n_features_in_, L), scorer.sizes()):
-                if of is not None and of != own:
-                    raise ValueError(f"{type(scorer).__name__} is of {of} {name}, the model of {own}")
-            n_kept = scorer.rows_kept()
-            if None not in (n_kept, model.n_rows_) and n_kept != model.n_rows_:
-                raise ValueError(f"{type(scorer).__name__} keeps {n_kept} rows, the model {model.n_rows_}")
-        model.prior_ = None  # not kept in older files
-        if fields.has("prior"):
-            model.prior_ = fields.array("prior", np.float32, (L,))
-            if L and not (model.prior_.min() > 0 and model.prior_.max() < 1):
-                raise ValueError(f"prior of {fields.name} must lie between 0 and 1")
-        model.ranker_ = Ranker.from_state(fields.raw("ranker"))
-        if model.ranker_.names_ != model.feature_columns_:
-            raise ValueError(f"ranker of {fields.name} must be of the columns in feature_columns")
-        if fields.has("feature_importances"):
-            shape = (len(model.feature_columns_),)
-            model.feature_importances_ = fields.array(
-                "feature_importances", np.float64, shape, nonnegative=True
-            )
-        if fields.has("held_out_quality"):
-            model.held_out_quality_ = quality_from(fields.part("held_out_quality"))
-        model.thresholds_ = ThresholdLearner.from_state(fields.raw("thresholds"))
-        model.removed_ = np.zeros(0, np.int32)  # older models had none
-        if "removed" in fields:
-            model.removed_ = fields.ascending_ids("removed", np.int32, L)
-        model.label_table_ = LabelTable(L, model.label_names_, model.removed_)
-        model.missing_ = None  # not kept in older files
-        if fields.has("missing"):
-            model.missing_ = MissingPairs.from_state(fields.raw("missing"))
-            model.missing_.check_sizes(model.n_rows_, L)
+        seed = seed_of(model.random_state)
+        options = model._options(seed, 1)
+        model.fitted_ = FittedModel.from_state(fields, standardizes=options.standardizes, random_state=seed)
         return model
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features, object array (d,), where the rows came with them."""
+        names = self.encoder_.names
+        if names is None:
+            raise AttributeError(f"this {type(self).__name__} was fitted on features without names")
+        return np.array(names, dtype=object)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -892,15 +834,3 @@ def _check_propensity_weight(value: Any, rule: str) -> None:
     if isinstance(value, str) and value == "auto":
         return
     check_real("propensity_weight", value, 0, 10, rule)
-
-
-def _packed(names: Any) -> PackedStrings | None:
-    """The names of training rows, a plain list in earlier files."""
-    return PackedStrings.of(names) if isinstance(names, list) else names
-
-
-def _short_names(texts: Sequence[str] | None) -> list[str] | None:
-    """The start of each training text, by which an explanation names its neighbours."""
-    if texts is None:
-        return None
-    return [" ".join(t[:200].split())[:80] for t in texts]

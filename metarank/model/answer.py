@@ -1,0 +1,188 @@
+"""`Answering`: the order in which a fitted model answers.
+
+rows -> candidates -> meta-features -> scores
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from metarank._threads import resolve_n_jobs
+from metarank._validation import finite_scores
+from metarank.candidates import Candidates
+from metarank.features.assemble import assemble
+from metarank.features.table import FeatureTable
+from metarank.memory import parse_budget, prediction_chunk
+from metarank.model.fitted import FittedModel, Scored, blank_rows
+from metarank.ranker import Ranker
+from metarank.restrict import Limits
+from metarank.scorers.base import Features, columns_of
+from metarank.stages import Columns, joined_columns
+
+# Arguments by the number of a source, of what was searched once for all that it is asked.
+Found: TypeAlias = dict[int, dict[str, Any]]
+
+# Scores beyond are not finite as float32, once they lean towards rare labels.
+_MOST_SCORE = 1e38
+
+
+class Described(NamedTuple):
+    """Pairs of some rows with their meta-features, and which of the rows are without evidence."""
+
+    candidates: Candidates
+    table: FeatureTable
+    blank: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Answering:
+    """A fitted model, and how it is to be asked.
+
+    Parameters
+    ----------
+    model : FittedModel
+    shortlist_size : int
+        Candidates a row that each source proposes.
+    n_jobs : int or None
+    memory_budget : as of `MetaRanker`
+    """
+
+    model: FittedModel
+    shortlist_size: int
+    n_jobs: int | None
+    memory_budget: Any
+
+    def scored(
+        self,
+        X: Features,
+        own: Candidates | None,
+        limits: Limits,
+        k: int = 1,
+        ranker: Ranker | None = None,
+        weight: float | None = None,
+    ) -> list[Scored]:
+        """The candidates of encoded rows with their scores, chunk by chunk; see `described`."""
+        if X.shape[0] == 0:
+            none = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32), self.model.n_labels)
+            return [self.model.scored(none, np.zeros(0), weight)]
+        return [
+            self.model.scored(d.candidates, self.evidence_of(d.table, ranker), weight, d.blank)
+            for d in self.described(X, own, limits, k)
+        ]
+
+    def described(
+        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, also: int | None = None
+    ) -> Iterator[Described]:
+        """The candidates of encoded rows and their meta-features, chunk by chunk.
+
+        `own` are candidates to be taken instead of the model's; the label `also` becomes one of every row.
+        """
+        n, least = X.shape[0], max(k, self.shortlist_size)
+        chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.model.feature_columns))
+        step = max(1, chunk // max(1, self.pairs_of_row(k)))
+        for start in range(0, n, step):
+            rows = slice(start, min(n, start + step))
+            part = X if step >= n else X[rows]
+            found = self.searched(part) if own is None else {}
+            c = limits.cut(self.candidates_of(part, found) if own is None else own.rows(rows), rows)
+            blank = blank_rows(part)
+            if own is None and self._proposes:
+                c = self.completed(c, limits, rows, least, blank)
+            if also is not None:
+                one = np.full(c.n_rows, also, np.int32)
+                c = Candidates(c.indptr, c.labels, c.n_labels).union(
+                    Candidates(np.arange(c.n_rows + 1), one, c.n_labels)
+                )
+            yield Described(c, self.table_of(part, c, found), blank)
+
+    def searched(self, X: Features) -> Found:
+        """What encoded rows find in the sources that both propose and describe by the same search."""
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        return {
+            i: source.scorer.search(X, n_jobs=n_jobs)
+            for i, source in enumerate(self.model.sources)
+            if source.proposes and source.describes
+        }
+
+    def candidates_of(self, X: Features, found: Found | None = None) -> Candidates:
+        """Candidates of encoded rows: all labels, or the union of what the sources propose.
+
+        `found` is what `searched` found for the rows, where it was asked before.
+        """
+        n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
+        parts = [
+            source.scorer.shortlist(X, self.shortlist_size, n_jobs=n_jobs, **found.get(i, {}))
+            for i, source in enumerate(self.model.sources)
+            if source.proposes
+        ]
+        return united(parts, X.shape[0], self.model.n_labels).without_labels(self.model.removed)
+
+    def completed(
+        self, candidates: Candidates, limits: Limits, rows: slice, least: int, blank: np.ndarray
+    ) -> Candidates:
+        """Shortlisted candidates after `Limits.cut` and `complete`; of blank rows the most frequent labels
+        that may be ranked, whatever was proposed: as many as a source proposes, or `least` of `allowed`.
+        """
+        n_labels, weights = self.model.n_labels, self.model.inv_propensity
+        found = limits.complete(candidates, rows, least, weights)
+        if not self.model.answers_by_frequency(blank):
+            return found
+        of_blank = np.repeat(blank, np.diff(found.indptr))
+        others = Candidates(found.indptr, found.labels, found.n_labels).where(~of_blank)
+        every = np.setdiff1d(np.arange(n_labels, dtype=np.int32), self.model.removed)
+        open_to = limits if limits.allowed is not None else replace(limits, allowed=every)
+        at = np.flatnonzero(blank)
+        nothing = Candidates(np.zeros(len(at) + 1, np.int64), np.zeros(0, np.int32), n_labels)
+        least = self.shortlist_size if limits.allowed is None else least
+        frequent = open_to.complete(nothing, at + rows.start, least, weights)
+        counts = np.zeros(len(blank), np.int64)
+        counts[at] = np.diff(frequent.indptr)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        return others.union(Candidates(indptr, frequent.labels, n_labels))
+
+    def table_of(self, X: Features, candidates: Candidates, found: Found | None = None) -> FeatureTable:
+        """Meta-features of the candidate pairs of encoded rows."""
+        n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
+        columns = [
+            columns_of(source.scorer, X, candidates, n_jobs=n_jobs, **found.get(i, {}))
+            for i, source in enumerate(self.model.sources)
+            if source.describes
+        ]
+        return self.assembled(columns, candidates)
+
+    def assembled(self, columns: list[Columns], candidates: Candidates) -> FeatureTable:
+        """The table of the candidate pairs from the columns of the sources, in their order."""
+        named, _ = joined_columns(columns)
+        return assemble(
+            named,
+            candidates,
+            standardize=self.model.standardizes,
+            raw=self.model.raw_columns,
+            n_jobs=resolve_n_jobs(self.n_jobs),
+        )
+
+    def evidence_of(self, table: FeatureTable, ranker: Ranker | None = None) -> np.ndarray:
+        """The ranker's scores of described pairs, float64 (m,)."""
+        evidence = (ranker or self.model.ranker).score(table, n_jobs=resolve_n_jobs(self.n_jobs))
+        return finite_scores(evidence, _MOST_SCORE)
+
+    def pairs_of_row(self, k: int) -> int:
+        """The candidates that a row has at most where its k best labels are asked for."""
+        n_labels = self.model.n_labels
+        return min(n_labels, max(k, self.shortlist_size * self._proposes)) if self._proposes else n_labels
+
+    @property
+    def _proposes(self) -> int:
+        """How many sources propose; 0 where all labels are ranked."""
+        return sum(source.proposes for source in self.model.sources)
+
+
+def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:
+    """The union of what sources propose; all labels where none does."""
+    if not parts:
+        return Candidates.all_labels(n_rows, n_labels)
+    return Candidates.united(parts)

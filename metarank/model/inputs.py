@@ -1,0 +1,183 @@
+"""`TrainingInput`: rows, labels, and all that is known of them, read at the door of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._progress import note
+from metarank._strings import PackedStrings
+from metarank._validation import check_labels, check_sample_weight
+from metarank.candidates import Candidates
+from metarank.data.dataset import Dataset
+from metarank.data.separators import AUTO, cut_labels, described, same_separator
+from metarank.encoder import InputEncoder, texts_of
+from metarank.label_table import LabelTable
+from metarank.multi_objective import MultiObjectiveRanker
+from metarank.restrict import check_lists, for_each_row
+from metarank.scorers.base import Features
+from metarank.targets import check_targets
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """What the labels of the training rows are.
+
+    Parameters
+    ----------
+    Y : CSR (n, L)
+        Relevances; of several objectives the greatest.
+    names : list of str or None
+    are_ids : bool
+        Whether the names are numbers, which say nothing of the labels.
+    separator : str or None
+        What parted the labels of a row; `AUTO` where they were no texts.
+    targets : dict of str to CSR (n, L)
+        Relevances by objective, where there are several.
+    """
+
+    Y: sp.csr_matrix
+    names: list[str] | None
+    are_ids: bool
+    separator: str | None
+    targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingInput:
+    """What a fit is given, checked.
+
+    Parameters
+    ----------
+    encoder : InputEncoder
+        Of the rows.
+    X : features (n, d), encoded
+    labels : Labels
+    label_texts : list of str or None
+        Longer texts of the labels.
+    words : list of str or None
+        What the columns of X stand for.
+    row_names : PackedStrings or None
+    weight : float array (n,) or None
+    excluded : Candidates or None
+        Pairs that are out of the question.
+    aggregation : MultiObjectiveRanker or None
+        What several objectives are ranked by.
+    """
+
+    encoder: InputEncoder
+    X: Features
+    labels: Labels
+    label_texts: Sequence[str] | None = None
+    words: Sequence[str] | None = None
+    row_names: PackedStrings | None = None
+    weight: np.ndarray | None = None
+    excluded: Candidates | None = None
+    aggregation: MultiObjectiveRanker | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.labels.Y.shape[1])
+
+
+def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None) -> None:
+    """ValueError unless the labels come once: in a Dataset, or as Y."""
+    if isinstance(X, Dataset):
+        if Y is not None and aggregation is None:
+            raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+    elif Y is None:
+        raise ValueError("Y is required: MetaRanker requires y to be passed, but the target y is None")
+
+
+def read_training(
+    X: Any,
+    Y: Any,
+    *,
+    sample_weight: Any,
+    exclude: Any,
+    n_labels: int | None,
+    separator: str | None,
+    aggregation: MultiObjectiveRanker | None,
+) -> TrainingInput:
+    """The arguments of `MetaRanker.fit`, encoded and checked; ValueError or TypeError names what is wrong."""
+    encoder = InputEncoder()
+    features = encoder.fit_encode(X)
+    if features.shape[0] < 2:
+        raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
+    labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation)
+    weight = check_sample_weight(sample_weight, features.shape[0])
+    excluded = None
+    if exclude is not None:
+        table = LabelTable(labels.Y.shape[1], labels.names)
+        lists = check_lists(exclude, labels.Y.shape[0], table, "exclude")
+        excluded = for_each_row(lists, *labels.Y.shape)
+    row_names = short_names(X.titles or X.texts) if isinstance(X, Dataset) else None
+    if row_names is None and encoder.vectorizer is not None:
+        row_names = short_names(texts_of(X))
+    given = isinstance(X, Dataset)
+    return TrainingInput(
+        encoder,
+        features,
+        labels,
+        label_texts=X.label_texts if given else None,
+        words=X.feature_names if given else None,
+        row_names=None if row_names is None else PackedStrings.of(row_names),
+        weight=weight,
+        excluded=excluded,
+        aggregation=aggregation,
+    )
+
+
+def read_labels(
+    X: Any,
+    Y: Any,
+    n_rows: int,
+    n_labels: int | None,
+    separator: str | None,
+    aggregation: MultiObjectiveRanker | None,
+) -> Labels:
+    """The labels of Y, or of the Dataset X; what they were taken for is noted."""
+    dataset = X if isinstance(X, Dataset) else None
+    sizes: dict[str, Any] = {"n_rows": n_rows, "n_labels": n_labels}
+    sizes["label_names"] = None if dataset is None else dataset.label_names
+    targets: dict[str, sp.csr_matrix] = {}
+    if dataset is not None:
+        if not same_separator(separator, dataset.label_separator):
+            raise ValueError(
+                f"label_separator={separator!r} must be that of the Dataset, in which "
+                f"{described(dataset.label_separator)}: pass it to what reads the data"
+            )
+        separator = dataset.label_separator if separator == AUTO else separator
+    if aggregation is None:
+        given, separator = cut_labels(Y if dataset is None else dataset.Y, separator)
+        relevance, names, kind = check_labels(given, **sizes)
+        if relevance.nnz == 0:
+            raise ValueError(f"Y must hold a relevant label, got none in {relevance.shape[0]} rows")
+    else:
+        targets, relevance, names, kind = check_targets(Y, model=aggregation, **sizes)
+    if separator != AUTO:
+        note(f"labels: {described(separator)}")
+    are_ids = kind == "ids" or (dataset is not None and dataset.label_names_are_ids)
+    if are_ids and names:
+        note(
+            f"labels: integers are names, {len(names)} from {names[0]} to {names[-1]}; n_labels makes them "
+            "places"
+        )
+    elif kind == "lists" and names is None:
+        note(f"labels: integers are places in [0, {n_labels})")
+    return Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
+
+
+def short_names(texts: Sequence[str] | None) -> list[str] | None:
+    """The start of each training text, by which an explanation names its neighbours."""
+    if texts is None:
+        return None
+    return [" ".join(t[:200].split())[:80] for t in texts]
