@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/CMakeLists.txt)
+CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/bindings/* metarank/_core/CMakeLists.txt)
 MODULES := $(shell find metarank -name '*.py' | LC_ALL=C sort | cksum)
 
 # Idle OpenMP threads must sleep, not spin: spinning costs a factor of ten on a busy machine.

@@ -11,30 +11,30 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CORE = HERE.parent.parent / "metarank" / "_core"
-# Each harness includes the files whose insides it calls; the others that it needs are compiled beside it.
-_LABEL_TREES = ("label_trees_beam", "label_trees_pairs", "label_trees_points", "block_scores")
+# The kernels that each harness calls, and those that they need.
+_LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_pairs", "label_trees_points", "block_scores")
 HARNESSES: dict[str, tuple[str, ...]] = {
-    "centroids": ("inverted_index",),
-    "csr_rows": (),
-    "cuts": (),
-    "feature_table": (),
-    "instance_trees": ("label_mean_index", "inverted_index", "instance_tree_split", "l1_logistic"),
-    "kernel_machine": (),
-    "label_means": ("inverted_index",),
-    "label_neighbors": ("inverted_index",),
+    "centroids": ("centroid", "inverted_index"),
+    "csr_rows": ("unit_rows",),
+    "cuts": ("cuts",),
+    "feature_table": ("standardize",),
+    "instance_trees": ("instance_trees", "label_mean_index", "inverted_index"),
+    "kernel_machine": ("kernel_machine",),
+    "label_means": ("label_mean_index", "inverted_index"),
+    "label_neighbors": ("label_neighbors", "inverted_index"),
     "label_trees": (*_LABEL_TREES, "weight_blocks", "inverted_index"),
-    "linear_scores": (),
-    "names": (),
-    "nearest_rows": ("inverted_index", "label_neighbors"),
-    "pair_scores": (),
-    "text_encoder": ("text_encoder",),
-    "text_rows": (),
-    "top_labels": (),
-    "trees": ("leaf_masks",),
-    "vector_scores": (),
-    "votes": ("inverted_index", "label_neighbors"),
-    "weight_blocks": (),
-    "weight_index": (),
+    "linear_scores": ("linear_predict",),
+    "names": ("names",),
+    "nearest_rows": ("nearest_rows", "inverted_index"),
+    "pair_scores": ("pair_scores",),
+    "text_encoder": ("text_vectors", "text_encoder"),
+    "text_rows": ("text_parse",),
+    "top_labels": ("topk",),
+    "trees": ("boosted_trees", "forest", "leaf_masks"),
+    "vector_scores": ("vector_scores",),
+    "votes": ("votes",),
+    "weight_blocks": ("weight_blocks",),
+    "weight_index": ("weight_index",),
 }
 _SANITIZERS = "-fsanitize=address,undefined"
 FLAGS = ["-std=c++20", "-O1", "-g1", "-Wno-psabi", "-Wno-attributes", "-D_GLIBCXX_ASSERTIONS", _SANITIZERS]
@@ -68,7 +68,7 @@ def build(harness: str, folder: Path) -> Path:
     if _is_newer(binary, changed):
         return binary
     # The driver itself is not measured: an input is new by what it does in the core.
-    include = [f"-I{HERE / 'shim'}", f"-I{CORE}"]
+    include = [f"-I{CORE}"]
     jobs = [(HERE / f"{harness}.cpp", folder / f"{harness}.o", [*FLAGS, *include])]
     jobs += [(CORE / f"{n}.cpp", folder / f"core-{n}.o", [*FLAGS, *include]) for n in HARNESSES[harness]]
     jobs += [(HERE / "driver.cpp", folder / "driver.o", ["-std=c++20", "-O1"])]

@@ -1,5 +1,5 @@
 // Dense means of the labels: distances of pairs.
-#include "../../metarank/_core/centroid.cpp"
+#include "../../metarank/_core/centroid.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

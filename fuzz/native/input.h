@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
 
 // Rows, features and labels that an input may ask for: what is declared takes no memory in the input.
 constexpr std::int64_t kMostDeclared = 4096;

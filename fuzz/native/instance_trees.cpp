@@ -1,5 +1,5 @@
 // Instance trees: a forest of a saved model, asked for the best labels, re-ranked by means, and for pairs.
-#include "../../metarank/_core/instance_trees.cpp"
+#include "../../metarank/_core/instance_trees.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto leaf_start = in.array<std::int64_t>();
     const auto leaf_label = in.array<std::int32_t>();
     const auto leaf_value = in.array<float>();
-    const InstanceTrees trees(d, n_labels, roots, child, bias, weight_start, feature, weight, leaf_start, leaf_label,
-                              leaf_value);
+    const InstanceTrees trees(
+        d, n_labels, {roots, child, bias, weight_start, feature, weight, leaf_start, leaf_label, leaf_value});
     const Csr x = in.csr();
     const QueryRows X = require_rows(x.indptr, x.indices, x.data, d);
     trees.top(X, k, nullptr, 1);

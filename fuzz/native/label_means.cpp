@@ -1,5 +1,5 @@
 // Sparse means of the labels: distances of pairs, and the probabilities of tail classifiers.
-#include "../../metarank/_core/label_mean_index.cpp"
+#include "../../metarank/_core/label_mean_index.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

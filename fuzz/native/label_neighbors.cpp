@@ -1,12 +1,14 @@
 // Distances to the nearest training rows of each label, sparse and dense.
-#include "../../metarank/_core/label_neighbors.cpp"
+#include "../../metarank/_core/label_neighbors.h"
+#include "../../metarank/_core/distances.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace metarank;
   return refusing(data, size, [](Input& in) {
     const bool sparse = in.byte() % 2 == 1;
-    const std::vector<int> metrics = {in.byte() % (kMetrics + 1), kCosine}, orders = {1, 1 + in.byte() % 8}, means = {2};
+    const int metric = in.byte() % (kMetrics + 1), order = 1 + in.byte() % 8;
+    const NeighborColumns wanted{{metric, kCosine}, {1, order}, {2}};
     const auto label_indptr = in.array<std::int64_t>();
     const auto label_rows = in.array<std::int32_t>();
     const Lists lists = in.lists();
@@ -16,8 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(kept.indptr.shape(0) >= 1 && kept.indices.shape(0) == kept.data.shape(0), "as the binding does");
       const InvertedIndex index(static_cast<std::int64_t>(kept.indptr.shape(0)) - 1, d, kept.indptr.data(),
                                 static_cast<std::int64_t>(kept.data.shape(0)), kept.indices.data(), kept.data.data());
-      label_neighbors_sparse(index, x.indptr, x.indices, x.data, lists.indptr, lists.labels, label_indptr, label_rows,
-                             metrics, orders, means, 1);
+      label_neighbors_sparse(index, x.indptr, x.indices, x.data, {lists.indptr, lists.labels, label_indptr, label_rows},
+                             wanted, 1);
       return;
     }
     const std::size_t d = in.byte() % 16u, per_query = in.byte() % 8u;
@@ -29,7 +31,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto proposed = in.array<std::int32_t>();
     const auto bounds = in.matrix<double>(Q.shape(0));
     require(proposed.shape(0) == 2 * Q.shape(0) * per_query, "proposals of two metrics");
-    label_neighbors_dense(X, sq_norm, 1.0, 1.0, Q, lists.indptr, lists.labels, label_indptr, label_rows, row_indptr,
-                          row_labels, metrics, orders, means, {proposed.data(), {2, Q.shape(0), per_query}}, bounds, 1);
+    label_neighbors_dense({X, sq_norm, 1.0, 1.0, row_indptr, row_labels}, Q,
+                          {lists.indptr, lists.labels, label_indptr, label_rows}, wanted,
+                          {In3<std::int32_t>(proposed.data(), {2, Q.shape(0), per_query}), bounds}, 1);
   });
 }

@@ -1,5 +1,5 @@
 // Label trees: hierarchy and classifiers of a saved model, asked by row, by pair and by label.
-#include "../../metarank/_core/label_trees.cpp"
+#include "../../metarank/_core/label_trees.h"
 #include "input.h"
 #include "weights.h"
 
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const LabelTrees trees(roots, child_start, child, n_labels, weights, link, path_weight, label_cost);
     const Csr x = in.csr();
     const QueryRows X = require_rows(x.indptr, x.indices, x.data, trees.n_features());
-    beam(trees, X, width, k, 2 * k, true, 1);
+    beam(trees, X, {width, k, 2 * k, true}, 1);
     const Lists lists = in.lists();
     score_pairs(trees, X, lists.indptr, lists.labels, true, 1);
     points(trees, X, in.array<double>(), 1.5, k, 1);

@@ -1,5 +1,5 @@
 // Scores of pairs by the weights of their labels, of dense and of sparse rows.
-#include "../../metarank/_core/linear_predict.cpp"
+#include "../../metarank/_core/linear_predict.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

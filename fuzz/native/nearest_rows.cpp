@@ -1,5 +1,6 @@
 // The nearest training rows: sparse, by the inverted index; dense, with rows proposed by another index.
-#include "../../metarank/_core/neighbor_votes.cpp"
+#include "../../metarank/_core/nearest_rows.h"
+#include "../../metarank/_core/distances.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // Networks of short texts: the layers of a saved model, and subword ids.
-#include "../../metarank/_core/text_bindings.cpp"
+#include "../../metarank/_core/text_vectors.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

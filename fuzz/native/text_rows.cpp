@@ -1,5 +1,5 @@
 // The parser of repository and svmlight text.
-#include "../../metarank/_core/text_parse.cpp"
+#include "../../metarank/_core/text_parse.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

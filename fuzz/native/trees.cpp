@@ -1,6 +1,6 @@
 // Boosted trees and forests: arrays of a saved model, then rows to predict.
-#include "../../metarank/_core/forest_predict.cpp"
-#include "../../metarank/_core/gbdt_predict.cpp"
+#include "../../metarank/_core/boosted_trees.h"
+#include "../../metarank/_core/forest.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

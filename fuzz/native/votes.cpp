@@ -1,6 +1,8 @@
 // Votes of training rows: their labels, their worth and the labels' names, and what pairs and shortlists get.
-#include "../../metarank/_core/neighbor_votes.cpp"
+#include "../../metarank/_core/votes.h"
 #include "input.h"
+
+#include <optional>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace metarank;
@@ -12,8 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto popular = in.array<std::int32_t>();
     const auto frequency = in.array<double>(), worth = in.array<double>();
     const Csr names = in.csr();
-    std::optional<LabelText> text;
-    if (names.indptr.shape(0) > 0) text = LabelText{names.indptr, names.indices, names.data, n_words};
+    std::optional<LabelWords> text;
+    if (names.indptr.shape(0) > 0) text = LabelWords{names.indptr, names.indices, names.data, n_words};
     const Votes votes(row_indptr, row_labels, popular, frequency,
                       worth.shape(0) > 0 ? std::optional(worth) : std::nullopt, text);
     const std::size_t width = in.byte() % 8u;

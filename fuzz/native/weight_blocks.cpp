@@ -1,5 +1,5 @@
 // Classifiers of a tree's slots in their packed form: unpacked, and looked up by feature.
-#include "../../metarank/_core/weight_blocks.cpp"
+#include "../../metarank/_core/weight_blocks.h"
 #include "input.h"
 #include "weights.h"
 

@@ -1,5 +1,5 @@
 // Linear classifiers by feature, of 16-bit and of exact weights: scores of pairs, and shortlists.
-#include "../../metarank/_core/weight_index.cpp"
+#include "../../metarank/_core/weight_index.h"
 #include "input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // The classifiers of a tree's slots, read from an input.
 #pragma once
 
-#include "../../metarank/_core/weight_blocks_numpy.h"
+#include "../../metarank/_core/weight_blocks.h"
 #include "input.h"
 
 inline metarank::WeightBlocks weight_blocks_of(Input& in) {

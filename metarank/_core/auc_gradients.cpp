@@ -1,25 +1,12 @@
-// Pairwise surrogates of the area under the ROC curve, and their derivatives.
-//
-//   loss = sum over y_i > y_j of c_ij phi(s_i - s_j) / sum over y_i > y_j of c_ij
-//
-// with phi(z) = log(1 + exp(-z)) or max(0, 1 - z), and c_ij = y_i - y_j or 1.
-// A sample is ordered by its target and cut in two at a grade, again and again.
-// At a cut, with m the greatest grade below it,
-//
-//   c_ij = (y_i - m) + (m - y_j)        two terms that are never negative,
-//
-// so all pairs across it need only sums over one side of phi and of phi times
-// a weight. Hinge: running sums along both sides, sorted by score, give these
-// exactly. Logistic: few pairs are taken one by one; many go over a grid of
-// scores of spacing 1/32. A score is deposited on the four nodes around it with
-// cubic weights, nodes meet nodes, and the sums are read off with the same
-// weights, each step with a relative error of about 1e-8.
+#include "auc_gradients.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "lists.h"
 #include "simd.h"
 
@@ -548,8 +535,8 @@ Surrogate surrogate_of(const std::string& name) {
   return Surrogate::kStep;
 }
 
-// The mean over the groups that have a pair of each group's mean loss over its
-// pairs. `order` lists the rows group by group, each by ascending target.
+}  // namespace
+
 std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> scores, In1<double> target,
                                                                  In1<Index> order, In1<Index> indptr,
                                                                  const std::string& name, bool difference,
@@ -575,62 +562,51 @@ std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> sco
 
   std::vector<double> grad(surrogate == Surrogate::kStep ? 0 : s.size(), 0.0), hess(grad.size(), 0.0);
   double loss = 0;
-  {
-    nb::gil_scoped_release release;
-    std::vector<double> losses(static_cast<std::size_t>(n_groups), 0.0);
-    std::vector<char> counts(losses.size(), 0);
-    const int inner = n_groups == 1 ? n_threads : 1;
-    parallel_for(n_groups, n_groups == 1 ? 1 : n_threads, 64, [&](Index begin, Index end, int) {
-      Logistic logistic;
-      Sweep sweep(surrogate == Surrogate::kStep);
-      Sample d{};
-      for (Index g = begin; g < end; ++g) {
-        const Index lo = indptr(g), size = indptr(g + 1) - lo;
-        if (size < 2 || y[lo] == y[lo + size - 1]) continue;
-        d.s = s.data() + lo;
-        d.y = y.data() + lo;
-        d.n = size;
-        d.difference = difference;
-        d.with_loss = with_loss;
-        d.grad = grad.empty() ? nullptr : grad.data() + lo;
-        d.hess = hess.empty() ? nullptr : hess.data() + lo;
-        d.find_grades();
-        const double total = surrogate == Surrogate::kLogistic ? logistic.solve(d, inner) : sweep.solve(d);
-        const double cost = d.total_cost();
-        counts[g] = 1;
-        losses[g] = total / cost;
-        if (d.grad != nullptr)
-          for (Index i = 0; i < size; ++i) {
-            d.grad[i] /= cost;
-            d.hess[i] /= cost;
-          }
-      }
-    });
-    double n_counted = 0;
-    for (Index g = 0; g < n_groups; ++g) {
-      n_counted += counts[g];
-      loss += losses[g];
+  std::vector<double> losses(static_cast<std::size_t>(n_groups), 0.0);
+  std::vector<char> counts(losses.size(), 0);
+  const int inner = n_groups == 1 ? n_threads : 1;
+  parallel_for(n_groups, n_groups == 1 ? 1 : n_threads, 64, [&](Index begin, Index end, int) {
+    Logistic logistic;
+    Sweep sweep(surrogate == Surrogate::kStep);
+    Sample d{};
+    for (Index g = begin; g < end; ++g) {
+      const Index lo = indptr(g), size = indptr(g + 1) - lo;
+      if (size < 2 || y[lo] == y[lo + size - 1]) continue;
+      d.s = s.data() + lo;
+      d.y = y.data() + lo;
+      d.n = size;
+      d.difference = difference;
+      d.with_loss = with_loss;
+      d.grad = grad.empty() ? nullptr : grad.data() + lo;
+      d.hess = hess.empty() ? nullptr : hess.data() + lo;
+      d.find_grades();
+      const double total = surrogate == Surrogate::kLogistic ? logistic.solve(d, inner) : sweep.solve(d);
+      const double cost = d.total_cost();
+      counts[g] = 1;
+      losses[g] = total / cost;
+      if (d.grad != nullptr)
+        for (Index i = 0; i < size; ++i) {
+          d.grad[i] /= cost;
+          d.hess[i] /= cost;
+        }
     }
-    require(n_counted > 0, "target must differ between two rows of a group");
-    loss /= n_counted;
-    for (Index i = 0; i < static_cast<Index>(grad.size()); ++i) {  // back to the caller's order
-      s[order(i)] = grad[i] / n_counted;
-      y[order(i)] = hess[i] / n_counted;
-    }
+  });
+  double n_counted = 0;
+  for (Index g = 0; g < n_groups; ++g) {
+    n_counted += counts[g];
+    loss += losses[g];
+  }
+  require(n_counted > 0, "target must differ between two rows of a group");
+  loss /= n_counted;
+  for (Index i = 0; i < static_cast<Index>(grad.size()); ++i) {  // back to the caller's order
+    s[order(i)] = grad[i] / n_counted;
+    y[order(i)] = hess[i] / n_counted;
   }
   if (surrogate == Surrogate::kStep) {
     s.clear();
     y.clear();
   }
-  return {loss, to_numpy(std::move(s)), to_numpy(std::move(y))};
-}
-
-}  // namespace
-
-void bind_auc_gradients(nb::module_& m) {
-  m.def("auc_gradients", &auc_gradients, nb::arg("scores").noconvert(), nb::arg("target").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("indptr").noconvert(), nb::arg("surrogate"), nb::arg("difference"),
-        nb::arg("with_loss"), nb::arg("n_threads"));
+  return {loss, to_array(std::move(s)), to_array(std::move(y))};
 }
 
 }  // namespace metarank

@@ -1,5 +1,7 @@
-// Dense means of labels: L2 and cosine distance of each pair's row to the mean of the label's training points.
-#include "bindings.h"
+#include "centroid.h"
+
+#include "arrays.h"
+#include "parallel.h"
 #include "distances.h"
 #include "inverted_index.h"
 
@@ -19,7 +21,8 @@ void check_pairs(const In1<std::int64_t>& indptr, const In1<std::int32_t>& label
     require(labels.data()[p] >= 0 && labels.data()[p] < n_labels, "candidates.labels must lie in [0, n_labels)");
 }
 
-// Means of the rows of each label, rows added in the order given; a label without a row has the zero vector.
+}  // namespace
+
 Array2<float> label_means(In2<float> X, In1<std::int64_t> label_indptr, In1<std::int32_t> label_rows, int n_threads) {
   const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
   require(label_indptr.shape(0) >= 1, "label_indptr must not be empty");
@@ -31,25 +34,24 @@ Array2<float> label_means(In2<float> X, In1<std::int64_t> label_indptr, In1<std:
   for (std::size_t i = 0; i < label_rows.shape(0); ++i)
     require(label_rows.data()[i] >= 0 && label_rows.data()[i] < n, "label_rows must lie in [0, n)");
   std::vector<float> means(static_cast<std::size_t>(n_labels * d));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n_labels, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<double> sum(static_cast<std::size_t>(d));
-      for (std::int64_t l = begin; l < end; ++l) {
-        std::fill(sum.begin(), sum.end(), 0.0);
-        const std::int64_t first = label_indptr.data()[l], last = label_indptr.data()[l + 1];
-        for (std::int64_t i = first; i < last; ++i) {
-          const float* x = X.data() + static_cast<std::int64_t>(label_rows.data()[i]) * d;
-          for (std::int64_t j = 0; j < d; ++j) sum[static_cast<std::size_t>(j)] += x[j];
-        }
-        for (std::int64_t j = 0; j < d && last > first; ++j)
-          means[static_cast<std::size_t>(l * d + j)] =
-              static_cast<float>(sum[static_cast<std::size_t>(j)] / static_cast<double>(last - first));
+  parallel_for(n_labels, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<double> sum(static_cast<std::size_t>(d));
+    for (std::int64_t l = begin; l < end; ++l) {
+      std::fill(sum.begin(), sum.end(), 0.0);
+      const std::int64_t first = label_indptr.data()[l], last = label_indptr.data()[l + 1];
+      for (std::int64_t i = first; i < last; ++i) {
+        const float* x = X.data() + static_cast<std::int64_t>(label_rows.data()[i]) * d;
+        for (std::int64_t j = 0; j < d; ++j) sum[static_cast<std::size_t>(j)] += x[j];
       }
-    });
-  }
-  return to_numpy(std::move(means), static_cast<std::size_t>(n_labels), static_cast<std::size_t>(d));
+      for (std::int64_t j = 0; j < d && last > first; ++j)
+        means[static_cast<std::size_t>(l * d + j)] =
+            static_cast<float>(sum[static_cast<std::size_t>(j)] / static_cast<double>(last - first));
+    }
+  });
+  return to_array(std::move(means), static_cast<std::size_t>(n_labels), static_cast<std::size_t>(d));
 }
+
+namespace {
 
 METARANK_DISPATCH void dense_pair(const float* x, const float* c, std::int64_t d, float* sq_l2, float* product,
                                   float* sq_c) {
@@ -58,40 +60,38 @@ METARANK_DISPATCH void dense_pair(const float* x, const float* c, std::int64_t d
   *sq_c = dot(c, c, d);
 }
 
-// Two columns: L2, cosine. `known` marks the labels that have a point.
-Array2<float> centroid_distances_dense(In2<float> centroids, In1<std::uint8_t> known, double max_sq_norm, In2<float> Q,
-                                       In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels, int n_threads) {
+}  // namespace
+
+Array2<float> centroid_distances_dense(In2<float> centroids, In1<std::uint8_t> known, double max_sq_norm,
+                                       In2<float> Q, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels,
+                                       int n_threads) {
   const auto n_queries = static_cast<std::int64_t>(Q.shape(0)), d = static_cast<std::int64_t>(Q.shape(1));
   require(centroids.shape(1) == Q.shape(1), "X must have as many features as the centroids");
   require(known.shape(0) == centroids.shape(0), "known must have one entry a label");
   check_pairs(pair_indptr, pair_labels, n_queries, static_cast<std::int64_t>(centroids.shape(0)));
   const auto m = static_cast<std::int64_t>(pair_labels.shape(0));
   std::vector<float> out(2 * static_cast<std::size_t>(m));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n_queries, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t q = begin; q < end; ++q) {
-        const float* x = Q.data() + q * d;
-        const float sq_x = dot(x, x, d);
-        for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1]; ++p) {
-          const std::int32_t label = pair_labels.data()[p];
-          double key = far_key(kL2, sq_x, 0.0, max_sq_norm, 0.0), cosine = 1.0;
-          if (known.data()[label]) {
-            float sq_l2, product, sq_c;
-            dense_pair(x, centroids.data() + static_cast<std::int64_t>(label) * d, d, &sq_l2, &product, &sq_c);
-            key = sq_l2;
-            cosine = cosine_distance(product, sq_x, sq_c);
-          }
-          out[static_cast<std::size_t>(p)] = distance_of(kL2, key);
-          out[static_cast<std::size_t>(m + p)] = distance_of(kCosine, cosine);
+  parallel_for(n_queries, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t q = begin; q < end; ++q) {
+      const float* x = Q.data() + q * d;
+      const float sq_x = dot(x, x, d);
+      for (std::int64_t p = pair_indptr.data()[q]; p < pair_indptr.data()[q + 1]; ++p) {
+        const std::int32_t label = pair_labels.data()[p];
+        double key = far_key(kL2, sq_x, 0.0, max_sq_norm, 0.0), cosine = 1.0;
+        if (known.data()[label]) {
+          float sq_l2, product, sq_c;
+          dense_pair(x, centroids.data() + static_cast<std::int64_t>(label) * d, d, &sq_l2, &product, &sq_c);
+          key = sq_l2;
+          cosine = cosine_distance(product, sq_x, sq_c);
         }
+        out[static_cast<std::size_t>(p)] = distance_of(kL2, key);
+        out[static_cast<std::size_t>(m + p)] = distance_of(kCosine, cosine);
       }
-    });
-  }
-  return to_numpy(std::move(out), 2, static_cast<std::size_t>(m));
+    }
+  });
+  return to_array(std::move(out), 2, static_cast<std::size_t>(m));
 }
 
-// Squared norms of CSR rows, features ascending, in double; the arrays are checked to be canonical.
 Array1<double> csr_sq_norms(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                             In1<float> data) {
   require(indptr.shape(0) >= 1, "indptr must not be empty");
@@ -103,19 +103,7 @@ Array1<double> csr_sq_norms(std::int64_t n_features, In1<std::int64_t> indptr, I
     sq[static_cast<std::size_t>(i)] = SparseRow{indices.data() + indptr.data()[i], data.data() + indptr.data()[i],
                                                 indptr.data()[i + 1] - indptr.data()[i]}
                                           .sq_norm();
-  return to_numpy(std::move(sq));
-}
-
-}  // namespace
-
-void bind_centroid(nb::module_& m) {
-  m.def("label_means", &label_means, nb::arg("X").noconvert(), nb::arg("label_indptr").noconvert(),
-        nb::arg("label_rows").noconvert(), nb::arg("n_threads"));
-  m.def("centroid_distances_dense", &centroid_distances_dense, nb::arg("centroids").noconvert(),
-        nb::arg("known").noconvert(), nb::arg("max_sq_norm"), nb::arg("Q").noconvert(),
-        nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(), nb::arg("n_threads"));
-  m.def("csr_sq_norms", &csr_sq_norms, nb::arg("n_features"), nb::arg("indptr").noconvert(),
-        nb::arg("indices").noconvert(), nb::arg("data").noconvert());
+  return to_array(std::move(sq));
 }
 
 }  // namespace metarank

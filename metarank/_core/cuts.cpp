@@ -1,12 +1,11 @@
-// What cutting a ranked list needs: ranks, the shape of the list around each
-// pair, calibration by a logistic model with label terms, and the expected F1
-// of every cut. Every sum runs over one list, or over all pairs, in their order.
+#include "cuts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <tuple>
 
-#include "bindings.h"
+#include "arrays.h"
 #include "elementary.h"
 #include "lists.h"
 #include "simd.h"
@@ -30,61 +29,56 @@ void order_of_list(const double* s, std::int64_t n, std::vector<std::int64_t>& o
             [s](std::int64_t a, std::int64_t b) { return s[a] != s[b] ? s[a] > s[b] : a < b; });
 }
 
+}  // namespace
+
 Array1<std::int32_t> list_ranks(In1<double> scores, In1<std::int64_t> indptr) {
   const std::int64_t n = require_lists(indptr, scores.shape(0));
   require_finite(scores, "scores");
   std::vector<std::int32_t> out(scores.shape(0));
-  {
-    nb::gil_scoped_release release;
-    std::vector<std::int64_t> order;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
-      order_of_list(scores.data() + first, size, order);
-      for (std::int64_t r = 0; r < size; ++r)
-        out[static_cast<std::size_t>(first + order[static_cast<std::size_t>(r)])] = static_cast<std::int32_t>(r);
-    }
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
+    order_of_list(scores.data() + first, size, order);
+    for (std::int64_t r = 0; r < size; ++r)
+      out[static_cast<std::size_t>(first + order[static_cast<std::size_t>(r)])] = static_cast<std::int32_t>(r);
   }
-  return to_numpy(std::move(out));
+  return to_array(std::move(out));
 }
 
-// Columns: 1, s, expected number of the other relevant labels, log(1 + rank), is best, best other score,
-// lead over it, gap to the next better pair, gap to the next worse pair.
 Array2<double> list_context(In1<double> scores, In1<std::int64_t> indptr) {
   const std::int64_t n = require_lists(indptr, scores.shape(0));
   require_finite(scores, "scores");
   std::vector<double> out(scores.shape(0) * kContext);
-  {
-    nb::gil_scoped_release release;
-    std::vector<std::int64_t> order;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
-      const double* s = scores.data() + first;
-      order_of_list(s, size, order);
-      double expected = 0;
-      for (std::int64_t j = 0; j < size; ++j) expected += elementary::logistic(s[j]);
-      for (std::int64_t r = 0; r < size; ++r) {
-        const std::int64_t j = order[static_cast<std::size_t>(r)];
-        const double other = s[order[static_cast<std::size_t>(r == 0 && size > 1 ? 1 : 0)]];
-        const double best_other = std::clamp(other, -kFarScore, kFarScore);
-        double* x = out.data() + (first + j) * kContext;
-        x[0] = 1.0;
-        x[1] = s[j];
-        x[2] = expected - elementary::logistic(s[j]);
-        x[3] = elementary::log1p(static_cast<double>(r));
-        x[4] = r == 0;
-        x[5] = best_other;
-        x[6] = s[j] - best_other;
-        x[7] = r == 0 ? 0.0 : std::min(kFarGap, s[order[static_cast<std::size_t>(r - 1)]] - s[j]);
-        x[8] = r + 1 == size ? 0.0 : std::min(kFarGap, s[j] - s[order[static_cast<std::size_t>(r + 1)]]);
-      }
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
+    const double* s = scores.data() + first;
+    order_of_list(s, size, order);
+    double expected = 0;
+    for (std::int64_t j = 0; j < size; ++j) expected += elementary::logistic(s[j]);
+    for (std::int64_t r = 0; r < size; ++r) {
+      const std::int64_t j = order[static_cast<std::size_t>(r)];
+      const double other = s[order[static_cast<std::size_t>(r == 0 && size > 1 ? 1 : 0)]];
+      const double best_other = std::clamp(other, -kFarScore, kFarScore);
+      double* x = out.data() + (first + j) * kContext;
+      x[0] = 1.0;
+      x[1] = s[j];
+      x[2] = expected - elementary::logistic(s[j]);
+      x[3] = elementary::log1p(static_cast<double>(r));
+      x[4] = r == 0;
+      x[5] = best_other;
+      x[6] = s[j] - best_other;
+      x[7] = r == 0 ? 0.0 : std::min(kFarGap, s[order[static_cast<std::size_t>(r - 1)]] - s[j]);
+      x[8] = r + 1 == size ? 0.0 : std::min(kFarGap, s[j] - s[order[static_cast<std::size_t>(r + 1)]]);
     }
   }
-  return to_numpy(std::move(out), scores.shape(0), static_cast<std::size_t>(kContext));
+  return to_array(std::move(out), scores.shape(0), static_cast<std::size_t>(kContext));
 }
 
+namespace {
+
 // sum_j x_j (shared_j + label_j [j < q])
-inline __attribute__((always_inline)) double label_score(const double* x, const double* shared, std::int64_t p,
-                                                         const double* label, std::int64_t q) {
+inline __attribute__((always_inline)) double label_score(const double* x, const double* shared, std::int64_t p, const double* label, std::int64_t q) {
   double s = 0;
   for (std::int64_t j = 0; j < q; ++j) s += x[j] * (shared[j] + label[j]);
   for (std::int64_t j = q; j < p; ++j) s += x[j] * shared[j];
@@ -101,20 +95,21 @@ void require_label_model(const In2<double>& X, const In1<std::int32_t>& index, c
     require(index(i) >= 0 && index(i) < k, "index must lie in [0, rows of by_label)");
 }
 
+}  // namespace
+
 Array1<double> label_logistic_scores(In2<double> X, In1<std::int32_t> index, In1<double> shared,
                                      In2<double> by_label) {
   require_label_model(X, index, shared, by_label);
   const auto m = static_cast<std::int64_t>(X.shape(0)), p = static_cast<std::int64_t>(X.shape(1)),
              q = static_cast<std::int64_t>(by_label.shape(1));
   std::vector<double> out(X.shape(0));
-  {
-    nb::gil_scoped_release release;
-    for (std::int64_t i = 0; i < m; ++i)
-      out[static_cast<std::size_t>(i)] =
-          label_score(X.data() + i * p, shared.data(), p, by_label.data() + index.data()[i] * q, q);
-  }
-  return to_numpy(std::move(out));
+  for (std::int64_t i = 0; i < m; ++i)
+    out[static_cast<std::size_t>(i)] =
+        label_score(X.data() + i * p, shared.data(), p, by_label.data() + index.data()[i] * q, q);
+  return to_array(std::move(out));
 }
+
+namespace {
 
 // One pair's share of the gradient and of the Hessian.
 METARANK_DISPATCH void add_newton_terms(const double* x, double d, double w, std::int64_t p, std::int64_t q,
@@ -133,7 +128,8 @@ METARANK_DISPATCH void add_newton_terms(const double* x, double d, double w, std
   }
 }
 
-// Log loss of the logistic model with label terms, its gradient, and the blocks of its Hessian that are not zero.
+}  // namespace
+
 std::tuple<double, Array1<double>, Array2<double>, Array2<double>, Array2<double>> label_logistic_terms(
     In2<double> X, In1<std::int32_t> index, In1<double> target, In1<double> weight, In1<double> shared,
     In2<double> by_label) {
@@ -145,23 +141,22 @@ std::tuple<double, Array1<double>, Array2<double>, Array2<double>, Array2<double
   const std::size_t k = by_label.shape(0), up = X.shape(1), uq = by_label.shape(1);
   std::vector<double> gradient(up), hessian(up * up), label_gradient(k * uq), label_hessian(k * uq * up);
   double loss = 0;
-  {
-    nb::gil_scoped_release release;
-    for (std::int64_t i = 0; i < m; ++i) {
-      const double w = weight.data()[i];
-      if (w == 0) continue;
-      const std::int64_t l = index.data()[i];
-      const double* x = X.data() + i * p;
-      const double z = label_score(x, shared.data(), p, by_label.data() + l * q, q), y = target.data()[i];
-      const double e = std::exp(-std::fabs(z)), P = z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
-      loss += w * (std::max(z, 0.0) + std::log1p(e) - y * z);
-      add_newton_terms(x, w * (P - y), w * std::max(P * (1.0 - P), 1e-9), p, q, gradient.data(), hessian.data(),
-                       label_gradient.data() + l * q, label_hessian.data() + l * q * p);
-    }
+  for (std::int64_t i = 0; i < m; ++i) {
+    const double w = weight.data()[i];
+    if (w == 0) continue;
+    const std::int64_t l = index.data()[i];
+    const double* x = X.data() + i * p;
+    const double z = label_score(x, shared.data(), p, by_label.data() + l * q, q), y = target.data()[i];
+    const double e = std::exp(-std::fabs(z)), P = z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
+    loss += w * (std::max(z, 0.0) + std::log1p(e) - y * z);
+    add_newton_terms(x, w * (P - y), w * std::max(P * (1.0 - P), 1e-9), p, q, gradient.data(), hessian.data(),
+                     label_gradient.data() + l * q, label_hessian.data() + l * q * p);
   }
-  return {loss, to_numpy(std::move(gradient)), to_numpy(std::move(hessian), up, up),
-          to_numpy(std::move(label_gradient), k, uq), to_numpy(std::move(label_hessian), k, uq * up)};
+  return {loss, to_array(std::move(gradient)), to_array(std::move(hessian), up, up),
+          to_array(std::move(label_gradient), k, uq), to_array(std::move(label_hessian), k, uq * up)};
 }
+
+namespace {
 
 // How many of the best labels of one list have the greatest expected F1, the labels being independent:
 //   E F1(k) = sum_{a, b} 2 a / (k + a + b) Pr(a of the k best) Pr(b of the rest),   E F1(0) = Pr(none).
@@ -205,6 +200,8 @@ std::int64_t best_size(const double* p, std::int64_t size, double unseen, bool a
   return best;
 }
 
+}  // namespace
+
 Array1<std::int64_t> expected_f1_sizes(In1<double> probabilities, In1<std::int64_t> indptr, double unseen,
                                        std::int64_t max_size, bool allow_empty) {
   const std::int64_t n = require_lists(indptr, probabilities.shape(0));
@@ -213,33 +210,16 @@ Array1<std::int64_t> expected_f1_sizes(In1<double> probabilities, In1<std::int64
   require(unseen >= 0, "unseen must be non-negative");
   require(max_size >= 1, "max_size must be positive");
   std::vector<std::int64_t> out(static_cast<std::size_t>(n));
-  {
-    nb::gil_scoped_release release;
-    std::vector<double> p, after, before;
-    for (std::int64_t i = 0; i < n; ++i) {
-      p.assign(probabilities.data() + indptr(i), probabilities.data() + indptr(i + 1));
-      std::sort(p.begin(), p.end(), std::greater<double>());
-      const std::int64_t size = std::min(max_size, static_cast<std::int64_t>(p.size()));
-      double rest = unseen;
-      for (std::size_t j = static_cast<std::size_t>(size); j < p.size(); ++j) rest += p[j];
-      out[static_cast<std::size_t>(i)] = best_size(p.data(), size, std::min(rest, kMaxUnseen), allow_empty, after, before);
-    }
+  std::vector<double> p, after, before;
+  for (std::int64_t i = 0; i < n; ++i) {
+    p.assign(probabilities.data() + indptr(i), probabilities.data() + indptr(i + 1));
+    std::sort(p.begin(), p.end(), std::greater<double>());
+    const std::int64_t size = std::min(max_size, static_cast<std::int64_t>(p.size()));
+    double rest = unseen;
+    for (std::size_t j = static_cast<std::size_t>(size); j < p.size(); ++j) rest += p[j];
+    out[static_cast<std::size_t>(i)] = best_size(p.data(), size, std::min(rest, kMaxUnseen), allow_empty, after, before);
   }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_cuts(nb::module_& m) {
-  m.def("list_ranks", &list_ranks, nb::arg("scores").noconvert(), nb::arg("indptr").noconvert());
-  m.def("list_context", &list_context, nb::arg("scores").noconvert(), nb::arg("indptr").noconvert());
-  m.def("label_logistic_scores", &label_logistic_scores, nb::arg("X").noconvert(), nb::arg("index").noconvert(),
-        nb::arg("shared").noconvert(), nb::arg("by_label").noconvert());
-  m.def("label_logistic_terms", &label_logistic_terms, nb::arg("X").noconvert(), nb::arg("index").noconvert(),
-        nb::arg("target").noconvert(), nb::arg("weight").noconvert(), nb::arg("shared").noconvert(),
-        nb::arg("by_label").noconvert());
-  m.def("expected_f1_sizes", &expected_f1_sizes, nb::arg("probabilities").noconvert(),
-        nb::arg("indptr").noconvert(), nb::arg("unseen"), nb::arg("max_size"), nb::arg("allow_empty"));
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

@@ -1,10 +1,9 @@
-// Inner products of all pairs of sparse rows.
-//
-// Row i meets the rows before it through the postings of its features, so that only features two rows share
-// cost anything, and each pair is summed once: in double, features ascending.
+#include "gram.h"
+
 #include <algorithm>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "simd.h"
 
@@ -54,12 +53,11 @@ struct Postings {
   }
 };
 
-template <typename T>
-using Square = nb::ndarray<T, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+}  // namespace
 
 template <typename T>
 void sparse_gram(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data,
-                 Square<T> out, int n_threads) {
+                 Out2<T> out, int n_threads) {
   require(n_features >= 0, "n_features must not be negative");
   const SparseRows X = require_csr(indptr, indices, data, n_features);
   const auto n = static_cast<std::int64_t>(indptr.shape(0)) - 1;
@@ -67,7 +65,6 @@ void sparse_gram(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int
           "out must be a square matrix with a row for each row of X");
   T* K = out.data();
 
-  nb::gil_scoped_release release;
   const Postings postings(X, n, n_features);
   std::vector<std::vector<double>> sums(static_cast<std::size_t>(std::max(1, n_threads)));
   // The long rows of the triangle first, so that no thread is left with them at the end.
@@ -99,18 +96,7 @@ void sparse_gram(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int
   });
 }
 
-template <typename T>
-void define(nb::module_& m) {
-  m.def("sparse_gram", &sparse_gram<T>, nb::arg("n_features"), nb::arg("indptr").noconvert(),
-        nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("out").noconvert(),
-        nb::arg("n_threads"));
-}
-
-}  // namespace
-
-void bind_gram(nb::module_& m) {
-  define<float>(m);
-  define<double>(m);
-}
+template void sparse_gram(std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<float>, Out2<float>, int);
+template void sparse_gram(std::int64_t, In1<std::int64_t>, In1<std::int32_t>, In1<float>, Out2<double>, int);
 
 }  // namespace metarank

@@ -1,10 +1,9 @@
-// The fold of a row: hash(seed, row number) mod K.
-#include "bindings.h"
+#include "hashing.h"
+
+#include "arrays.h"
 #include "rng.h"
 
 namespace metarank {
-
-namespace {
 
 Array1<std::int32_t> fold_of_rows(std::int64_t n, std::int32_t n_folds, std::uint64_t seed) {
   require(n >= 0, "n must be non-negative");
@@ -13,13 +12,7 @@ Array1<std::int32_t> fold_of_rows(std::int64_t n, std::int32_t n_folds, std::uin
   for (std::int64_t i = 0; i < n; ++i)
     fold[static_cast<std::size_t>(i)] =
         static_cast<std::int32_t>(hash_pair(seed, static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(n_folds));
-  return to_numpy(std::move(fold));
-}
-
-}  // namespace
-
-void bind_hashing(nb::module_& m) {
-  m.def("fold_of_rows", &fold_of_rows, nb::arg("n"), nb::arg("n_folds"), nb::arg("seed"));
+  return to_array(std::move(fold));
 }
 
 }  // namespace metarank

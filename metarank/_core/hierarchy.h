@@ -4,13 +4,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
 
 namespace metarank {
 
+struct HierarchyView {
+  In1<std::int32_t> roots;
+  In1<std::int64_t> child_start;
+  In1<std::int32_t> child;
+};
+
 // Node n owns the slots child_start[n] .. child_start[n + 1]; a slot's child is a node (>= 0) or
 // the label ~child (< 0). Returns the first node of each tree, and the number of nodes.
-inline std::vector<std::int64_t> require_hierarchy(const In1<std::int32_t>& roots, const In1<std::int64_t>& child_start,
+inline std::vector<std::int64_t> require_hierarchy(const In1<std::int32_t>& roots,
+                                                   const In1<std::int64_t>& child_start,
                                                    const In1<std::int32_t>& child, std::int64_t n_labels) {
   require(child_start.shape(0) >= 1, "child_start must have at least one entry");
   require_indptr(child_start, static_cast<std::int64_t>(child.shape(0)), "child_start");

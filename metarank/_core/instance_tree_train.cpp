@@ -1,4 +1,5 @@
-// Forests of instance trees (FastXML, PfastXML) grown to flat arrays.
+#include "instance_tree_train.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -7,16 +8,11 @@
 
 #include "instance_tree_split.h"
 #include "rng.h"
+#include "parallel.h"
 
 namespace metarank {
 
 namespace {
-
-struct GrowOptions {
-  std::int64_t max_leaf;         // a node of at most so many points is a leaf
-  std::int64_t labels_per_leaf;  // kept in a leaf
-  std::int64_t max_depth;
-};
 
 // Nodes in preorder. A child >= 0 is a node, else ~child a leaf; a tree of one leaf has no node.
 struct Tree {
@@ -126,7 +122,7 @@ class Grower {
 };
 
 // The trees one behind the other, each given back as soon as it is copied.
-nb::dict to_arrays(std::vector<Tree>& trees) {
+InstanceTreeArrays to_arrays(std::vector<Tree>& trees) {
   std::size_t n_nodes = 0, n_leaves = 0, n_weights = 0, n_values = 0;
   for (const Tree& tree : trees) {
     n_nodes += tree.bias.size();
@@ -162,115 +158,71 @@ nb::dict to_arrays(std::vector<Tree>& trees) {
     leaf_value.insert(leaf_value.end(), tree.leaf_value.begin(), tree.leaf_value.end());
     tree = Tree();
   }
-  nb::dict out;
-  out["roots"] = to_numpy(std::move(roots));
-  out["child"] = to_numpy(std::move(child));
-  out["bias"] = to_numpy(std::move(bias));
-  out["weight_start"] = to_numpy(std::move(weight_start));
-  out["feature"] = to_numpy(std::move(feature));
-  out["weight"] = to_numpy(std::move(weight));
-  out["leaf_start"] = to_numpy(std::move(leaf_start));
-  out["leaf_label"] = to_numpy(std::move(leaf_label));
-  out["leaf_value"] = to_numpy(std::move(leaf_value));
-  return out;
+  return {std::move(roots),  std::move(child),      std::move(bias),       std::move(weight_start), std::move(feature),
+          std::move(weight), std::move(leaf_start), std::move(leaf_label), std::move(leaf_value)};
 }
 
-RankedRows require_ranked_rows(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                               const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& y_indptr,
-                               const In1<std::int32_t>& y_indices, const In1<float>& y_data, std::int64_t n_labels,
-                               const In1<float>& row_weight) {
-  const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
-  require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
+RankedRows require_ranked_rows(const CsrView& X, const CsrView& Y, const In1<float>& row_weight) {
+  const auto n = static_cast<std::int64_t>(X.indptr.shape(0)) - 1;
+  require(X.n_columns >= 0 && Y.n_columns >= 0, "n_features and n_labels must not be negative");
   require(n >= 0 && n < std::numeric_limits<std::int32_t>::max(), "X must have fewer than 2^31 rows");
-  const RankedRows data{require_csr(x_indptr, x_indices, x_data, n_features),
-                        require_csr(y_indptr, y_indices, y_data, n_labels),
-                        row_weight.data(), n, n_features, n_labels};
-  require(y_indptr.shape(0) == x_indptr.shape(0), "Y must have a row for each row of X");
+  const RankedRows rows{require_csr(X.indptr, X.indices, X.data, X.n_columns),
+                        require_csr(Y.indptr, Y.indices, Y.data, Y.n_columns),
+                        row_weight.data(), n, X.n_columns, Y.n_columns};
+  require(Y.indptr.shape(0) == X.indptr.shape(0), "Y must have a row for each row of X");
   require(row_weight.shape(0) == static_cast<std::size_t>(n), "row_weight must have one entry a row");
   for (std::size_t i = 0; i < row_weight.shape(0); ++i)
-    require(row_weight.data()[i] > 0 && std::isfinite(row_weight.data()[i]), "row_weight must be positive and finite");
-  for (std::size_t p = 0; p < y_data.shape(0); ++p)
-    require(y_data.data()[p] > 0 && std::isfinite(y_data.data()[p]), "Y must hold positive finite values");
-  for (std::size_t p = 0; p < x_data.shape(0); ++p) require(std::isfinite(x_data.data()[p]), "X must be finite");
-  return data;
+    require(row_weight(i) > 0 && std::isfinite(row_weight(i)), "row_weight must be positive and finite");
+  for (std::size_t p = 0; p < Y.data.shape(0); ++p)
+    require(Y.data(p) > 0 && std::isfinite(Y.data(p)), "Y must hold positive finite values");
+  for (std::size_t p = 0; p < X.data.shape(0); ++p) require(std::isfinite(X.data(p)), "X must be finite");
+  return rows;
 }
 
-SplitOptions split_options(double log_cost, double rank_cost, bool balanced, int rounds, bool ideal_normaliser, double tolerance,
-                           int max_steps, int max_passes) {
-  require(log_cost > 0 && std::isfinite(log_cost), "log_cost must be positive and finite");
-  require(rank_cost > 0 && std::isfinite(rank_cost), "rank_cost must be positive and finite");
-  require(rounds >= 1 && max_steps >= 1 && max_passes >= 1, "rounds, max_steps and max_passes must be positive");
-  require(tolerance > 0, "tolerance must be positive");
-  return {log_cost, rank_cost, balanced, rounds, ideal_normaliser, {tolerance, max_steps, max_passes}};
+void require_split(const SplitOptions& split) {
+  require(split.log_cost > 0 && std::isfinite(split.log_cost), "log_cost must be positive and finite");
+  require(split.rank_cost > 0 && std::isfinite(split.rank_cost), "rank_cost must be positive and finite");
+  require(split.rounds >= 1 && split.logistic.max_steps >= 1 && split.logistic.max_passes >= 1,
+          "rounds, max_steps and max_passes must be positive");
+  require(split.logistic.tolerance > 0, "tolerance must be positive");
 }
 
 }  // namespace
 
-void bind_instance_tree_train(nb::module_& m) {
-  using Indptr = In1<std::int64_t>;
-  using Ids = In1<std::int32_t>;
-  using Values = In1<float>;
-  m.def(
-      "train_instance_trees",
-      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
-         Values y_data, std::int64_t n_labels, Values row_weight, std::int64_t first_tree, int n_trees,
-         std::int64_t max_leaf, std::int64_t labels_per_leaf, std::int64_t max_depth, double log_cost, double rank_cost,
-         bool balanced, int rounds, bool ideal_normaliser, double tolerance, int max_steps, int max_passes,
-         std::uint64_t seed, int n_threads) {
-        const RankedRows data = require_ranked_rows(x_indptr, x_indices, x_data, n_features, y_indptr, y_indices,
-                                                    y_data, n_labels, row_weight);
-        const SplitOptions split =
-            split_options(log_cost, rank_cost, balanced, rounds, ideal_normaliser, tolerance, max_steps, max_passes);
-        require(n_trees >= 1 && max_leaf >= 1 && labels_per_leaf >= 1 && max_depth >= 0,
-                "n_trees, max_leaf and labels_per_leaf must be positive, max_depth must not be negative");
-        require(first_tree >= 0, "first_tree must not be negative");
-        require(n_threads >= 1, "n_threads must be positive");
-        std::vector<Tree> trees(static_cast<std::size_t>(n_trees));
-        {
-          nb::gil_scoped_release release;
-          std::vector<std::unique_ptr<Grower>> growers(static_cast<std::size_t>(n_threads));
-          parallel_for(n_trees, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
-            auto& grower = growers[static_cast<std::size_t>(worker)];
-            if (!grower) grower = std::make_unique<Grower>(data, split, GrowOptions{max_leaf, labels_per_leaf, max_depth});
-            for (std::int64_t t = begin; t < end; ++t)
-              grower->grow(hash_pair(seed, static_cast<std::uint64_t>(first_tree + t)), trees[static_cast<std::size_t>(t)]);
-          });
-        }
-        return to_arrays(trees);
-      },
-      nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-      nb::arg("n_features"), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
-      nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("row_weight").noconvert(), nb::arg("first_tree"),
-      nb::arg("n_trees"), nb::arg("max_leaf"), nb::arg("labels_per_leaf"), nb::arg("max_depth"), nb::arg("log_cost"),
-      nb::arg("rank_cost"), nb::arg("balanced"), nb::arg("rounds"), nb::arg("ideal_normaliser"), nb::arg("tolerance"),
-      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"), nb::arg("n_threads"),
-      "Arrays of `InstanceTrees`: trees first_tree .. first_tree + n_trees of a forest, seeded by their number.");
-  m.def(
-      "split_instances",
-      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
-         Values y_data, std::int64_t n_labels, Values row_weight, double log_cost, double rank_cost, bool balanced, int rounds,
-         bool ideal_normaliser, double tolerance, int max_steps, int max_passes, std::uint64_t seed) {
-        const RankedRows data = require_ranked_rows(x_indptr, x_indices, x_data, n_features, y_indptr, y_indices,
-                                                    y_data, n_labels, row_weight);
-        const SplitOptions options =
-            split_options(log_cost, rank_cost, balanced, rounds, ideal_normaliser, tolerance, max_steps, max_passes);
-        InstanceSplit split(data, options);
-        std::vector<std::int32_t> rows(static_cast<std::size_t>(data.n_rows));
-        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
-        std::vector<double> trace;
-        split.learn(rows.data(), data.n_rows, seed, &trace);
-        std::vector<float> w(static_cast<std::size_t>(n_features), 0.0f);
-        for (std::size_t j = 0; j < split.features().size(); ++j)
-          w[static_cast<std::size_t>(split.features()[j])] = split.weights()[j];
-        return nb::make_tuple(to_numpy(std::move(w)), split.bias(), to_numpy(std::vector<float>(split.sides())),
-                              to_numpy(std::vector<std::uint8_t>(split.right())), to_numpy(std::move(trace)));
-      },
-      nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-      nb::arg("n_features"), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
-      nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("row_weight").noconvert(), nb::arg("log_cost"),
-      nb::arg("rank_cost"), nb::arg("balanced"), nb::arg("rounds"), nb::arg("ideal_normaliser"), nb::arg("tolerance"),
-      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"),
-      "(w, bias, sides, right, objective after every block) of one node that holds all rows.");
+InstanceTreeArrays train_instance_trees(const CsrView& X, const CsrView& Y, const In1<float>& row_weight,
+                                        const SplitOptions& split, const GrowOptions& grow, int n_threads) {
+  const RankedRows rows = require_ranked_rows(X, Y, row_weight);
+  require_split(split);
+  require(grow.n_trees >= 1 && grow.max_leaf >= 1 && grow.labels_per_leaf >= 1 && grow.max_depth >= 0,
+          "n_trees, max_leaf and labels_per_leaf must be positive, max_depth must not be negative");
+  require(grow.first_tree >= 0, "first_tree must not be negative");
+  require(n_threads >= 1, "n_threads must be positive");
+  std::vector<Tree> trees(static_cast<std::size_t>(grow.n_trees));
+  std::vector<std::unique_ptr<Grower>> growers(static_cast<std::size_t>(n_threads));
+  parallel_for(grow.n_trees, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
+    auto& grower = growers[static_cast<std::size_t>(worker)];
+    if (!grower) grower = std::make_unique<Grower>(rows, split, grow);
+    for (std::int64_t t = begin; t < end; ++t)
+      grower->grow(hash_pair(grow.seed, static_cast<std::uint64_t>(grow.first_tree + t)),
+                   trees[static_cast<std::size_t>(t)]);
+  });
+  return to_arrays(trees);
+}
+
+OneSplit split_instances(const CsrView& X, const CsrView& Y, const In1<float>& row_weight,
+                         const SplitOptions& options, std::uint64_t seed) {
+  const RankedRows data = require_ranked_rows(X, Y, row_weight);
+  require_split(options);
+  InstanceSplit split(data, options);
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(data.n_rows));
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int32_t>(i);
+  std::vector<double> trace;
+  split.learn(rows.data(), data.n_rows, seed, &trace);
+  std::vector<float> w(static_cast<std::size_t>(data.n_features), 0.0f);
+  for (std::size_t j = 0; j < split.features().size(); ++j)
+    w[static_cast<std::size_t>(split.features()[j])] = split.weights()[j];
+  return {to_array(std::move(w)), split.bias(), to_array(std::vector<float>(split.sides())),
+          to_array(std::vector<std::uint8_t>(split.right())), to_array(std::move(trace))};
 }
 
 }  // namespace metarank

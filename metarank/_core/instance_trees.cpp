@@ -9,6 +9,7 @@
 #include "label_sums.h"
 #include "scored_lists.h"
 #include "scratch_pool.h"
+#include "parallel.h"
 
 namespace metarank {
 
@@ -42,21 +43,18 @@ void require_finite(const In1<float>& values, const char* message) {
 
 }  // namespace
 
-InstanceTrees::InstanceTrees(std::int64_t n_features, std::int64_t n_labels, In1<std::int32_t> roots,
-                             In1<std::int32_t> child, In1<float> bias, In1<std::int64_t> weight_start,
-                             In1<std::int32_t> feature, In1<float> weight, In1<std::int64_t> leaf_start,
-                             In1<std::int32_t> leaf_label, In1<float> leaf_value)
+InstanceTrees::InstanceTrees(std::int64_t n_features, std::int64_t n_labels, const InstanceTreeViews& arrays)
     : n_features_(n_features),
       n_labels_(n_labels),
-      roots_(std::move(roots)),
-      child_(std::move(child)),
-      bias_(std::move(bias)),
-      weight_start_(std::move(weight_start)),
-      feature_(std::move(feature)),
-      weight_(std::move(weight)),
-      leaf_start_(std::move(leaf_start)),
-      leaf_label_(std::move(leaf_label)),
-      leaf_value_(std::move(leaf_value)),
+      roots_(arrays.roots),
+      child_(arrays.child),
+      bias_(arrays.bias),
+      weight_start_(arrays.weight_start),
+      feature_(arrays.feature),
+      weight_(arrays.weight),
+      leaf_start_(arrays.leaf_start),
+      leaf_label_(arrays.leaf_label),
+      leaf_value_(arrays.leaf_value),
       pool_(new_pool()) {
   const auto n_nodes = static_cast<std::int64_t>(bias_.shape(0));
   require(n_features >= 0 && n_labels >= 0, "n_features and n_labels must not be negative");
@@ -146,8 +144,8 @@ class InstanceTrees::Worker {
   };
 
   // The list of row i from what its leaves sum up to.
-  void rerank(const QueryRows& X, std::int64_t i, std::int64_t k, const Reranking& by, LabelMeanIndex::Products<float>& x,
-              ScoredLists& out) {
+  void rerank(const QueryRows& X, std::int64_t i, std::int64_t k, const Reranking& by,
+              LabelMeanIndex::Products<float>& x, ScoredLists& out) {
     const std::vector<std::int32_t>& labels =
         by.n_labels < static_cast<std::int64_t>(sums_.labels().size()) ? sums_.best(by.n_labels) : sums_.labels();
     x.open({X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i]}, labels.data(),
@@ -193,7 +191,12 @@ class InstanceTrees::WorkerPool : public ScratchPool<Worker> {};
 
 std::shared_ptr<InstanceTrees::WorkerPool> InstanceTrees::new_pool() { return std::make_shared<WorkerPool>(); }
 
-std::vector<std::int32_t> InstanceTrees::leaves(const QueryRows& X, int n_threads) const {
+Array2<std::int32_t> InstanceTrees::leaves(const QueryRows& X, int n_threads) const {
+  require(n_threads >= 1, "n_threads must be positive");
+  return to_array(leaf_numbers(X, n_threads), static_cast<std::size_t>(X.n_rows), static_cast<std::size_t>(n_trees()));
+}
+
+std::vector<std::int32_t> InstanceTrees::leaf_numbers(const QueryRows& X, int n_threads) const {
   std::vector<std::int32_t> out(static_cast<std::size_t>(X.n_rows * n_trees()));
   std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
   parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
@@ -205,137 +208,73 @@ std::vector<std::int32_t> InstanceTrees::leaves(const QueryRows& X, int n_thread
   return out;
 }
 
-nb::tuple InstanceTrees::top(const QueryRows& X, std::int64_t k, const Reranking* reranking, int n_threads) const {
+InstanceTrees::Lists InstanceTrees::top(const QueryRows& X, std::int64_t k, const Reranking* reranking,
+                                        int n_threads) const {
+  require(k >= 1 && n_threads >= 1, "k and n_threads must be positive");
+  if (reranking != nullptr) {
+    require(reranking->n_labels >= 1, "reranked must be positive");
+    require(reranking->means.n_labels() == n_labels_ && reranking->means.n_features() == n_features_,
+            "means must be of the forest's labels and features");
+    require(reranking->alpha >= 0 && reranking->alpha <= 1 && reranking->tail.gamma > 0,
+            "alpha must lie in [0, 1], gamma must be positive");
+  }
   k = std::min(k, std::max<std::int64_t>(1, n_labels_));
   ScoredLists lists;
   lists.indptr.assign(1, 0);
-  {
-    nb::gil_scoped_release release;
-    // A block's lists by themselves: how long they are is not known before.
-    std::vector<ScoredLists> blocks(static_cast<std::size_t>((X.n_rows + kBlock - 1) / kBlock));
-    std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
-    std::vector<std::unique_ptr<LabelMeanIndex::Products<float>>> products(static_cast<std::size_t>(n_threads));
-    if (reranking != nullptr) reranking->means.announce(X.n_rows * std::min(n_labels_, reranking->n_labels));
-    parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
-      auto& worker = workers[static_cast<std::size_t>(w)];
-      if (!worker) worker = pool_->take([&] { return std::make_unique<Worker>(*this); });
-      auto& of_means = products[static_cast<std::size_t>(w)];
-      if (reranking != nullptr && !of_means) of_means = reranking->means.take<float>();
-      worker->list(X, begin, end, k, reranking, of_means.get(), blocks[static_cast<std::size_t>(begin / kBlock)]);
-    });
-    if (X.n_rows <= WorkerPool::kMostRows && workers[0]) pool_->give_back(std::move(workers[0]));
-    if (reranking != nullptr) reranking->means.give_back(std::move(products[0]), X.n_rows);
-    std::size_t total = 0;
-    for (const ScoredLists& block : blocks) total += block.ids.size();
-    lists.indptr.reserve(static_cast<std::size_t>(X.n_rows) + 1);
-    lists.ids.reserve(total);
-    lists.scores.reserve(total);
-    for (ScoredLists& block : blocks) {
-      const auto before = static_cast<std::int64_t>(lists.ids.size());
-      for (const std::int64_t end : block.indptr) lists.indptr.push_back(before + end);
-      lists.ids.insert(lists.ids.end(), block.ids.begin(), block.ids.end());
-      lists.scores.insert(lists.scores.end(), block.scores.begin(), block.scores.end());
-      block = ScoredLists();
-    }
+  // A block's lists by themselves: how long they are is not known before.
+  std::vector<ScoredLists> blocks(static_cast<std::size_t>((X.n_rows + kBlock - 1) / kBlock));
+  std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(n_threads));
+  std::vector<std::unique_ptr<LabelMeanIndex::Products<float>>> products(static_cast<std::size_t>(n_threads));
+  if (reranking != nullptr) reranking->means.announce(X.n_rows * std::min(n_labels_, reranking->n_labels));
+  parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
+    auto& worker = workers[static_cast<std::size_t>(w)];
+    if (!worker) worker = pool_->take([&] { return std::make_unique<Worker>(*this); });
+    auto& of_means = products[static_cast<std::size_t>(w)];
+    if (reranking != nullptr && !of_means) of_means = reranking->means.take<float>();
+    worker->list(X, begin, end, k, reranking, of_means.get(), blocks[static_cast<std::size_t>(begin / kBlock)]);
+  });
+  if (X.n_rows <= WorkerPool::kMostRows && workers[0]) pool_->give_back(std::move(workers[0]));
+  if (reranking != nullptr) reranking->means.give_back(std::move(products[0]), X.n_rows);
+  std::size_t total = 0;
+  for (const ScoredLists& block : blocks) total += block.ids.size();
+  lists.indptr.reserve(static_cast<std::size_t>(X.n_rows) + 1);
+  lists.ids.reserve(total);
+  lists.scores.reserve(total);
+  for (ScoredLists& block : blocks) {
+    const auto before = static_cast<std::int64_t>(lists.ids.size());
+    for (const std::int64_t end : block.indptr) lists.indptr.push_back(before + end);
+    lists.ids.insert(lists.ids.end(), block.ids.begin(), block.ids.end());
+    lists.scores.insert(lists.scores.end(), block.scores.begin(), block.scores.end());
+    block = ScoredLists();
   }
-  return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
-                        to_numpy(std::move(lists.scores)));
+  return {to_array(std::move(lists.indptr)), to_array(std::move(lists.ids)), to_array(std::move(lists.scores))};
 }
 
-nb::tuple InstanceTrees::pairs(const QueryRows& X, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
-                               bool by_tree, int n_threads) const {
+InstanceTrees::Columns InstanceTrees::pairs(const QueryRows& X, const In1<std::int64_t>& indptr,
+                                            const In1<std::int32_t>& labels, bool by_tree, int n_threads) const {
+  require(n_threads >= 1, "n_threads must be positive");
   require_pairs(indptr, labels, X.n_rows, n_labels_);
   std::vector<float> mean(labels.shape(0)), per_tree(by_tree ? labels.shape(0) * static_cast<std::size_t>(n_trees()) : 0);
-  {
-    nb::gil_scoped_release release;
-    const std::vector<std::int32_t> leaf = leaves(X, n_threads);
-    parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i)
-        for (std::int64_t q = indptr.data()[i]; q < indptr.data()[i + 1]; ++q) {
-          float sum = 0.0f;
-          for (std::int64_t t = 0; t < n_trees(); ++t) {
-            const std::int32_t at = leaf[static_cast<std::size_t>(i * n_trees() + t)];
-            const std::int32_t* first = leaf_label_.data() + leaf_start_.data()[at];
-            const std::int32_t* last = leaf_label_.data() + leaf_start_.data()[at + 1];
-            const std::int32_t* place = std::lower_bound(first, last, labels.data()[q]);
-            const float value = place != last && *place == labels.data()[q] ? leaf_value_.data()[place - leaf_label_.data()] : 0.0f;
-            sum += value;
-            if (by_tree) per_tree[static_cast<std::size_t>(q * n_trees() + t)] = value;
-          }
-          mean[static_cast<std::size_t>(q)] = sum / static_cast<float>(n_trees());
+  const std::vector<std::int32_t> leaf = leaf_numbers(X, n_threads);
+  parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t q = indptr.data()[i]; q < indptr.data()[i + 1]; ++q) {
+        float sum = 0.0f;
+        for (std::int64_t t = 0; t < n_trees(); ++t) {
+          const std::int32_t at = leaf[static_cast<std::size_t>(i * n_trees() + t)];
+          const std::int32_t* first = leaf_label_.data() + leaf_start_.data()[at];
+          const std::int32_t* last = leaf_label_.data() + leaf_start_.data()[at + 1];
+          const std::int32_t* place = std::lower_bound(first, last, labels.data()[q]);
+          const float value = place != last && *place == labels.data()[q] ? leaf_value_.data()[place - leaf_label_.data()] : 0.0f;
+          sum += value;
+          if (by_tree) per_tree[static_cast<std::size_t>(q * n_trees() + t)] = value;
         }
-    });
-  }
-  nb::object columns = nb::none();
-  if (by_tree) columns = nb::cast(to_numpy(std::move(per_tree), labels.shape(0), static_cast<std::size_t>(n_trees())));
-  return nb::make_tuple(to_numpy(std::move(mean)), columns);
-}
-
-void bind_instance_trees(nb::module_& m) {
-  using Indptr = In1<std::int64_t>;
-  using Ids = In1<std::int32_t>;
-  using Values = In1<float>;
-  nb::class_<InstanceTrees>(m, "InstanceTrees", "A forest of instance trees ready for prediction. X: CSR arrays.")
-      .def(
-          "__init__",
-          [](InstanceTrees* self, std::int64_t n_features, std::int64_t n_labels, Ids roots, Ids child, Values bias,
-             Indptr weight_start, Ids feature, Values weight, Indptr leaf_start, Ids leaf_label, Values leaf_value) {
-            new (self) InstanceTrees(n_features, n_labels, std::move(roots), std::move(child), std::move(bias),
-                                     std::move(weight_start), std::move(feature), std::move(weight),
-                                     std::move(leaf_start), std::move(leaf_label), std::move(leaf_value));
-          },
-          nb::arg("n_features"), nb::arg("n_labels"), nb::arg("roots").noconvert(), nb::arg("child").noconvert(),
-          nb::arg("bias").noconvert(), nb::arg("weight_start").noconvert(), nb::arg("feature").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("leaf_start").noconvert(), nb::arg("leaf_label").noconvert(),
-          nb::arg("leaf_value").noconvert())
-      .def(
-          "leaves",
-          [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, int n_threads) {
-            require(n_threads >= 1, "n_threads must be positive");
-            const QueryRows X = require_rows(indptr, indices, data, t.n_features());
-            std::vector<std::int32_t> out;
-            {
-              nb::gil_scoped_release release;
-              out = t.leaves(X, n_threads);
-            }
-            return to_numpy(std::move(out), static_cast<std::size_t>(X.n_rows), static_cast<std::size_t>(t.n_trees()));
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("n_threads"), "The leaf each row ends in (rows, trees).")
-      .def(
-          "top",
-          [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t k, int n_threads) {
-            require(k >= 1 && n_threads >= 1, "k and n_threads must be positive");
-            return t.top(require_rows(indptr, indices, data, t.n_features()), k, nullptr, n_threads);
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("k"), nb::arg("n_threads"), "(indptr, labels, mean values) of each row's k best labels.")
-      .def(
-          "top_reranked",
-          [](const InstanceTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t k,
-             const LabelMeanIndex& means, double gamma, bool unit_means, double alpha, std::int64_t reranked,
-             int n_threads) {
-            require(k >= 1 && reranked >= 1 && n_threads >= 1, "k, reranked and n_threads must be positive");
-            require(means.n_labels() == t.n_labels() && means.n_features() == t.n_features(),
-                    "means must be of the forest's labels and features");
-            require(alpha >= 0 && alpha <= 1 && gamma > 0, "alpha must lie in [0, 1], gamma must be positive");
-            const Reranking reranking{means, {gamma, unit_means}, alpha, reranked};
-            return t.top(require_rows(indptr, indices, data, t.n_features()), k, &reranking, n_threads);
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("k"), nb::arg("means"), nb::arg("gamma"), nb::arg("unit_means"), nb::arg("alpha"),
-          nb::arg("reranked"), nb::arg("n_threads"),
-          "As top, the `reranked` best labels of each row re-ranked by tail classifiers (eq. 8).")
-      .def(
-          "pairs",
-          [](const InstanceTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, Indptr indptr, Ids labels,
-             bool by_tree, int n_threads) {
-            require(n_threads >= 1, "n_threads must be positive");
-            return t.pairs(require_rows(x_indptr, x_indices, x_data, t.n_features()), indptr, labels, by_tree, n_threads);
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("by_tree"), nb::arg("n_threads"),
-          "(mean values, values by tree or None) of the pairs (row, label).");
+        mean[static_cast<std::size_t>(q)] = sum / static_cast<float>(n_trees());
+      }
+  });
+  std::optional<Array2<float>> columns;
+  if (by_tree) columns = to_array(std::move(per_tree), labels.shape(0), static_cast<std::size_t>(n_trees()));
+  return {to_array(std::move(mean)), std::move(columns)};
 }
 
 }  // namespace metarank

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bindings.h"
+#include "arrays.h"
 #include "simd.h"
 
 namespace metarank {
@@ -149,27 +149,6 @@ void InvertedIndex::clear(Overlaps& sums) const {
       sums.dot[static_cast<std::size_t>(rows_[p])] = 0.0;
       if (sums.with_l1) sums.l1[static_cast<std::size_t>(rows_[p])] = 0.0;
     }
-}
-
-void bind_inverted_index(nb::module_& m) {
-  nb::class_<InvertedIndex>(m, "InvertedIndex", "Postings by feature of the rows of a canonical CSR matrix.")
-      .def(
-          "__init__",
-          [](InvertedIndex* self, std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-             In1<float> data) {
-            require(indptr.shape(0) >= 1, "X.indptr must not be empty");
-            require(n_features >= 0, "n_features must be non-negative");
-            require(indices.shape(0) == data.shape(0), "X.indices and X.data must have the same length");
-            nb::gil_scoped_release release;
-            new (self) InvertedIndex(static_cast<std::int64_t>(indptr.shape(0)) - 1, n_features, indptr.data(),
-                                     static_cast<std::int64_t>(data.shape(0)), indices.data(), data.data());
-          },
-          nb::arg("n_features"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-          nb::arg("data").noconvert())
-      .def_prop_ro("n_rows", &InvertedIndex::n_rows)
-      .def_prop_ro("n_features", &InvertedIndex::n_features)
-      .def_prop_ro("max_sq_norm", &InvertedIndex::max_sq_norm)
-      .def_prop_ro("max_l1_norm", &InvertedIndex::max_l1_norm);
 }
 
 }  // namespace metarank

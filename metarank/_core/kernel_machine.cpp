@@ -1,9 +1,10 @@
-// Kernel machines: Gaussian and Laplacian kernels between two sets of rows, and scores of all labels from one
-// kernel row.
+#include "kernel_machine.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "simd.h"
 
@@ -41,9 +42,7 @@ Metric metric_of(const std::string& name) {
 
 // D[i, j] = distance(a_i, b_j) for a block of rows of A; each value depends on its two rows only.
 template <typename Distance>
-inline __attribute__((always_inline)) void distance_tiles(const float* A, std::int64_t rows, const float* B,
-                                                          std::int64_t m, std::int64_t d, float* D,
-                                                          Distance distance) {
+inline __attribute__((always_inline)) void distance_tiles(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d, float* D, Distance distance) {
   for (std::int64_t tile = 0; tile < m; tile += kTile)
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j) D[i * m + j] = distance(A + i * d, B + j * d, d);
@@ -79,25 +78,22 @@ void require_same_width(std::size_t a, std::size_t b) {
                       std::to_string(b));
 }
 
-// The distances between two sets of rows, or exp(-gamma distance) where gamma > 0.
+}  // namespace
+
 Array2<float> kernel_matrix(const In2<float>& A, const In2<float>& B, const std::string& metric_name, float gamma,
                             int n_threads) {
   require_same_width(A.shape(1), B.shape(1));
   const Metric metric = metric_of(metric_name);
   const auto m = static_cast<std::int64_t>(B.shape(0)), d = static_cast<std::int64_t>(A.shape(1));
   std::vector<float> K(A.shape(0) * B.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
-                 [&](std::int64_t begin, std::int64_t end, int) {
-                   distance_block(metric, A.data() + begin * d, end - begin, B.data(), m, d, K.data() + begin * m);
-                   if (gamma > 0) exp_block(K.data() + begin * m, (end - begin) * m, gamma);
-                 });
-  }
-  return to_numpy(std::move(K), A.shape(0), B.shape(0));
+  parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
+               [&](std::int64_t begin, std::int64_t end, int) {
+                 distance_block(metric, A.data() + begin * d, end - begin, B.data(), m, d, K.data() + begin * m);
+                 if (gamma > 0) exp_block(K.data() + begin * m, (end - begin) * m, gamma);
+               });
+  return to_array(std::move(K), A.shape(0), B.shape(0));
 }
 
-// bias[l] + sum_j exp(-gamma distance(x_i, support_j)) dual[l, j] for each pair (i, l).
 Array1<float> kernel_machine(const In2<float>& X, const In2<float>& support, const In2<float>& dual,
                              const In1<float>& bias, const std::string& metric_name, float gamma,
                              const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, int n_threads) {
@@ -109,30 +105,17 @@ Array1<float> kernel_machine(const In2<float>& X, const In2<float>& support, con
              d = static_cast<std::int64_t>(X.shape(1));
   require_pairs(indptr, labels, n, static_cast<std::int64_t>(dual.shape(0)));
   std::vector<float> out(labels.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<float> K(static_cast<std::size_t>((end - begin) * m));
-      distance_block(metric, X.data() + begin * d, end - begin, support.data(), m, d, K.data());
-      exp_block(K.data(), (end - begin) * m, gamma);
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
-        dual_scores(K.data() + (i - begin) * m, m, dual.data(), bias.data(), labels.data() + first, last - first,
-                    out.data() + first);
-      }
-    });
-  }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_kernel_machine(nb::module_& m) {
-  m.def("kernel_matrix", &kernel_matrix, nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("metric"),
-        nb::arg("gamma"), nb::arg("n_threads"));
-  m.def("kernel_machine", &kernel_machine, nb::arg("X").noconvert(), nb::arg("support").noconvert(),
-        nb::arg("dual").noconvert(), nb::arg("bias").noconvert(), nb::arg("metric"), nb::arg("gamma"),
-        nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("n_threads"));
+  parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<float> K(static_cast<std::size_t>((end - begin) * m));
+    distance_block(metric, X.data() + begin * d, end - begin, support.data(), m, d, K.data());
+    exp_block(K.data(), (end - begin) * m, gamma);
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
+      dual_scores(K.data() + (i - begin) * m, m, dual.data(), bias.data(), labels.data() + first, last - first,
+                  out.data() + first);
+    }
+  });
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

@@ -7,6 +7,7 @@
 #include "pairs.h"
 #include "query_rows.h"
 #include "simd.h"
+#include "parallel.h"
 
 namespace metarank {
 
@@ -42,14 +43,15 @@ struct LabelMeanIndex::Pools {
 
 std::shared_ptr<LabelMeanIndex::Pools> LabelMeanIndex::new_pools() { return std::make_shared<Pools>(); }
 
-LabelMeanIndex::LabelMeanIndex(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                               In1<float> data, In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm)
+LabelMeanIndex::LabelMeanIndex(std::int64_t n_features, const In1<std::int64_t>& indptr,
+                               const In1<std::int32_t>& indices, const In1<float>& data, const In1<double>& sq_norm,
+                               const In1<std::uint8_t>& known, double max_sq_norm)
     : n_features_(n_features),
-      indptr_(std::move(indptr)),
-      indices_(std::move(indices)),
-      data_(std::move(data)),
-      sq_norm_(std::move(sq_norm)),
-      known_(std::move(known)),
+      indptr_(indptr),
+      indices_(indices),
+      data_(data),
+      sq_norm_(sq_norm),
+      known_(known),
       max_sq_norm_(max_sq_norm),
       one_over_length_(sq_norm_.shape(0)),
       pools_(new_pools()) {
@@ -233,27 +235,26 @@ void for_each_row(const LabelMeanIndex& index, const QueryRows& X, const In1<std
   index.give_back(std::move(workers[0]), X.n_rows);
 }
 
-// Two columns: L2, cosine.
+}  // namespace
+
 Array2<float> distances(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-                        In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels, int n_threads) {
+                        In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels,
+                        int n_threads) {
   require(n_threads >= 1, "n_threads must be positive");
   const QueryRows X = require_rows(indptr, indices, data, index.n_features());
   require_pairs(pair_indptr, pair_labels, X.n_rows, index.n_labels());
   const std::size_t m = pair_labels.shape(0);
   std::vector<float> out(2 * m);
-  {
-    nb::gil_scoped_release release;
-    for_each_row<double>(index, X, pair_indptr, pair_labels, n_threads,
-                 [&](const LabelMeanIndex::Products<double>& x, std::int64_t first, std::int64_t last) {
-                   for (auto p = static_cast<std::size_t>(first); p < static_cast<std::size_t>(last); ++p) {
-                     const std::int32_t label = pair_labels.data()[p];
-                     const double product = x.product(label);
-                     out[p] = distance_of(kL2, x.squared_l2(label, product));
-                     out[m + p] = distance_of(kCosine, x.cosine(label, product));
-                   }
-                 });
-  }
-  return to_numpy(std::move(out), 2, m);
+  for_each_row<double>(index, X, pair_indptr, pair_labels, n_threads,
+               [&](const LabelMeanIndex::Products<double>& x, std::int64_t first, std::int64_t last) {
+                 for (auto p = static_cast<std::size_t>(first); p < static_cast<std::size_t>(last); ++p) {
+                   const std::int32_t label = pair_labels.data()[p];
+                   const double product = x.product(label);
+                   out[p] = distance_of(kL2, x.squared_l2(label, product));
+                   out[m + p] = distance_of(kCosine, x.cosine(label, product));
+                 }
+               });
+  return to_array(std::move(out), 2, m);
 }
 
 Array1<float> tail_log_probability(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
@@ -264,41 +265,12 @@ Array1<float> tail_log_probability(const LabelMeanIndex& index, In1<std::int64_t
   require_pairs(pair_indptr, pair_labels, X.n_rows, index.n_labels());
   const TailProbability tail{gamma, unit_means};
   std::vector<float> out(pair_labels.shape(0));
-  {
-    nb::gil_scoped_release release;
-    for_each_row<float>(index, X, pair_indptr, pair_labels, n_threads,
-                 [&](const LabelMeanIndex::Products<float>& x, std::int64_t first, std::int64_t last) {
-                   for (auto p = static_cast<std::size_t>(first); p < static_cast<std::size_t>(last); ++p)
-                     out[p] = static_cast<float>(tail.log_of(x, pair_labels.data()[p]));
-                 });
-  }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_label_mean_index(nb::module_& m) {
-  using Indptr = In1<std::int64_t>;
-  using Ids = In1<std::int32_t>;
-  using Values = In1<float>;
-  nb::class_<LabelMeanIndex>(m, "LabelMeanIndex", "Sparse means of labels, ready for products with rows (CSR arrays).")
-      .def(
-          "__init__",
-          [](LabelMeanIndex* self, std::int64_t n_features, Indptr indptr, Ids indices, Values data,
-             In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm) {
-            new (self) LabelMeanIndex(n_features, std::move(indptr), std::move(indices), std::move(data),
-                                      std::move(sq_norm), std::move(known), max_sq_norm);
-          },
-          nb::arg("n_features"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-          nb::arg("data").noconvert(), nb::arg("sq_norm").noconvert(), nb::arg("known").noconvert(),
-          nb::arg("max_sq_norm"))
-      .def("distances", &distances, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-           nb::arg("x_data").noconvert(), nb::arg("pair_indptr").noconvert(), nb::arg("pair_labels").noconvert(),
-           nb::arg("n_threads"), "L2 and cosine distance (2, pairs) of each pair's row to its label's mean.")
-      .def("tail_log_probability", &tail_log_probability, nb::arg("x_indptr").noconvert(),
-           nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(), nb::arg("pair_indptr").noconvert(),
-           nb::arg("pair_labels").noconvert(), nb::arg("gamma"), nb::arg("unit_means"), nb::arg("n_threads"),
-           "log P_tail of each pair.");
+  for_each_row<float>(index, X, pair_indptr, pair_labels, n_threads,
+               [&](const LabelMeanIndex::Products<float>& x, std::int64_t first, std::int64_t last) {
+                 for (auto p = static_cast<std::size_t>(first); p < static_cast<std::size_t>(last); ++p)
+                   out[p] = static_cast<float>(tail.log_of(x, pair_labels.data()[p]));
+               });
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
 #include "distances.h"
 #include "elementary.h"
 #include "inverted_index.h"
@@ -22,9 +22,11 @@ class LabelMeanIndex {
   class Products;
 
   // Means as canonical CSR (labels, features), their squared lengths, and which labels have a point at all: one
-  // without is as far away as a point of max_sq_norm that shares nothing with x.
-  LabelMeanIndex(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data,
-                 In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm);
+  // without is as far away as a point of max_sq_norm that shares nothing with x. Arrays stay where they are: they must
+  // outlive the index.
+  LabelMeanIndex(std::int64_t n_features, const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
+                 const In1<float>& data, const In1<double>& sq_norm, const In1<std::uint8_t>& known,
+                 double max_sq_norm);
 
   std::int64_t n_features() const { return n_features_; }
   std::int64_t n_labels() const { return static_cast<std::int64_t>(known_.shape(0)); }
@@ -124,5 +126,13 @@ struct TailProbability {
  private:
   static constexpr double kLong = 20.0;  // from here on the sum is z, to ten digits
 };
+
+// Two columns: L2, cosine.
+Array2<float> distances(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                        In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels, int n_threads);
+
+Array1<float> tail_log_probability(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
+                                   In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels,
+                                   double gamma, bool unit_means, int n_threads);
 
 }  // namespace metarank

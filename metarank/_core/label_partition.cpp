@@ -1,16 +1,12 @@
-// Hierarchical clustering of label vectors into one label tree, by balanced spherical 2-means
-// (Prabhu et al. 2018; Malinen and Franti 2014).
-//
-// A node of more than max_leaf labels is cut into k = min(branching, ceil(labels / max_leaf)) groups by
-// log2(k) rounds of 2-means, whose two sides are as large as the groups they are to be cut into; a group
-// becomes a child node, a group of one label the label's slot. The rounds of all nodes of a level go
-// together: long label lists share the threads inside one cut, short ones are spread over them.
+#include "label_partition.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <span>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "rng.h"
 #include "simd.h"
@@ -64,13 +60,6 @@ struct SparseVectors {
     for (const std::int32_t l : labels)
       for (std::int64_t p = rows.indptr[l]; p < rows.indptr[l + 1]; ++p) sum[rows.indices[p]] += rows.data[p];
   }
-};
-
-struct Clustering {
-  std::int64_t branching, max_leaf;
-  int max_iterations;
-  double tolerance;
-  std::int64_t sample;  // labels that 2-means looks at before its last assignment
 };
 
 template <typename Vectors>
@@ -263,49 +252,28 @@ Tree grow(const Vectors& V, std::vector<std::int32_t> order, const Clustering& h
 }
 
 template <typename Vectors>
-nb::tuple grow_checked(const Vectors& V, std::int64_t n_labels, const In1<std::int32_t>& labels,
-                       const Clustering& how, std::uint64_t seed, int n_threads) {
+LabelTree grow_checked(const Vectors& V, std::int64_t n_labels, const In1<std::int32_t>& labels,
+                       const Clustering& how, int n_threads) {
   for (std::size_t i = 0; i < labels.shape(0); ++i)
     require(labels(i) >= 0 && labels(i) < n_labels && (i == 0 || labels(i - 1) < labels(i)),
             "labels must ascend within [0, n_labels)");
   require(how.branching >= 2 && how.max_leaf >= 1, "branching must be at least 2 and max_leaf at least 1");
   require(how.max_iterations >= 1 && how.sample >= 2, "max_iterations must be at least 1 and sample at least 2");
   Tree tree;
-  {
-    nb::gil_scoped_release release;
-    tree = grow(V, std::vector<std::int32_t>(labels.data(), labels.data() + labels.shape(0)), how, seed, n_threads);
-  }
-  return nb::make_tuple(to_numpy(std::move(tree.child_start)), to_numpy(std::move(tree.child)));
-}
-
-// (child_start, child) of one tree over `labels`, rows of the dense V; children >= 0 are nodes, ~label else.
-nb::tuple partition_labels_dense(In2<float> V, In1<std::int32_t> labels, std::int64_t branching, std::int64_t max_leaf,
-                                 int max_iterations, double tolerance, std::int64_t sample, std::uint64_t seed,
-                                 int n_threads) {
-  const DenseVectors vectors{V.data(), static_cast<std::int64_t>(V.shape(1))};
-  return grow_checked(vectors, static_cast<std::int64_t>(V.shape(0)), labels,
-                      {branching, max_leaf, max_iterations, tolerance, sample}, seed, n_threads);
-}
-
-nb::tuple partition_labels_sparse(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data,
-                                  std::int64_t n_features, In1<std::int32_t> labels, std::int64_t branching,
-                                  std::int64_t max_leaf, int max_iterations, double tolerance, std::int64_t sample,
-                                  std::uint64_t seed, int n_threads) {
-  const SparseVectors vectors{require_csr(indptr, indices, data, n_features), n_features};
-  return grow_checked(vectors, static_cast<std::int64_t>(indptr.shape(0)) - 1, labels,
-                      {branching, max_leaf, max_iterations, tolerance, sample}, seed, n_threads);
+  tree = grow(V, std::vector<std::int32_t>(labels.data(), labels.data() + labels.shape(0)), how, how.seed, n_threads);
+  return std::make_tuple(to_array(std::move(tree.child_start)), to_array(std::move(tree.child)));
 }
 
 }  // namespace
 
-void bind_label_partition(nb::module_& m) {
-  m.def("partition_labels_dense", &partition_labels_dense, nb::arg("V").noconvert(), nb::arg("labels").noconvert(),
-        nb::arg("branching"), nb::arg("max_leaf"), nb::arg("max_iterations"), nb::arg("tolerance"),
-        nb::arg("sample"), nb::arg("seed"), nb::arg("n_threads"));
-  m.def("partition_labels_sparse", &partition_labels_sparse, nb::arg("indptr").noconvert(),
-        nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("n_features"),
-        nb::arg("labels").noconvert(), nb::arg("branching"), nb::arg("max_leaf"), nb::arg("max_iterations"),
-        nb::arg("tolerance"), nb::arg("sample"), nb::arg("seed"), nb::arg("n_threads"));
+LabelTree partition_labels_dense(In2<float> V, In1<std::int32_t> labels, const Clustering& how, int n_threads) {
+  const DenseVectors vectors{V.data(), static_cast<std::int64_t>(V.shape(1))};
+  return grow_checked(vectors, static_cast<std::int64_t>(V.shape(0)), labels, how, n_threads);
+}
+
+LabelTree partition_labels_sparse(const CsrView& V, In1<std::int32_t> labels, const Clustering& how, int n_threads) {
+  const SparseVectors vectors{require_csr(V.indptr, V.indices, V.data, V.n_columns), V.n_columns};
+  return grow_checked(vectors, static_cast<std::int64_t>(V.indptr.shape(0)) - 1, labels, how, n_threads);
 }
 
 }  // namespace metarank

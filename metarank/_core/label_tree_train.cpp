@@ -1,20 +1,13 @@
-// Training of label trees: for every node, classifiers that say which of its children to visit.
-//
-// A row reaches a node with the largest relevance m of any label below it (1 at the root). For
-// child c of node p the row counts with cost m(p) and has the soft target m(c) / m(p): the
-// probability of going on to c (Prabhu et al. 2020, eq. 5 and 6). Binary relevance makes both 1
-// or 0, which is Parabel.
-//
-// All rows of a node are gathered once, their features renumbered, the most frequent first; the
-// classifiers of its children then train sixteen at a time (linear_lanes.h). One task a node.
+#include "label_tree_train.h"
+
 #include <numeric>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "block_scores.h"
 #include "hierarchy.h"
 #include "linear_lanes.h"
 #include "pairs.h"
-#include "weight_blocks_numpy.h"
 
 namespace metarank {
 
@@ -213,8 +206,7 @@ class Trainer {
 
   // The rows below a node, and its visitors at full cost. The first passes look at the former alone: most
   // visitors are easy then, where from weights of 0 each would move them all.
-  static void merge(const std::vector<Relevant>& below, const std::vector<std::int32_t>& visitors,
-                    Worker& w) {
+  static void merge(const std::vector<Relevant>& below, const std::vector<std::int32_t>& visitors, Worker& w) {
     std::vector<Relevant>& out = w.reaching;
     auto b = below.begin();
     auto visitor = visitors.begin();
@@ -382,103 +374,96 @@ Visitors leaf_visitors(const Tree& tree, const std::vector<std::vector<EncodedBl
   return out;
 }
 
-// Flat arrays of the trained classifiers (weight_blocks.h) and `frac` (N,), the share of rows below a node.
-nb::dict train_label_trees(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                           const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& label_indptr,
-                           const In1<std::int32_t>& label_rows, const In1<float>& relevance,
-                           const In1<float>& row_cost, const In1<std::int32_t>& roots,
-                           const In1<std::int64_t>& child_start, const In1<std::int32_t>& child, int loss, double C,
-                           bool mean_cost, double tolerance, int max_epochs, double bias, double threshold,
-                           int visitors, int link, std::uint64_t seed, std::int64_t first_slot, int n_threads) {
+std::int64_t require_labels(const LabelRows& labels, std::int64_t n_rows) {
+  require(labels.indptr.shape(0) >= 1, "label_indptr must have at least one entry");
+  const auto n_labels = static_cast<std::int64_t>(labels.indptr.shape(0)) - 1;
+  require_pairs(labels.indptr, labels.rows, n_labels, n_rows);
+  require(labels.relevance.shape(0) == labels.rows.shape(0), "relevance must have one value a pair");
+  for (std::size_t p = 0; p < labels.relevance.shape(0); ++p)
+    require(labels.relevance(p) > 0.0f && labels.relevance(p) <= 1.0f, "relevance must lie in (0, 1]");
+  return n_labels;
+}
+
+TrainOptions require_options(const LabelTreeOptions& options) {
+  require(options.loss >= LinearLoss::hinge && options.loss <= LinearLoss::logistic,
+          "loss must be 0 (hinge), 1 (squared hinge) or 2 (logistic)");
+  require(options.C > 0.0 && std::isfinite(options.C), "C must be positive and finite");
+  require(options.link >= Link::logistic && static_cast<int>(options.link) < kLinks,
+          "link must be one of those of block_scores.h");
+  require(options.tolerance > 0.0 && options.max_epochs >= 1 && options.threshold >= 0.0,
+          "tolerance, max_epochs and threshold must be positive");
+  require(options.first_slot >= 0, "first_slot must be non-negative");
+  return {{options.loss, static_cast<float>(options.C), static_cast<float>(options.tolerance), options.max_epochs,
+           static_cast<float>(options.bias)},
+          options.mean_cost, static_cast<float>(options.threshold), options.seed, options.first_slot};
+}
+
+}  // namespace
+
+TrainedTrees train_label_trees(const CsrView& rows, const LabelRows& labels, const In1<float>& row_cost,
+                               const HierarchyView& hierarchy, const LabelTreeOptions& asked, int n_threads) {
+  const auto& [roots, child_start, child] = hierarchy;
+  const std::int64_t n_features = rows.n_columns;
   require(n_features >= 0, "n_features must be non-negative");
-  const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
-  const auto n_rows = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  const SparseRows X = require_csr(rows.indptr, rows.indices, rows.data, n_features);
+  const auto n_rows = static_cast<std::int64_t>(rows.indptr.shape(0)) - 1;
   require(n_rows >= 1, "X must have at least one row");
-  require(label_indptr.shape(0) >= 1, "label_indptr must have at least one entry");
-  const auto n_labels = static_cast<std::int64_t>(label_indptr.shape(0)) - 1;
-  require_pairs(label_indptr, label_rows, n_labels, n_rows);
-  require(relevance.shape(0) == label_rows.shape(0), "relevance must have one value a pair");
-  for (std::size_t p = 0; p < relevance.shape(0); ++p)
-    require(relevance(p) > 0.0f && relevance(p) <= 1.0f, "relevance must lie in (0, 1]");
+  const std::int64_t n_labels = require_labels(labels, n_rows);
   require(static_cast<std::int64_t>(row_cost.shape(0)) == n_rows, "row_cost must have one value a row");
   for (std::size_t i = 0; i < row_cost.shape(0); ++i)
     require(row_cost(i) > 0.0f && std::isfinite(row_cost(i)), "row_cost must be positive and finite");
-  require(loss >= 0 && loss <= 2, "loss must be 0 (hinge), 1 (squared hinge) or 2 (logistic)");
-  require(C > 0.0 && std::isfinite(C), "C must be positive and finite");
-  require(link >= 0 && link < kLinks, "link must be one of those of block_scores.h");
-  require(tolerance > 0.0 && max_epochs >= 1 && threshold >= 0.0, "tolerance, max_epochs and threshold must be positive");
-  require(first_slot >= 0, "first_slot must be non-negative");
+  const TrainOptions options = require_options(asked);
   const auto n_nodes = static_cast<std::int64_t>(child_start.shape(0)) - 1;
   const Tree tree{child_start.data(), child.data(), n_nodes};
   const std::vector<std::int64_t> tree_start = require_hierarchy(roots, child_start, child, n_labels);
 
   std::vector<std::vector<EncodedBlock>> blocks(static_cast<std::size_t>(n_nodes));
   std::vector<float> frac(static_cast<std::size_t>(n_nodes), 1.0f);
-  {
-    nb::gil_scoped_release release;
-    const TrainOptions options{{static_cast<LinearLoss>(loss), static_cast<float>(C), static_cast<float>(tolerance),
-                                max_epochs, static_cast<float>(bias)},
-                               mean_cost, static_cast<float>(threshold), seed, first_slot};
-    const RowsBelow below(tree, {label_indptr.data(), label_rows.data(), relevance.data()}, n_rows, tree_start, n_threads);
-    const FeatureOrder order(X, x_indptr(static_cast<std::size_t>(n_rows)), n_features);
-    std::vector<char> is_root(static_cast<std::size_t>(n_nodes), 0);
-    for (std::size_t t = 0; t < roots.shape(0); ++t) is_root[static_cast<std::size_t>(roots(t))] = 1;
-    for (std::int64_t node = 0; node < n_nodes; ++node)
-      if (!is_root[static_cast<std::size_t>(node)])
-        frac[static_cast<std::size_t>(node)] =
-            static_cast<float>(static_cast<double>(below.of(node).size()) / static_cast<double>(n_rows));
-    Visitors reaching(static_cast<std::size_t>(n_nodes));
-    const Trainer trainer(tree, X, order, below, reaching, row_cost.data(), n_rows, options);
-    std::vector<Worker> workers(static_cast<std::size_t>(std::max(1, n_threads)));
-    const auto train = [&](const std::vector<std::int64_t>& nodes) {
-      // The longest tasks first, so that no thread is left with a root at the end.
-      std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
-      for (const std::int64_t node : nodes) {
-        const std::size_t rows = is_root[static_cast<std::size_t>(node)]
-                                     ? static_cast<std::size_t>(n_rows)
-                                     : below.of(node).size() + reaching[static_cast<std::size_t>(node)].size();
-        const std::int64_t groups = (tree.child_start[node + 1] - tree.child_start[node] + kLabelLanes - 1) / kLabelLanes;
-        tasks.emplace_back(-static_cast<std::int64_t>(rows) * (groups + 1), node);
-      }
-      std::sort(tasks.begin(), tasks.end());
-      parallel_for(static_cast<std::int64_t>(tasks.size()), n_threads, 1, [&](std::int64_t at, std::int64_t, int worker) {
-        const auto node = static_cast<std::size_t>(tasks[static_cast<std::size_t>(at)].second);
-        blocks[node] = trainer.train(static_cast<std::int64_t>(node), is_root[node] != 0,
-                                     workers[static_cast<std::size_t>(worker)]);
-      });
-    };
-    std::vector<std::int64_t> inner, leaves;
-    for (std::int64_t node = 0; node < n_nodes; ++node) {
-      const bool leads_on = std::any_of(tree.child + tree.child_start[node], tree.child + tree.child_start[node + 1],
-                                        [](std::int32_t c) { return c >= 0; });
-      (leads_on ? inner : leaves).push_back(node);
+  const RowsBelow below(tree, {labels.indptr.data(), labels.rows.data(), labels.relevance.data()}, n_rows, tree_start, n_threads);
+  const FeatureOrder order(X, rows.indptr(n_rows), n_features);
+  std::vector<char> is_root(static_cast<std::size_t>(n_nodes), 0);
+  for (std::size_t t = 0; t < roots.shape(0); ++t) is_root[static_cast<std::size_t>(roots(t))] = 1;
+  for (std::int64_t node = 0; node < n_nodes; ++node)
+    if (!is_root[static_cast<std::size_t>(node)])
+      frac[static_cast<std::size_t>(node)] =
+          static_cast<float>(static_cast<double>(below.of(node).size()) / static_cast<double>(n_rows));
+  Visitors reaching(static_cast<std::size_t>(n_nodes));
+  const Trainer trainer(tree, X, order, below, reaching, row_cost.data(), n_rows, options);
+  std::vector<Worker> workers(static_cast<std::size_t>(std::max(1, n_threads)));
+  const auto train = [&](const std::vector<std::int64_t>& nodes) {
+    // The longest tasks first, so that no thread is left with a root at the end.
+    std::vector<std::pair<std::int64_t, std::int64_t>> tasks;
+    for (const std::int64_t node : nodes) {
+      const std::size_t rows = is_root[static_cast<std::size_t>(node)]
+                                   ? static_cast<std::size_t>(n_rows)
+                                   : below.of(node).size() + reaching[static_cast<std::size_t>(node)].size();
+      const std::int64_t groups = (tree.child_start[node + 1] - tree.child_start[node] + kLabelLanes - 1) / kLabelLanes;
+      tasks.emplace_back(-static_cast<std::int64_t>(rows) * (groups + 1), node);
     }
-    train(inner);
-    if (visitors > 0)
-      reaching = leaf_visitors(tree, blocks, X, n_rows, n_features, tree_start, visitors, static_cast<Link>(link), n_threads);
-    train(leaves);
+    std::sort(tasks.begin(), tasks.end());
+    parallel_for(static_cast<std::int64_t>(tasks.size()), n_threads, 1, [&](std::int64_t at, std::int64_t, int worker) {
+      const auto node = static_cast<std::size_t>(tasks[static_cast<std::size_t>(at)].second);
+      blocks[node] = trainer.train(static_cast<std::int64_t>(node), is_root[node] != 0,
+                                   workers[static_cast<std::size_t>(worker)]);
+    });
+  };
+  std::vector<std::int64_t> inner, leaves;
+  for (std::int64_t node = 0; node < n_nodes; ++node) {
+    const bool leads_on = std::any_of(tree.child + tree.child_start[node], tree.child + tree.child_start[node + 1],
+                                      [](std::int32_t c) { return c >= 0; });
+    (leads_on ? inner : leaves).push_back(node);
   }
+  train(inner);
+  if (asked.visitors > 0)
+    reaching = leaf_visitors(tree, blocks, X, n_rows, n_features, tree_start, asked.visitors, asked.link, n_threads);
+  train(leaves);
   std::vector<EncodedBlock> all;
   std::vector<std::int64_t> node_blocks;
   for (auto& of_node : blocks) {
     node_blocks.push_back(static_cast<std::int64_t>(of_node.size()));
     std::move(of_node.begin(), of_node.end(), std::back_inserter(all));
   }
-  nb::dict out = to_dict(concatenate(std::move(all), node_blocks));
-  out["frac"] = to_numpy(std::move(frac));
-  return out;
-}
-
-}  // namespace
-
-void bind_label_tree_train(nb::module_& m) {
-  m.def("train_label_trees", &train_label_trees, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-        nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("label_indptr").noconvert(),
-        nb::arg("label_rows").noconvert(), nb::arg("relevance").noconvert(), nb::arg("row_cost").noconvert(),
-        nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
-        nb::arg("loss"), nb::arg("C"), nb::arg("mean_cost"), nb::arg("tolerance"), nb::arg("max_epochs"),
-        nb::arg("bias"), nb::arg("threshold"), nb::arg("visitors"),
-        nb::arg("link"), nb::arg("seed"), nb::arg("first_slot"), nb::arg("n_threads"));
+  return {concatenate(std::move(all), node_blocks), std::move(frac)};
 }
 
 }  // namespace metarank

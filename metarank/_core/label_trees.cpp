@@ -6,12 +6,12 @@
 
 namespace metarank {
 
-LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child,
-                       std::int64_t n_labels, const WeightBlocks& weights, Link link, float path_weight,
-                       const In1<float>& label_cost)
-    : roots_(std::move(roots)),
-      child_start_(std::move(child_start)),
-      child_(std::move(child)),
+LabelTrees::LabelTrees(const In1<std::int32_t>& roots, const In1<std::int64_t>& child_start,
+                       const In1<std::int32_t>& child, std::int64_t n_labels, const WeightBlocks& weights, Link link,
+                       float path_weight, const In1<float>& label_cost)
+    : roots_(roots),
+      child_start_(child_start),
+      child_(child),
       n_labels_(n_labels),
       weights_(weights),
       link_(link),
@@ -64,53 +64,42 @@ LabelTrees::LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, I
 
 namespace {
 
-void require_beam(std::int64_t beam, std::int64_t k, std::int64_t tree_k, int n_threads) {
-  require(beam >= 1, "beam must be positive");
-  require(k >= 1, "k must be positive");
-  require(tree_k >= k, "tree_k must be at least k");
+void require_beam(const BeamOptions& options, int n_threads) {
+  require(options.beam >= 1, "beam must be positive");
+  require(options.k >= 1, "k must be positive");
+  require(options.tree_k >= options.k, "tree_k must be at least k");
   require(n_threads >= 1, "n_threads must be positive");
 }
 
-nb::tuple to_tuple(ScoredLists&& lists, std::int64_t n_trees, bool per_tree) {
-  const auto m = lists.ids.size();
-  nb::object columns = nb::none();
-  if (per_tree) columns = nb::cast(to_numpy(std::move(lists.per_tree), m, static_cast<std::size_t>(n_trees)));
-  return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
-                        to_numpy(std::move(lists.scores)), columns);
+}  // namespace
+
+TreeLists beam(const LabelTrees& trees, const QueryRows& X, const BeamOptions& options, int n_threads) {
+  require_beam(options, n_threads);
+  ScoredLists lists = trees.beam(X, options, n_threads);
+  const std::size_t m = lists.ids.size();
+  std::optional<Array2<float>> columns;
+  if (options.per_tree) columns = to_array(std::move(lists.per_tree), m, static_cast<std::size_t>(trees.n_trees()));
+  return {to_array(std::move(lists.indptr)), to_array(std::move(lists.ids)), to_array(std::move(lists.scores)),
+          std::move(columns)};
 }
 
-nb::tuple beam(const LabelTrees& trees, const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k,
-               bool per_tree, int n_threads) {
-  require_beam(beam, k, tree_k, n_threads);
-  ScoredLists lists;
-  {
-    nb::gil_scoped_release release;
-    lists = trees.beam(X, beam, k, tree_k, per_tree, n_threads);
-  }
-  return to_tuple(std::move(lists), trees.n_trees(), per_tree);
-}
-
-nb::tuple score_pairs(const LabelTrees& trees, const QueryRows& X, const In1<std::int64_t>& indptr,
-                      const In1<std::int32_t>& labels, bool per_tree, int n_threads) {
+TreeColumns score_pairs(const LabelTrees& trees, const QueryRows& X, const In1<std::int64_t>& indptr,
+                        const In1<std::int32_t>& labels, bool per_tree, int n_threads) {
   require(n_threads >= 1, "n_threads must be positive");
   require(static_cast<std::int64_t>(indptr.shape(0)) == X.n_rows + 1,
           "indptr must have one entry more than X has rows");
   require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "indptr");
   for (std::size_t p = 0; p < labels.shape(0); ++p)
     require(labels.data()[p] >= 0 && labels.data()[p] < trees.n_labels(), "labels must lie in [0, n_labels)");
-  PairScores scores;
-  {
-    nb::gil_scoped_release release;
-    scores = trees.score_pairs(X, indptr.data(), labels.data(), per_tree, n_threads);
-  }
-  nb::object columns = nb::none();
+  PairScores scores = trees.score_pairs(X, indptr.data(), labels.data(), per_tree, n_threads);
+  std::optional<Array2<float>> columns;
   if (per_tree)
-    columns = nb::cast(to_numpy(std::move(scores.per_tree), labels.shape(0), static_cast<std::size_t>(trees.n_trees())));
-  return nb::make_tuple(to_numpy(std::move(scores.scores)), columns);
+    columns = to_array(std::move(scores.per_tree), labels.shape(0), static_cast<std::size_t>(trees.n_trees()));
+  return {to_array(std::move(scores.scores)), std::move(columns)};
 }
 
-nb::tuple points(const LabelTrees& trees, const QueryRows& X, const In1<double>& frac, double factor, std::int64_t k,
-                 int n_threads) {
+PointLists points(const LabelTrees& trees, const QueryRows& X, const In1<double>& frac, double factor, std::int64_t k,
+                  int n_threads) {
   require(k >= 1, "k must be positive");
   require(n_threads >= 1, "n_threads must be positive");
   require(factor > 0 && std::isfinite(factor), "factor must be positive and finite");
@@ -118,84 +107,8 @@ nb::tuple points(const LabelTrees& trees, const QueryRows& X, const In1<double>&
   require(static_cast<std::int64_t>(frac.shape(0)) == trees.n_nodes(), "frac must have one entry a node");
   for (std::size_t n = 0; n < frac.shape(0); ++n)
     require(frac.data()[n] >= 0 && frac.data()[n] <= 1, "frac must lie in [0, 1]");
-  ScoredLists lists;
-  {
-    nb::gil_scoped_release release;
-    lists = trees.points(X, frac.data(), factor, k, n_threads);
-  }
-  return nb::make_tuple(to_numpy(std::move(lists.indptr)), to_numpy(std::move(lists.ids)),
-                        to_numpy(std::move(lists.scores)));
-}
-
-}  // namespace
-
-void bind_label_trees(nb::module_& m) {
-  using Indptr = In1<std::int64_t>;
-  using Ids = In1<std::int32_t>;
-  using Values = In1<float>;
-  const auto rows = [](const LabelTrees& t, const Indptr& indptr, const Ids& indices, const Values& data) {
-    return require_rows(indptr, indices, data, t.n_features());
-  };
-  nb::class_<LabelTrees>(m, "LabelTrees",
-                         "Label trees ready for prediction. Every method takes X as CSR arrays or dense.")
-      .def(
-          "__init__",
-          [](LabelTrees* self, Ids roots, Indptr child_start, Ids child, std::int64_t n_labels,
-             const WeightBlocks& weights, int link, float path_weight, const Values& label_cost) {
-            new (self) LabelTrees(std::move(roots), std::move(child_start), std::move(child), n_labels, weights,
-                                  static_cast<Link>(link), path_weight, label_cost);
-          },
-          nb::arg("roots").noconvert(), nb::arg("child_start").noconvert(), nb::arg("child").noconvert(),
-          nb::arg("n_labels"), nb::arg("weights"), nb::arg("link"), nb::arg("path_weight"), nb::arg("label_cost").noconvert())
-      .def_ro_static("largest_cost", &kLargestCost,
-                     "Log-probabilities are given as at least minus this, also where a tree has not seen a label.")
-      .def(
-          "beam",
-          [rows](const LabelTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t width, std::int64_t k,
-                 std::int64_t tree_k, bool per_tree, int n_threads) {
-            return beam(t, rows(t, indptr, indices, data), width, k, tree_k, per_tree, n_threads);
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("beam"), nb::arg("k"), nb::arg("tree_k"), nb::arg("per_tree"), nb::arg("n_threads"),
-          "(indptr, labels, mean probabilities, per-tree log-probabilities or None) of each row's k best labels.")
-      .def(
-          "beam",
-          [](const LabelTrees& t, In2<float> X, std::int64_t width, std::int64_t k, std::int64_t tree_k, bool per_tree,
-             int n_threads) { return beam(t, require_rows(X, t.n_features()), width, k, tree_k, per_tree, n_threads); },
-          nb::arg("X").noconvert(), nb::arg("beam"), nb::arg("k"), nb::arg("tree_k"), nb::arg("per_tree"),
-          nb::arg("n_threads"))
-      .def(
-          "score_pairs",
-          [rows](const LabelTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, Indptr indptr, Ids labels,
-                 bool per_tree, int n_threads) {
-            return score_pairs(t, rows(t, x_indptr, x_indices, x_data), indptr, labels, per_tree, n_threads);
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("per_tree"), nb::arg("n_threads"),
-          "(mean probabilities, per-tree log-probabilities or None) of the pairs (row, label).")
-      .def(
-          "score_pairs",
-          [](const LabelTrees& t, In2<float> X, Indptr indptr, Ids labels, bool per_tree, int n_threads) {
-            return score_pairs(t, require_rows(X, t.n_features()), indptr, labels, per_tree, n_threads);
-          },
-          nb::arg("X").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("per_tree"), nb::arg("n_threads"))
-      .def(
-          "points",
-          [rows](const LabelTrees& t, Indptr x_indptr, Ids x_indices, Values x_data, In1<double> frac, double factor,
-                 std::int64_t k, int n_threads) {
-            return points(t, rows(t, x_indptr, x_indices, x_data), frac, factor, k, n_threads);
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("frac").noconvert(), nb::arg("factor"), nb::arg("k"), nb::arg("n_threads"),
-          "(indptr, rows, mean probabilities) of each label's k best rows.")
-      .def(
-          "points",
-          [](const LabelTrees& t, In2<float> X, In1<double> frac, double factor, std::int64_t k, int n_threads) {
-            return points(t, require_rows(X, t.n_features()), frac, factor, k, n_threads);
-          },
-          nb::arg("X").noconvert(), nb::arg("frac").noconvert(), nb::arg("factor"), nb::arg("k"),
-          nb::arg("n_threads"));
+  ScoredLists lists = trees.points(X, frac.data(), factor, k, n_threads);
+  return {to_array(std::move(lists.indptr)), to_array(std::move(lists.ids)), to_array(std::move(lists.scores))};
 }
 
 }  // namespace metarank

@@ -9,13 +9,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
 #include "block_scores.h"
 #include "query_rows.h"
 #include "scored_lists.h"
-#include "weight_blocks_numpy.h"
+#include "weight_blocks.h"
 
 namespace metarank {
 
@@ -25,11 +27,19 @@ struct PairScores {
   std::vector<float> per_tree;
 };
 
+// The `beam` nodes of smallest cost are followed, each tree proposes its `tree_k` best labels, a row gets `k`.
+struct BeamOptions {
+  std::int64_t beam, k, tree_k;
+  bool per_tree;  // whether the log-probabilities by tree are wanted too
+};
+
+// Arrays and weights stay where they are: they must outlive the trees.
 class LabelTrees {
  public:
   // `label_cost`: one a label, or none at all.
-  LabelTrees(In1<std::int32_t> roots, In1<std::int64_t> child_start, In1<std::int32_t> child, std::int64_t n_labels,
-             const WeightBlocks& weights, Link link, float path_weight, const In1<float>& label_cost);
+  LabelTrees(const In1<std::int32_t>& roots, const In1<std::int64_t>& child_start, const In1<std::int32_t>& child,
+             std::int64_t n_labels, const WeightBlocks& weights, Link link, float path_weight,
+             const In1<float>& label_cost);
 
   std::int64_t n_labels() const { return n_labels_; }
   std::int64_t n_features() const { return weights_.n_features(); }
@@ -39,8 +49,7 @@ class LabelTrees {
   // The k best labels of each row found by following, level by level, the `beam` nodes of smallest
   // cost. Each tree proposes its `tree_k` best; a label it does not propose has probability 0 there.
   // Scores are mean probabilities over trees, those per tree log-probabilities.
-  ScoredLists beam(const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k, bool per_tree,
-                   int n_threads) const;
+  ScoredLists beam(const QueryRows& X, const BeamOptions& options, int n_threads) const;
 
   // The pairs (row, label) of a CSR pattern, exactly.
   PairScores score_pairs(const QueryRows& X, const std::int64_t* indptr, const std::int32_t* labels, bool per_tree,
@@ -77,5 +86,19 @@ class LabelTrees {
   std::shared_ptr<BeamPool> pool_;
   std::shared_ptr<PairsPool> pairs_pool_;
 };
+
+// At the door: what is asked for is checked first.
+// (indptr, ids, mean probabilities), and the log-probabilities by tree (entries, trees) where asked for.
+using PointLists = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>>;
+using TreeLists = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>, std::optional<Array2<float>>>;
+using TreeColumns = std::tuple<Array1<float>, std::optional<Array2<float>>>;
+
+TreeLists beam(const LabelTrees& trees, const QueryRows& X, const BeamOptions& options, int n_threads);
+
+TreeColumns score_pairs(const LabelTrees& trees, const QueryRows& X, const In1<std::int64_t>& indptr,
+                        const In1<std::int32_t>& labels, bool per_tree, int n_threads);
+
+PointLists points(const LabelTrees& trees, const QueryRows& X, const In1<double>& frac, double factor, std::int64_t k,
+                  int n_threads);
 
 }  // namespace metarank

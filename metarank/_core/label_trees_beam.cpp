@@ -6,6 +6,7 @@
 #include "label_trees.h"
 #include "scratch_pool.h"
 #include "top_lists.h"
+#include "parallel.h"
 
 namespace metarank {
 
@@ -177,11 +178,10 @@ class LabelTrees::BeamPool : public ScratchPool<Beam> {};
 
 std::shared_ptr<LabelTrees::BeamPool> LabelTrees::new_pool() { return std::make_shared<BeamPool>(); }
 
-ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t k, std::int64_t tree_k, bool per_tree,
-                             int n_threads) const {
-  beam = std::min(beam, std::max<std::int64_t>(1, n_nodes()));
-  tree_k = std::min(tree_k, std::max<std::int64_t>(1, n_labels_));
-  k = std::min(k, std::max<std::int64_t>(1, n_labels_));
+ScoredLists LabelTrees::beam(const QueryRows& X, const BeamOptions& options, int n_threads) const {
+  const std::int64_t beam = std::min(options.beam, std::max<std::int64_t>(1, n_nodes()));
+  const std::int64_t tree_k = std::min(options.tree_k, std::max<std::int64_t>(1, n_labels_));
+  const std::int64_t k = std::min(options.k, std::max<std::int64_t>(1, n_labels_));
   const std::int64_t list_entries = TopLists::capacity(beam) + TopLists::capacity(tree_k) + n_trees() * tree_k;
   const std::int64_t block = std::clamp<std::int64_t>(
       kBlockBytes / (static_cast<std::int64_t>(sizeof(CostKey)) * list_entries), 1,
@@ -191,13 +191,13 @@ ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t
   std::vector<std::int64_t> count(static_cast<std::size_t>(X.n_rows), 0);
   out.ids.resize(static_cast<std::size_t>(X.n_rows * k));
   out.scores.resize(out.ids.size());
-  if (per_tree) out.per_tree.resize(out.ids.size() * static_cast<std::size_t>(n_trees()));
+  if (options.per_tree) out.per_tree.resize(out.ids.size() * static_cast<std::size_t>(n_trees()));
   if (X.n_rows <= BeamPool::kMostRows && block >= X.n_rows) {
     auto worker = pool_->take([&] { return std::make_unique<Beam>(*this); });
     worker->set(beam, k, tree_k);
     worker->search(X, 0, X.n_rows, out, count.data());
     pool_->give_back(std::move(worker));
-    out.close_gaps(count, k, per_tree ? n_trees() : 0);
+    out.close_gaps(count, k, options.per_tree ? n_trees() : 0);
     return out;
   }
   std::vector<std::unique_ptr<Beam>> workers(static_cast<std::size_t>(n_threads));
@@ -209,7 +209,7 @@ ScoredLists LabelTrees::beam(const QueryRows& X, std::int64_t beam, std::int64_t
     }
     worker->search(X, begin, end, out, count.data());
   });
-  out.close_gaps(count, k, per_tree ? n_trees() : 0);
+  out.close_gaps(count, k, options.per_tree ? n_trees() : 0);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include "label_trees.h"
 #include "scratch_pool.h"
+#include "parallel.h"
 
 namespace metarank {
 

@@ -9,6 +9,7 @@
 
 #include "label_trees.h"
 #include "top_lists.h"
+#include "parallel.h"
 
 namespace metarank {
 

@@ -1,14 +1,10 @@
-// Label vectors, eq. 3 of XReg: the unit vector along v_l = sum_i y_il x_i, within the subspace where the
-// label vectors lie for the most part.
-//
-// The subspace is found by randomised subspace iteration (Halko, Martinsson and Tropp 2011): with any
-// vectors S of the labels, B = V' S = X' (Y S) spans it, the better the nearer S is to the label vectors
-// themselves; it costs one pass over the rows. A second pass projects the rows on an orthonormal basis of
-// B and adds them up by label. Clustering then works on short dense vectors that have lost noise most of all.
+#include "label_vectors.h"
+
 #include <algorithm>
 #include <cmath>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "simd.h"
 
@@ -77,7 +73,8 @@ std::int64_t share(std::int64_t width, int n_threads) {
   return std::max<std::int64_t>(1, (tiles + threads - 1) / threads) * kTile;
 }
 
-// B = X' Y S, of as many rows as X has columns; S holds a row a label.
+}  // namespace
+
 Array2<float> feature_range(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
                             std::int64_t n_features, In1<std::int64_t> y_indptr, In1<std::int32_t> y_indices,
                             In1<float> y_data, In2<float> S, int n_threads) {
@@ -89,26 +86,22 @@ Array2<float> feature_range(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indi
   require(x_indptr.shape(0) == y_indptr.shape(0), "X and Y must have the same number of rows");
   const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
   std::vector<float> B(static_cast<std::size_t>(n_features * width));
-  {
-    nb::gil_scoped_release release;
-    const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
-    // A task owns its columns of B: rows are added in ascending order whatever the threads.
-    parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<float> p(static_cast<std::size_t>(width));
-      for (std::int64_t i = 0; i < n; ++i) {
-        if (Y.indptr[i] == Y.indptr[i + 1]) continue;
-        std::fill(p.begin() + begin, p.begin() + end, 0.0f);
-        for (std::int64_t e = Y.indptr[i]; e < Y.indptr[i + 1]; ++e)
-          add_scaled(S.data() + Y.indices[e] * width + begin, Y.data[e] * y_unit, end - begin, p.data() + begin);
-        scatter(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
-                {width, begin, end}, B.data());
-      }
-    });
-  }
-  return to_numpy(std::move(B), static_cast<std::size_t>(n_features), static_cast<std::size_t>(width));
+  const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
+  // A task owns its columns of B: rows are added in ascending order whatever the threads.
+  parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<float> p(static_cast<std::size_t>(width));
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (Y.indptr[i] == Y.indptr[i + 1]) continue;
+      std::fill(p.begin() + begin, p.begin() + end, 0.0f);
+      for (std::int64_t e = Y.indptr[i]; e < Y.indptr[i + 1]; ++e)
+        add_scaled(S.data() + Y.indices[e] * width + begin, Y.data[e] * y_unit, end - begin, p.data() + begin);
+      scatter(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
+              {width, begin, end}, B.data());
+    }
+  });
+  return to_array(std::move(B), static_cast<std::size_t>(n_features), static_cast<std::size_t>(width));
 }
 
-// Rows of Y' X Q of unit length, zero for labels without a point.
 Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
                             In1<std::int64_t> y_indptr, In1<std::int32_t> y_indices, In1<float> y_data,
                             std::int64_t n_labels, In2<float> Q, int n_threads) {
@@ -120,43 +113,28 @@ Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indi
   require(x_indptr.shape(0) == y_indptr.shape(0), "X and Y must have the same number of rows");
   const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
   std::vector<float> V(static_cast<std::size_t>(n_labels * width));
-  {
-    nb::gil_scoped_release release;
-    const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
-    std::vector<float> block(static_cast<std::size_t>(std::min(n, kBlockRows) * width));
-    for (std::int64_t first = 0; first < n; first += kBlockRows) {
-      const std::int64_t rows = std::min(kBlockRows, n - first);
-      parallel_for(rows, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t at = X.indptr[first + i];
-          gather(X.indices + at, X.data + at, X.indptr[first + i + 1] - at, x_unit, Q.data(), width,
-                 block.data() + i * width);
-        }
-      });
-      parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
-        for (std::int64_t i = 0; i < rows; ++i)
-          for (std::int64_t e = Y.indptr[first + i]; e < Y.indptr[first + i + 1]; ++e)
-            add_scaled(block.data() + i * width + begin, Y.data[e] * y_unit, end - begin,
-                       V.data() + Y.indices[e] * width + begin);
-      });
-    }
-    parallel_for(n_labels, n_threads, 1024, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t l = begin; l < end; ++l) normalise(V.data() + l * width, width);
+  const float x_unit = 1.0f / largest(X.data, x_data.shape(0)), y_unit = 1.0f / largest(Y.data, y_data.shape(0));
+  std::vector<float> block(static_cast<std::size_t>(std::min(n, kBlockRows) * width));
+  for (std::int64_t first = 0; first < n; first += kBlockRows) {
+    const std::int64_t rows = std::min(kBlockRows, n - first);
+    parallel_for(rows, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t at = X.indptr[first + i];
+        gather(X.indices + at, X.data + at, X.indptr[first + i + 1] - at, x_unit, Q.data(), width,
+               block.data() + i * width);
+      }
+    });
+    parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t e = Y.indptr[first + i]; e < Y.indptr[first + i + 1]; ++e)
+          add_scaled(block.data() + i * width + begin, Y.data[e] * y_unit, end - begin,
+                     V.data() + Y.indices[e] * width + begin);
     });
   }
-  return to_numpy(std::move(V), static_cast<std::size_t>(n_labels), static_cast<std::size_t>(width));
-}
-
-}  // namespace
-
-void bind_label_vectors(nb::module_& m) {
-  m.def("feature_range", &feature_range, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-        nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("y_indptr").noconvert(),
-        nb::arg("y_indices").noconvert(), nb::arg("y_data").noconvert(), nb::arg("S").noconvert(),
-        nb::arg("n_threads"));
-  m.def("label_vectors", &label_vectors, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-        nb::arg("x_data").noconvert(), nb::arg("y_indptr").noconvert(), nb::arg("y_indices").noconvert(),
-        nb::arg("y_data").noconvert(), nb::arg("n_labels"), nb::arg("Q").noconvert(), nb::arg("n_threads"));
+  parallel_for(n_labels, n_threads, 1024, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t l = begin; l < end; ++l) normalise(V.data() + l * width, width);
+  });
+  return to_array(std::move(V), static_cast<std::size_t>(n_labels), static_cast<std::size_t>(width));
 }
 
 }  // namespace metarank

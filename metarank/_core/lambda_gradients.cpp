@@ -1,15 +1,12 @@
-// LambdaRank (Burges 2010) as LightGBM computes it, and nDCG itself, on lists.
-//
-// A pair of different gains, of which one stands among the first `truncation`
-// ranks, weighs |gain difference| |discount difference| / ideal DCG. With
-// `norm` the weight is divided by 0.01 + |score difference|, and a list's sums
-// by what makes their total log2(1 + total). Ranks are those of `rank_by`.
+#include "lambda_gradients.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "elementary.h"
 #include "lists.h"
 #include "simd.h"
@@ -56,27 +53,27 @@ Index longest_list(const In1<Index>& indptr, Index n_lists) {
   return longest;
 }
 
-// The greatest DCG of the first `truncation` ranks that each list can have.
+}  // namespace
+
 Array1<double> ideal_dcg(In1<double> gains, In1<Index> indptr, Index truncation, int n_threads) {
   const Index n = require_lists(indptr, gains.shape(0));
   require_finite(gains, "gains");
   require(truncation >= 1, "truncation must be at least 1");
   std::vector<double> out(static_cast<std::size_t>(n), 0.0);
-  {
-    nb::gil_scoped_release release;
-    const auto discount = discounts(longest_list(indptr, n));
-    parallel_for(n, n_threads, 64, [&](Index begin, Index end, int) {
-      std::vector<double> sorted;
-      for (Index q = begin; q < end; ++q) {
-        sorted.assign(gains.data() + indptr(q), gains.data() + indptr(q + 1));
-        std::sort(sorted.begin(), sorted.end(), std::greater<>());
-        const Index depth = std::min(truncation, static_cast<Index>(sorted.size()));
-        for (Index i = 0; i < depth; ++i) out[q] += sorted[i] * discount[i];
-      }
-    });
-  }
-  return to_numpy(std::move(out));
+  const auto discount = discounts(longest_list(indptr, n));
+  parallel_for(n, n_threads, 64, [&](Index begin, Index end, int) {
+    std::vector<double> sorted;
+    for (Index q = begin; q < end; ++q) {
+      sorted.assign(gains.data() + indptr(q), gains.data() + indptr(q + 1));
+      std::sort(sorted.begin(), sorted.end(), std::greater<>());
+      const Index depth = std::min(truncation, static_cast<Index>(sorted.size()));
+      for (Index i = 0; i < depth; ++i) out[q] += sorted[i] * discount[i];
+    }
+  });
+  return to_array(std::move(out));
 }
+
+namespace {
 
 struct Ranked {
   std::vector<Index> order;
@@ -198,7 +195,8 @@ void require_order(const In1<Index>& order, Index n) {
   }
 }
 
-// `scores` and `rank_by` are in the caller's order of rows, `gains` list by list as `order` puts them.
+}  // namespace
+
 std::tuple<double, Array1<double>, Array1<double>> lambda_gradients(In1<double> scores, In1<double> rank_by,
                                                                     In1<double> gains, In1<double> ideal,
                                                                     In1<Index> order, In1<Index> indptr,
@@ -218,42 +216,37 @@ std::tuple<double, Array1<double>, Array1<double>> lambda_gradients(In1<double> 
   const Settings set{sigmoid, truncation, norm, with_loss};
   std::vector<double> grad(static_cast<std::size_t>(n), 0.0), hess(grad.size(), 0.0);
   double loss = 0;
-  {
-    nb::gil_scoped_release release;
-    const auto discount = discounts(longest_list(indptr, n_lists));
-    std::vector<double> losses(static_cast<std::size_t>(n_lists), 0.0);
-    parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
-      Ranked work;
-      PairRow row;
-      std::vector<double> s, key, g, h;
-      for (Index q = begin; q < end; ++q) {
-        const Index lo = indptr(q), size = indptr(q + 1) - lo;
-        if (size < 2 || !(ideal(q) > 0)) continue;
-        s.resize(static_cast<std::size_t>(size));
-        key.resize(s.size());
-        g.resize(s.size());
-        h.resize(s.size());
-        for (Index i = 0; i < size; ++i) {
-          s[i] = scores(order(lo + i));
-          key[i] = rank_by(order(lo + i));
-        }
-        losses[q] = lambda_list(s.data(), key.data(), gains.data() + lo, 1.0 / ideal(q), size, set, discount, g.data(),
-                                h.data(), work, row);
-        for (Index i = 0; i < size; ++i) {
-          grad[order(lo + i)] = g[i];
-          hess[order(lo + i)] = h[i];
-        }
+  const auto discount = discounts(longest_list(indptr, n_lists));
+  std::vector<double> losses(static_cast<std::size_t>(n_lists), 0.0);
+  parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
+    Ranked work;
+    PairRow row;
+    std::vector<double> s, key, g, h;
+    for (Index q = begin; q < end; ++q) {
+      const Index lo = indptr(q), size = indptr(q + 1) - lo;
+      if (size < 2 || !(ideal(q) > 0)) continue;
+      s.resize(static_cast<std::size_t>(size));
+      key.resize(s.size());
+      g.resize(s.size());
+      h.resize(s.size());
+      for (Index i = 0; i < size; ++i) {
+        s[i] = scores(order(lo + i));
+        key[i] = rank_by(order(lo + i));
       }
-    });
-    for (const double value : losses) loss += value;
-  }
-  return {loss, to_numpy(std::move(grad)), to_numpy(std::move(hess))};
+      losses[q] = lambda_list(s.data(), key.data(), gains.data() + lo, 1.0 / ideal(q), size, set, discount, g.data(),
+                              h.data(), work, row);
+      for (Index i = 0; i < size; ++i) {
+        grad[order(lo + i)] = g[i];
+        hess[order(lo + i)] = h[i];
+      }
+    }
+  });
+  for (const double value : losses) loss += value;
+  return {loss, to_array(std::move(grad)), to_array(std::move(hess))};
 }
 
-// nDCG of the first `truncation` ranks of each list; NaN where no gain is positive. Tied rows share
-// the mean of their gains, so that their order does not matter.
-Array1<double> list_ndcg(In1<double> scores, In1<double> gains, In1<double> ideal, In1<Index> order, In1<Index> indptr,
-                         Index truncation, int n_threads) {
+Array1<double> list_ndcg(In1<double> scores, In1<double> gains, In1<double> ideal, In1<Index> order,
+                         In1<Index> indptr, Index truncation, int n_threads) {
   const Index n_lists = require_lists(indptr, scores.shape(0));
   require(gains.shape(0) == scores.shape(0), "gains must have one entry a score");
   require(static_cast<Index>(ideal.shape(0)) == n_lists, "ideal must have one entry a list");
@@ -261,48 +254,31 @@ Array1<double> list_ndcg(In1<double> scores, In1<double> gains, In1<double> idea
   require_order(order, static_cast<Index>(scores.shape(0)));
   require(truncation >= 1, "truncation must be at least 1");
   std::vector<double> out(static_cast<std::size_t>(n_lists), std::numeric_limits<double>::quiet_NaN());
-  {
-    nb::gil_scoped_release release;
-    const auto discount = discounts(longest_list(indptr, n_lists));
-    parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
-      Ranked work;
-      std::vector<double> s;
-      for (Index q = begin; q < end; ++q) {
-        const Index lo = indptr(q), size = indptr(q + 1) - lo;
-        if (!(ideal(q) > 0)) continue;
-        s.resize(static_cast<std::size_t>(size));
-        for (Index i = 0; i < size; ++i) s[i] = scores(order(lo + i));
-        work.sort(s.data(), size);
-        double dcg = 0;
-        for (Index i = 0; i < std::min(size, truncation);) {
-          double gain = 0, discounted = 0;
-          Index j = i;
-          for (; j < size && s[work.order[j]] == s[work.order[i]]; ++j) {
-            gain += gains(lo + work.order[j]);
-            if (j < truncation) discounted += discount[j];
-          }
-          dcg += gain / static_cast<double>(j - i) * discounted;
-          i = j;
+  const auto discount = discounts(longest_list(indptr, n_lists));
+  parallel_for(n_lists, n_threads, 64, [&](Index begin, Index end, int) {
+    Ranked work;
+    std::vector<double> s;
+    for (Index q = begin; q < end; ++q) {
+      const Index lo = indptr(q), size = indptr(q + 1) - lo;
+      if (!(ideal(q) > 0)) continue;
+      s.resize(static_cast<std::size_t>(size));
+      for (Index i = 0; i < size; ++i) s[i] = scores(order(lo + i));
+      work.sort(s.data(), size);
+      double dcg = 0;
+      for (Index i = 0; i < std::min(size, truncation);) {
+        double gain = 0, discounted = 0;
+        Index j = i;
+        for (; j < size && s[work.order[j]] == s[work.order[i]]; ++j) {
+          gain += gains(lo + work.order[j]);
+          if (j < truncation) discounted += discount[j];
         }
-        out[q] = dcg / ideal(q);
+        dcg += gain / static_cast<double>(j - i) * discounted;
+        i = j;
       }
-    });
-  }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_lambda_gradients(nb::module_& m) {
-  m.def("ideal_dcg", &ideal_dcg, nb::arg("gains").noconvert(), nb::arg("indptr").noconvert(), nb::arg("truncation"),
-        nb::arg("n_threads"));
-  m.def("lambda_gradients", &lambda_gradients, nb::arg("scores").noconvert(), nb::arg("rank_by").noconvert(),
-        nb::arg("gains").noconvert(), nb::arg("ideal").noconvert(), nb::arg("order").noconvert(),
-        nb::arg("indptr").noconvert(), nb::arg("sigmoid"), nb::arg("truncation"), nb::arg("norm"),
-        nb::arg("with_loss"), nb::arg("n_threads"));
-  m.def("list_ndcg", &list_ndcg, nb::arg("scores").noconvert(), nb::arg("gains").noconvert(),
-        nb::arg("ideal").noconvert(), nb::arg("order").noconvert(), nb::arg("indptr").noconvert(),
-        nb::arg("truncation"), nb::arg("n_threads"));
+      out[q] = dcg / ideal(q);
+    }
+  });
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

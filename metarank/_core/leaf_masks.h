@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "gbdt_predict.h"
+#include "tree_walk.h"
 
 namespace metarank {
 

@@ -1,7 +1,7 @@
-// Linear scores of pairs (row, label): bias[l] + x . W[:, l].
-//
-// Features are added one by one in ascending order, so a dense row and its sparse form give the same bytes.
-#include "bindings.h"
+#include "linear_predict.h"
+
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "simd.h"
 
@@ -51,6 +51,8 @@ void require_weights(const In2<float>& W, const In1<float>& bias, std::size_t n_
   require(bias.shape(0) == W.shape(1), "bias must have one entry a label");
 }
 
+}  // namespace
+
 Array1<float> linear_scores_dense(const In2<float>& X, const In2<float>& W, const In1<float>& bias,
                                   const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, int n_threads) {
   require_weights(W, bias, X.shape(1));
@@ -58,21 +60,18 @@ Array1<float> linear_scores_dense(const In2<float>& X, const In2<float>& W, cons
              L = static_cast<std::int64_t>(W.shape(1));
   require_pairs(indptr, labels, n, L);
   std::vector<float> out(labels.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr.data()[i];
-        PairSums pairs(W.data(), bias.data(), L, labels.data() + first, indptr.data()[i + 1] - first,
-                       out.data() + first);
-        const float* x = X.data() + i * d;
-        for (std::int64_t j = 0; j < d; ++j)
-          if (x[j] != 0.0f) pairs.add(j, x[j]);
-        pairs.finish();
-      }
-    });
-  }
-  return to_numpy(std::move(out));
+  parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr.data()[i];
+      PairSums pairs(W.data(), bias.data(), L, labels.data() + first, indptr.data()[i + 1] - first,
+                     out.data() + first);
+      const float* x = X.data() + i * d;
+      for (std::int64_t j = 0; j < d; ++j)
+        if (x[j] != 0.0f) pairs.add(j, x[j]);
+      pairs.finish();
+    }
+  });
+  return to_array(std::move(out));
 }
 
 Array1<float> linear_scores_sparse(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
@@ -85,31 +84,16 @@ Array1<float> linear_scores_sparse(const In1<std::int64_t>& x_indptr, const In1<
   const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1, L = static_cast<std::int64_t>(W.shape(1));
   require_pairs(indptr, labels, n, L);
   std::vector<float> out(labels.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr.data()[i];
-        PairSums pairs(W.data(), bias.data(), L, labels.data() + first, indptr.data()[i + 1] - first,
-                       out.data() + first);
-        for (std::int64_t p = X.indptr[i]; p < X.indptr[i + 1]; ++p) pairs.add(X.indices[p], X.data[p]);
-        pairs.finish();
-      }
-    });
-  }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_linear_predict(nb::module_& m) {
-  m.def("linear_scores_dense", &linear_scores_dense, nb::arg("X").noconvert(), nb::arg("W").noconvert(),
-        nb::arg("bias").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
-        nb::arg("n_threads"));
-  m.def("linear_scores_sparse", &linear_scores_sparse, nb::arg("x_indptr").noconvert(),
-        nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(), nb::arg("n_features"),
-        nb::arg("W").noconvert(), nb::arg("bias").noconvert(), nb::arg("indptr").noconvert(),
-        nb::arg("labels").noconvert(), nb::arg("n_threads"));
+  parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr.data()[i];
+      PairSums pairs(W.data(), bias.data(), L, labels.data() + first, indptr.data()[i + 1] - first,
+                     out.data() + first);
+      for (std::int64_t p = X.indptr[i]; p < X.indptr[i + 1]; ++p) pairs.add(X.indices[p], X.data[p]);
+      pairs.finish();
+    }
+  });
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

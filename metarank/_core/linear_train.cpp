@@ -1,11 +1,10 @@
-// One-vs-rest linear SVM with the squared hinge loss: for each label
-//   min_w  1/2 ||w||^2 + C sum_i max(0, 1 - y_i w.x_i)^2,   y_i = 1 where relevant, -1 elsewhere,
-// with a constant feature 1 for the bias, by dual coordinate descent with shrinking
-// (Hsieh et al. 2008, algorithm 3, the method of LIBLINEAR). Labels are independent: one a task.
+#include "linear_train.h"
+
 #include <limits>
 #include <numeric>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "rng.h"
 #include "simd.h"
@@ -49,8 +48,8 @@ struct Svm {
 
 // Weights w (d,) and returned bias of one label.
 template <typename Rows>
-float train_label(const Rows& X, const std::vector<double>& sq_norm, const std::vector<signed char>& y, const Svm& svm,
-                  std::uint64_t seed, float* w) {
+float train_label(const Rows& X, const std::vector<double>& sq_norm, const std::vector<signed char>& y,
+                  const Svm& svm, std::uint64_t seed, float* w) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const auto n = static_cast<std::int64_t>(y.size());
   std::vector<std::int64_t> order(y.size());
@@ -101,62 +100,55 @@ float train_label(const Rows& X, const std::vector<double>& sq_norm, const std::
 
 // W (L, d) and bias (L,) from relevant rows by label.
 template <typename Rows>
-nb::tuple train(const Rows& X, std::int64_t n, std::int64_t d, const In1<std::int64_t>& label_indptr,
-                const In1<std::int32_t>& label_rows, const Svm& svm, std::uint64_t seed, int n_threads) {
+std::tuple<Array2<float>, Array1<float>> train(const Rows& X, std::int64_t n, std::int64_t d,
+                                               const In1<std::int64_t>& label_indptr,
+                                               const In1<std::int32_t>& label_rows, const Svm& svm,
+                                               std::uint64_t seed, int n_threads) {
   require(svm.C > 0.0 && std::isfinite(svm.C), "C must be positive and finite");
   require(label_indptr.shape(0) >= 1, "label_indptr must have at least one entry");
   const auto L = static_cast<std::int64_t>(label_indptr.shape(0)) - 1;
   require_pairs(label_indptr, label_rows, L, n);
   std::vector<float> W(static_cast<std::size_t>(L * d), 0.0f), bias(static_cast<std::size_t>(L));
-  {
-    nb::gil_scoped_release release;
-    std::vector<double> sq_norm(static_cast<std::size_t>(n));
-    std::vector<float> row(static_cast<std::size_t>(d), 0.0f);
-    for (std::int64_t i = 0; i < n; ++i) {
-      X.add_to(i, 1.0f, row.data());
-      sq_norm[static_cast<std::size_t>(i)] = static_cast<double>(X.dot_with(i, row.data()));
-      X.add_to(i, -1.0f, row.data());
-    }
-    parallel_for(L, n_threads, 1, [&](std::int64_t l, std::int64_t, int) {
-      std::vector<signed char> y(static_cast<std::size_t>(n), -1);
-      for (std::int64_t p = label_indptr.data()[l]; p < label_indptr.data()[l + 1]; ++p)
-        y[static_cast<std::size_t>(label_rows.data()[p])] = 1;
-      bias[static_cast<std::size_t>(l)] =
-          train_label(X, sq_norm, y, svm, hash_pair(seed, static_cast<std::uint64_t>(l)), W.data() + l * d);
-    });
+  std::vector<double> sq_norm(static_cast<std::size_t>(n));
+  std::vector<float> row(static_cast<std::size_t>(d), 0.0f);
+  for (std::int64_t i = 0; i < n; ++i) {
+    X.add_to(i, 1.0f, row.data());
+    sq_norm[static_cast<std::size_t>(i)] = static_cast<double>(X.dot_with(i, row.data()));
+    X.add_to(i, -1.0f, row.data());
   }
-  return nb::make_tuple(to_numpy(std::move(W), static_cast<std::size_t>(L), static_cast<std::size_t>(d)),
-                        to_numpy(std::move(bias)));
+  parallel_for(L, n_threads, 1, [&](std::int64_t l, std::int64_t, int) {
+    std::vector<signed char> y(static_cast<std::size_t>(n), -1);
+    for (std::int64_t p = label_indptr.data()[l]; p < label_indptr.data()[l + 1]; ++p)
+      y[static_cast<std::size_t>(label_rows.data()[p])] = 1;
+    bias[static_cast<std::size_t>(l)] =
+        train_label(X, sq_norm, y, svm, hash_pair(seed, static_cast<std::uint64_t>(l)), W.data() + l * d);
+  });
+  return std::make_tuple(to_array(std::move(W), static_cast<std::size_t>(L), static_cast<std::size_t>(d)),
+                        to_array(std::move(bias)));
 }
 
-nb::tuple train_svm_dense(const In2<float>& X, const In1<std::int64_t>& label_indptr,
-                          const In1<std::int32_t>& label_rows, double C, double tolerance, int max_epochs,
-                          std::uint64_t seed, int n_threads) {
+}  // namespace
+
+std::tuple<Array2<float>, Array1<float>> train_svm_dense(const In2<float>& X, const In1<std::int64_t>& label_indptr,
+                                                         const In1<std::int32_t>& label_rows, double C,
+                                                         double tolerance, int max_epochs, std::uint64_t seed,
+                                                         int n_threads) {
   const auto d = static_cast<std::int64_t>(X.shape(1));
   return train(DenseX{X.data(), d}, static_cast<std::int64_t>(X.shape(0)), d, label_indptr, label_rows,
                {C, tolerance, max_epochs}, seed, n_threads);
 }
 
-nb::tuple train_svm_sparse(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                           const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& label_indptr,
-                           const In1<std::int32_t>& label_rows, double C, double tolerance, int max_epochs,
-                           std::uint64_t seed, int n_threads) {
+std::tuple<Array2<float>, Array1<float>> train_svm_sparse(const In1<std::int64_t>& x_indptr,
+                                                          const In1<std::int32_t>& x_indices,
+                                                          const In1<float>& x_data, std::int64_t n_features,
+                                                          const In1<std::int64_t>& label_indptr,
+                                                          const In1<std::int32_t>& label_rows, double C,
+                                                          double tolerance, int max_epochs, std::uint64_t seed,
+                                                          int n_threads) {
   require(n_features >= 0, "n_features must be non-negative");
   const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
   return train(SparseX{X}, static_cast<std::int64_t>(x_indptr.shape(0)) - 1, n_features, label_indptr, label_rows,
                {C, tolerance, max_epochs}, seed, n_threads);
-}
-
-}  // namespace
-
-void bind_linear_train(nb::module_& m) {
-  m.def("train_svm_dense", &train_svm_dense, nb::arg("X").noconvert(), nb::arg("label_indptr").noconvert(),
-        nb::arg("label_rows").noconvert(), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"),
-        nb::arg("n_threads"));
-  m.def("train_svm_sparse", &train_svm_sparse, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-        nb::arg("x_data").noconvert(), nb::arg("n_features"), nb::arg("label_indptr").noconvert(),
-        nb::arg("label_rows").noconvert(), nb::arg("C"), nb::arg("tolerance"), nb::arg("max_epochs"), nb::arg("seed"),
-        nb::arg("n_threads"));
 }
 
 }  // namespace metarank

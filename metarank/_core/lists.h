@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "bindings.h"
+#include "arrays.h"
 
 namespace metarank {
 

@@ -1,20 +1,12 @@
-// Where the relevant labels of each row stand: all that the ranking metrics ask of the scores.
-//
-// For every relevant pair (row, label) with score s, among the labels of its row:
-//   rank       its place by descending score, ties in the order of the row; inf if it is not listed
-//   last       number of labels with a score >= s: its place if ties are counted against it
-//   above      number of irrelevant labels with a score > s
-//   not_below  number of irrelevant labels with a score >= s
-// Labels that are not listed are tied with each other below all that are.
-//
-// No row is sorted. Its r relevant labels are, and every other label is counted at the place where it
-// would stand among them: O(m log r) for m scores.
+#include "metrics.h"
+
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "topk.h"
 
 namespace metarank {
@@ -113,8 +105,8 @@ void rank_row(const ScoreRow<T>& row, std::int64_t n_labels, const std::int32_t*
 }
 
 template <typename T, typename RowOf>
-nb::tuple rank_rows(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, std::int64_t n, std::int64_t n_labels,
-                    int n_threads, const RowOf& row_of) {
+StandingArrays rank_rows(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, std::int64_t n,
+                         std::int64_t n_labels, int n_threads, const RowOf& row_of) {
   require(static_cast<std::int64_t>(y_indptr.shape(0)) == n + 1, "scores must have one row for each row of Y");
   const auto m = static_cast<std::int64_t>(y_labels.shape(0));
   require_indptr(y_indptr, m, "y_indptr");
@@ -123,23 +115,22 @@ nb::tuple rank_rows(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, std:
     require(y[p] >= 0 && y[p] < n_labels, "y_labels must lie in [0, n_labels)");
 
   Standing standing(static_cast<std::size_t>(m));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
-      Scratch scratch;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t start = y_indptr.data()[i];
-        const auto r = static_cast<std::size_t>(y_indptr.data()[i + 1] - start);
-        if (r > 0) rank_row<T>(row_of(i), n_labels, y + start, r, static_cast<std::size_t>(start), scratch, standing);
-      }
-    });
-  }
-  return nb::make_tuple(to_numpy(std::move(standing.rank)), to_numpy(std::move(standing.last)),
-                        to_numpy(std::move(standing.above)), to_numpy(std::move(standing.not_below)));
+  parallel_for(n, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    Scratch scratch;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t start = y_indptr.data()[i];
+      const auto r = static_cast<std::size_t>(y_indptr.data()[i + 1] - start);
+      if (r > 0) rank_row<T>(row_of(i), n_labels, y + start, r, static_cast<std::size_t>(start), scratch, standing);
+    }
+  });
+  return std::make_tuple(to_array(std::move(standing.rank)), to_array(std::move(standing.last)),
+                        to_array(std::move(standing.above)), to_array(std::move(standing.not_below)));
 }
 
+}  // namespace
+
 template <typename T>
-nb::tuple standing_dense(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In2<T> scores, int n_threads) {
+StandingArrays standing_dense(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In2<T> scores, int n_threads) {
   const auto width = static_cast<std::int64_t>(scores.shape(1));
   require(!any_nan(scores.data(), static_cast<std::int64_t>(scores.size())), "scores must not be NaN");
   return rank_rows<T>(y_indptr, y_labels, static_cast<std::int64_t>(scores.shape(0)), width, n_threads,
@@ -147,8 +138,8 @@ nb::tuple standing_dense(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels,
 }
 
 template <typename T>
-nb::tuple standing_listed(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<std::int64_t> indptr,
-                          In1<std::int32_t> labels, In1<T> scores, std::int64_t n_labels, int n_threads) {
+StandingArrays standing_listed(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<std::int64_t> indptr,
+                               In1<std::int32_t> labels, In1<T> scores, std::int64_t n_labels, int n_threads) {
   require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "indptr");
   require(scores.shape(0) == labels.shape(0), "scores and labels must have the same length");
   require(!any_nan(scores.data(), static_cast<std::int64_t>(scores.size())), "scores must not be NaN");
@@ -159,36 +150,22 @@ nb::tuple standing_listed(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels
                       });
 }
 
-template <typename T>
-void bind_type(nb::module_& m) {
-  m.def("standing_dense", &standing_dense<T>, nb::arg("y_indptr").noconvert(), nb::arg("y_labels").noconvert(),
-        nb::arg("scores").noconvert(), nb::arg("n_threads"));
-  m.def("standing_listed", &standing_listed<T>, nb::arg("y_indptr").noconvert(), nb::arg("y_labels").noconvert(),
-        nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("scores").noconvert(),
-        nb::arg("n_labels"), nb::arg("n_threads"));
-}
-
-// The values of each row in descending order.
 Array1<double> descending_rows(In1<std::int64_t> indptr, In1<double> values) {
   const auto m = static_cast<std::int64_t>(values.shape(0));
   require_indptr(indptr, m, "indptr");
   require(!any_nan(values.data(), m), "values must not be NaN");
   std::vector<double> sorted(values.data(), values.data() + m);
-  {
-    nb::gil_scoped_release release;
-    const std::int64_t* start = indptr.data();
-    for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i)
-      std::sort(sorted.begin() + start[i], sorted.begin() + start[i + 1], std::greater<>());
-  }
-  return to_numpy(std::move(sorted));
+  const std::int64_t* start = indptr.data();
+  for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i)
+    std::sort(sorted.begin() + start[i], sorted.begin() + start[i + 1], std::greater<>());
+  return to_array(std::move(sorted));
 }
 
-}  // namespace
-
-void bind_metrics(nb::module_& m) {
-  m.def("descending_rows", &descending_rows, nb::arg("indptr").noconvert(), nb::arg("values").noconvert());
-  bind_type<float>(m);
-  bind_type<double>(m);
-}
+template StandingArrays standing_dense(In1<std::int64_t>, In1<std::int32_t>, In2<float>, int);
+template StandingArrays standing_dense(In1<std::int64_t>, In1<std::int32_t>, In2<double>, int);
+template StandingArrays standing_listed(In1<std::int64_t>, In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>,
+                                        In1<float>, std::int64_t, int);
+template StandingArrays standing_listed(In1<std::int64_t>, In1<std::int32_t>, In1<std::int64_t>, In1<std::int32_t>,
+                                        In1<double>, std::int64_t, int);
 
 }  // namespace metarank

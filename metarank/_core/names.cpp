@@ -1,26 +1,26 @@
-// How well does a document fit the text of a label?
-//
-// Labels and documents are rows of one sparse feature space. Sums are in double,
-// features ascending, whether a pair is scored by itself or found through the
-// postings: the cosine of a proposed label is the cosine of the pair, to the bit.
+#include "names.h"
+
 #include <algorithm>
 #include <cmath>
+#include <string>
 
-#include "bindings.h"
+#include "parallel.h"
 
 namespace metarank {
 
 namespace {
 
-struct Csr {
-  std::int64_t n_rows;
-  const std::int64_t* indptr;
-  const std::int32_t* indices;
-  const float* data;
-};
+constexpr std::int64_t kBlock = 64;
 
-Csr checked_csr(const char* name, const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
-                const In1<float>& data, std::int64_t n_features) {
+float cosine(double dot, double a, double b) {
+  return a > 0.0 && b > 0.0 ? static_cast<float>(dot / (a * b)) : 0.0F;
+}
+
+}  // namespace
+
+LabelText::Csr LabelText::checked_csr(const char* name, const In1<std::int64_t>& indptr,
+                                      const In1<std::int32_t>& indices, const In1<float>& data,
+                                      std::int64_t n_features) {
   const std::string prefix(name);
   require(indptr.shape(0) >= 1, prefix + ".indptr must not be empty");
   require(indices.shape(0) == data.shape(0), prefix + ".indices and .data must have the same length");
@@ -40,225 +40,151 @@ Csr checked_csr(const char* name, const In1<std::int64_t>& indptr, const In1<std
   return m;
 }
 
-double norm(const Csr& m, std::int64_t row) {
+double LabelText::norm(const Csr& m, std::int64_t row) {
   double s = 0.0;
   for (std::int64_t p = m.indptr[row]; p < m.indptr[row + 1]; ++p) s += static_cast<double>(m.data[p]) * m.data[p];
   return std::sqrt(s);
 }
 
-float cosine(double dot, double a, double b) {
-  return a > 0.0 && b > 0.0 ? static_cast<float>(dot / (a * b)) : 0.0F;
+LabelText::LabelText(std::int64_t n_features, const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
+                     const In1<float>& data)
+    : LabelText(n_features, checked_csr("label_text", indptr, indices, data, n_features)) {}
+
+LabelText::LabelText(std::int64_t n_features, const Csr& text)
+    : indptr_(text.indptr, text.indptr + text.n_rows + 1),
+      words_(text.indices, text.indices + indptr_.back()),
+      values_(text.data, text.data + indptr_.back()),
+      norm_(static_cast<std::size_t>(text.n_rows)),
+      word_indptr_(static_cast<std::size_t>(n_features) + 1, 0),
+      word_labels_(values_.size()),
+      word_values_(values_.size()) {
+  for (const std::int32_t f : words_) ++word_indptr_[static_cast<std::size_t>(f) + 1];
+  for (std::size_t f = 1; f < word_indptr_.size(); ++f) word_indptr_[f] += word_indptr_[f - 1];
+  std::vector<std::int64_t> next(word_indptr_.begin(), word_indptr_.end() - 1);
+  for (std::int64_t l = 0; l < text.n_rows; ++l) {
+    norm_[static_cast<std::size_t>(l)] = norm(text, l);
+    for (std::int64_t p = text.indptr[l]; p < text.indptr[l + 1]; ++p) {
+      const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(text.indices[p])]++);
+      word_labels_[at] = static_cast<std::int32_t>(l);
+      word_values_[at] = text.data[p];
+    }
+  }
 }
 
-// The labels' texts by label, and transposed: for each word the labels that hold it, ascending.
-class LabelText {
- public:
-  LabelText(std::int64_t n_features, const Csr& text)
-      : indptr_(text.indptr, text.indptr + text.n_rows + 1),
-        words_(text.indices, text.indices + indptr_.back()),
-        values_(text.data, text.data + indptr_.back()),
-        norm_(static_cast<std::size_t>(text.n_rows)),
-        word_indptr_(static_cast<std::size_t>(n_features) + 1, 0),
-        word_labels_(values_.size()),
-        word_values_(values_.size()) {
-    for (const std::int32_t f : words_) ++word_indptr_[static_cast<std::size_t>(f) + 1];
-    for (std::size_t f = 1; f < word_indptr_.size(); ++f) word_indptr_[f] += word_indptr_[f - 1];
-    std::vector<std::int64_t> next(word_indptr_.begin(), word_indptr_.end() - 1);
-    for (std::int64_t l = 0; l < text.n_rows; ++l) {
-      norm_[static_cast<std::size_t>(l)] = norm(text, l);
-      for (std::int64_t p = text.indptr[l]; p < text.indptr[l + 1]; ++p) {
-        const auto at = static_cast<std::size_t>(next[static_cast<std::size_t>(text.indices[p])]++);
-        word_labels_[at] = static_cast<std::int32_t>(l);
-        word_values_[at] = text.data[p];
-      }
+void LabelText::evidence_of(std::int32_t label, const float* x, double x_norm, float* column, std::int64_t stride) const {
+  const auto l = static_cast<std::size_t>(label);
+  double dot = 0.0, weight = 0.0, weight_present = 0.0;
+  std::int64_t present = 0;
+  for (auto p = static_cast<std::size_t>(indptr_[l]); p < static_cast<std::size_t>(indptr_[l + 1]); ++p) {
+    const double w = values_[p];
+    const float v = x[words_[p]];
+    weight += std::fabs(w);
+    if (v == 0.0F) continue;
+    dot += v * w;
+    weight_present += std::fabs(w);
+    ++present;
+  }
+  const auto words = static_cast<double>(indptr_[l + 1] - indptr_[l]);
+  column[0] = cosine(dot, x_norm, norm_[l]);
+  column[stride] = words > 0.0 ? static_cast<float>(static_cast<double>(present) / words) : 0.0F;
+  column[2 * stride] = weight > 0.0 ? static_cast<float>(weight_present / weight) : 0.0F;
+  column[3 * stride] = static_cast<float>(words);
+}
+
+void LabelText::nearest(const Csr& x, std::int64_t row, std::size_t k, std::vector<double>& dots, std::vector<Hit>& hits) const {
+  hits.clear();
+  for (std::int64_t p = x.indptr[row]; p < x.indptr[row + 1]; ++p) {
+    const double v = x.data[p];
+    if (v == 0.0) continue;
+    const auto f = static_cast<std::size_t>(x.indices[p]);
+    for (auto q = static_cast<std::size_t>(word_indptr_[f]); q < static_cast<std::size_t>(word_indptr_[f + 1]); ++q) {
+      double& dot = dots[static_cast<std::size_t>(word_labels_[q])];
+      if (dot == 0.0) hits.push_back({0.0F, word_labels_[q]});  // again after a sum that cancelled: see below
+      dot += v * word_values_[q];
     }
   }
-
-  std::int64_t n_features() const { return static_cast<std::int64_t>(word_indptr_.size()) - 1; }
-  std::int64_t n_labels() const { return static_cast<std::int64_t>(norm_.size()); }
-
-  // column[0], [stride], [2 stride], [3 stride]: cosine, share of the words present, the same share by weight,
-  // number of words. `x` holds the document's value of every feature.
-  void evidence(std::int32_t label, const float* x, double x_norm, float* column, std::int64_t stride) const {
-    const auto l = static_cast<std::size_t>(label);
-    double dot = 0.0, weight = 0.0, weight_present = 0.0;
-    std::int64_t present = 0;
-    for (auto p = static_cast<std::size_t>(indptr_[l]); p < static_cast<std::size_t>(indptr_[l + 1]); ++p) {
-      const double w = values_[p];
-      const float v = x[words_[p]];
-      weight += std::fabs(w);
-      if (v == 0.0F) continue;
-      dot += v * w;
-      weight_present += std::fabs(w);
-      ++present;
-    }
-    const auto words = static_cast<double>(indptr_[l + 1] - indptr_[l]);
-    column[0] = cosine(dot, x_norm, norm_[l]);
-    column[stride] = words > 0.0 ? static_cast<float>(static_cast<double>(present) / words) : 0.0F;
-    column[2 * stride] = weight > 0.0 ? static_cast<float>(weight_present / weight) : 0.0F;
-    column[3 * stride] = static_cast<float>(words);
+  const double x_norm = norm(x, row);
+  for (Hit& hit : hits) {  // the second of two entries finds the dot already cleared, and goes
+    double& dot = dots[static_cast<std::size_t>(hit.label)];
+    hit.score = cosine(dot, x_norm, norm_[static_cast<std::size_t>(hit.label)]);
+    dot = 0.0;
   }
-
-  struct Hit {
-    float score;
-    std::int32_t label;
-  };
-
-  // The labels with the k highest cosines above 0, ascending by label; ties go to the smaller label.
-  // `dots` holds n_labels zeros, before and after.
-  void nearest(const Csr& x, std::int64_t row, std::size_t k, std::vector<double>& dots, std::vector<Hit>& hits) const {
-    hits.clear();
-    for (std::int64_t p = x.indptr[row]; p < x.indptr[row + 1]; ++p) {
-      const double v = x.data[p];
-      if (v == 0.0) continue;
-      const auto f = static_cast<std::size_t>(x.indices[p]);
-      for (auto q = static_cast<std::size_t>(word_indptr_[f]); q < static_cast<std::size_t>(word_indptr_[f + 1]); ++q) {
-        double& dot = dots[static_cast<std::size_t>(word_labels_[q])];
-        if (dot == 0.0) hits.push_back({0.0F, word_labels_[q]});  // again after a sum that cancelled: see below
-        dot += v * word_values_[q];
-      }
-    }
-    const double x_norm = norm(x, row);
-    for (Hit& hit : hits) {  // the second of two entries finds the dot already cleared, and goes
-      double& dot = dots[static_cast<std::size_t>(hit.label)];
-      hit.score = cosine(dot, x_norm, norm_[static_cast<std::size_t>(hit.label)]);
-      dot = 0.0;
-    }
-    std::erase_if(hits, [](const Hit& hit) { return !(hit.score > 0.0F); });
-    if (hits.size() > k) {
-      std::nth_element(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(k), hits.end(),
-                       [](const Hit& a, const Hit& b) {
-                         return a.score != b.score ? a.score > b.score : a.label < b.label;
-                       });
-      hits.resize(k);
-    }
-    std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.label < b.label; });
+  std::erase_if(hits, [](const Hit& hit) { return !(hit.score > 0.0F); });
+  if (hits.size() > k) {
+    std::nth_element(hits.begin(), hits.begin() + static_cast<std::ptrdiff_t>(k), hits.end(),
+                     [](const Hit& a, const Hit& b) {
+                       return a.score != b.score ? a.score > b.score : a.label < b.label;
+                     });
+    hits.resize(k);
   }
+  std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.label < b.label; });
+}
 
- private:
-  std::vector<std::int64_t> indptr_;
-  std::vector<std::int32_t> words_;
-  std::vector<float> values_;
-  std::vector<double> norm_;
-  std::vector<std::int64_t> word_indptr_;
-  std::vector<std::int32_t> word_labels_;
-  std::vector<float> word_values_;
-};
-
-// Float32 (4, m), one column of values a kind of evidence.
-std::vector<float> evidence(const LabelText& text, const Csr& x, const std::int64_t* indptr,
-                            const std::int32_t* labels, int n_threads) {
-  const std::int64_t m = indptr[x.n_rows];
+Array2<float> LabelText::evidence(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                                  const In1<float>& x_data, const In1<std::int64_t>& indptr,
+                                  const In1<std::int32_t>& labels, int n_threads) const {
+  require(n_threads >= 1, "n_threads must be positive");
+  const auto m = static_cast<std::int64_t>(labels.shape(0));
+  const Csr x = checked_csr("X", x_indptr, x_indices, x_data, n_features());
+  require(indptr.shape(0) == x_indptr.shape(0), "candidates must have as many rows as X");
+  require(indptr.data()[0] == 0 && indptr.data()[x.n_rows] == m,
+          "candidates.indptr must start at 0 and end at the number of pairs");
+  for (std::int64_t i = 0; i < x.n_rows; ++i)
+    require(indptr.data()[i] <= indptr.data()[i + 1], "candidates.indptr must not decrease");
+  for (std::int64_t p = 0; p < m; ++p)
+    require(labels.data()[p] >= 0 && labels.data()[p] < n_labels(), "candidates.labels must lie in [0, L)");
   std::vector<float> out(static_cast<std::size_t>(4 * m));
   std::vector<std::vector<float>> scratch(static_cast<std::size_t>(n_threads));
   parallel_for(x.n_rows, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int worker) {
     std::vector<float>& value = scratch[static_cast<std::size_t>(worker)];
-    value.resize(static_cast<std::size_t>(text.n_features()));
+    value.resize(static_cast<std::size_t>(n_features()));
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p)
         value[static_cast<std::size_t>(x.indices[p])] = x.data[p];
       const double x_norm = norm(x, i);
-      for (std::int64_t pair = indptr[i]; pair < indptr[i + 1]; ++pair)
-        text.evidence(labels[pair], value.data(), x_norm, out.data() + pair, m);
+      for (std::int64_t pair = indptr.data()[i]; pair < indptr.data()[i + 1]; ++pair)
+        evidence_of(labels.data()[pair], value.data(), x_norm, out.data() + pair, m);
       for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p)
         value[static_cast<std::size_t>(x.indices[p])] = 0.0F;
     }
   });
-  return out;
+  return to_array(std::move(out), 4, static_cast<std::size_t>(m));
 }
 
-struct Shortlist {
-  std::vector<std::int64_t> indptr;
-  std::vector<std::int32_t> labels;
-  std::vector<float> scores;
-};
-
-Shortlist shortlist(const LabelText& text, const Csr& x, std::int64_t k, int n_threads) {
-  constexpr std::int64_t kBlock = 64;
+LabelText::Lists LabelText::shortlist(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
+                                      const In1<float>& data, std::int64_t k, int n_threads) const {
+  require(k >= 1, "k must be positive");
+  require(n_threads >= 1, "n_threads must be positive");
+  const Csr x = checked_csr("X", indptr, indices, data, n_features());
   const std::int64_t n_blocks = (x.n_rows + kBlock - 1) / kBlock;
-  std::vector<std::vector<LabelText::Hit>> found(static_cast<std::size_t>(n_blocks));
+  std::vector<std::vector<Hit>> found(static_cast<std::size_t>(n_blocks));
   std::vector<std::vector<double>> scratch(static_cast<std::size_t>(n_threads));
-  Shortlist out;
-  out.indptr.assign(static_cast<std::size_t>(x.n_rows) + 1, 0);
+  std::vector<std::int64_t> start(static_cast<std::size_t>(x.n_rows) + 1, 0);
   parallel_for(n_blocks, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
     std::vector<double>& dots = scratch[static_cast<std::size_t>(worker)];
-    dots.resize(static_cast<std::size_t>(text.n_labels()));
-    std::vector<LabelText::Hit> hits;
+    dots.resize(static_cast<std::size_t>(n_labels()));
+    std::vector<Hit> hits;
     for (std::int64_t b = begin; b < end; ++b)
       for (std::int64_t i = b * kBlock; i < std::min(x.n_rows, (b + 1) * kBlock); ++i) {
-        text.nearest(x, i, static_cast<std::size_t>(k), dots, hits);
+        nearest(x, i, static_cast<std::size_t>(k), dots, hits);
         auto& block = found[static_cast<std::size_t>(b)];
         block.insert(block.end(), hits.begin(), hits.end());
-        out.indptr[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(hits.size());
+        start[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(hits.size());
       }
   });
-  for (std::size_t i = 1; i < out.indptr.size(); ++i) out.indptr[i] += out.indptr[i - 1];
-  out.labels.reserve(static_cast<std::size_t>(out.indptr.back()));
-  out.scores.reserve(static_cast<std::size_t>(out.indptr.back()));
+  for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
+  std::vector<std::int32_t> labels;
+  std::vector<float> scores;
+  labels.reserve(static_cast<std::size_t>(start.back()));
+  scores.reserve(static_cast<std::size_t>(start.back()));
   for (auto& block : found) {
-    for (const LabelText::Hit& hit : block) {
-      out.labels.push_back(hit.label);
-      out.scores.push_back(hit.score);
+    for (const Hit& hit : block) {
+      labels.push_back(hit.label);
+      scores.push_back(hit.score);
     }
     block = {};
   }
-  return out;
-}
-
-}  // namespace
-
-void bind_names(nb::module_& m) {
-  nb::class_<LabelText>(m, "LabelText", "The labels' texts, a canonical CSR matrix (L, d), and their postings by word.")
-      .def(
-          "__init__",
-          [](LabelText* self, std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int32_t> indices,
-             In1<float> data) {
-            require(n_features >= 0, "n_features must be non-negative");
-            nb::gil_scoped_release release;
-            new (self) LabelText(n_features, checked_csr("label_text", indptr, indices, data, n_features));
-          },
-          nb::arg("n_features"), nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-          nb::arg("data").noconvert())
-      .def(
-          "evidence",
-          [](const LabelText& self, In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data,
-             In1<std::int64_t> indptr, In1<std::int32_t> labels, int n_threads) {
-            require(n_threads >= 1, "n_threads must be positive");
-            const auto n_pairs = static_cast<std::int64_t>(labels.shape(0));
-            std::vector<float> values;
-            {
-              nb::gil_scoped_release release;
-              const Csr x = checked_csr("X", x_indptr, x_indices, x_data, self.n_features());
-              require(indptr.shape(0) == x_indptr.shape(0), "candidates must have as many rows as X");
-              require(indptr.data()[0] == 0 && indptr.data()[x.n_rows] == n_pairs,
-                      "candidates.indptr must start at 0 and end at the number of pairs");
-              for (std::int64_t i = 0; i < x.n_rows; ++i)
-                require(indptr.data()[i] <= indptr.data()[i + 1], "candidates.indptr must not decrease");
-              for (std::int64_t p = 0; p < n_pairs; ++p)
-                require(labels.data()[p] >= 0 && labels.data()[p] < self.n_labels(),
-                        "candidates.labels must lie in [0, L)");
-              values = evidence(self, x, indptr.data(), labels.data(), n_threads);
-            }
-            return to_numpy(std::move(values), 4, static_cast<std::size_t>(n_pairs));
-          },
-          nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(),
-          nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("n_threads"))
-      .def(
-          "shortlist",
-          [](const LabelText& self, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data,
-             std::int64_t k, int n_threads) {
-            require(k >= 1, "k must be positive");
-            require(n_threads >= 1, "n_threads must be positive");
-            Shortlist out;
-            {
-              nb::gil_scoped_release release;
-              out = shortlist(self, checked_csr("X", indptr, indices, data, self.n_features()), k, n_threads);
-            }
-            return std::make_tuple(to_numpy(std::move(out.indptr)), to_numpy(std::move(out.labels)),
-                                   to_numpy(std::move(out.scores)));
-          },
-          nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(), nb::arg("data").noconvert(), nb::arg("k"),
-          nb::arg("n_threads"));
+  return {to_array(std::move(start)), to_array(std::move(labels)), to_array(std::move(scores))};
 }
 
 }  // namespace metarank

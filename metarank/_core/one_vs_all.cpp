@@ -1,21 +1,13 @@
-// Squared hinge classifiers of every label: for label l, with y_i = 1 where relevant and -1 elsewhere,
-//   min 1/2 (||w||^2 + b^2) + C sum_i c_il max(0, 1 - y_i (w.x_i + b))^2,   c_il = positive cost of l or 1,
-// by dual coordinate descent, sixteen labels at once (see linear_lanes.h) and on few rows:
-//
-// Most rows are irrelevant to all labels of a group and unlike their relevant rows: w.x_i is near 0, and what
-// they do is to hold the bias near -1 and to push the weights a little against the mean row. So every row
-// starts as an irrelevant one with dual 1/n, which gives w = -mean and b = -1 for all labels alike. The working
-// set starts from the group's relevant rows. Then the margins of all rows are computed, those above -1 by more
-// than a limit for some label join, and the descent goes on; the limit falls to the tolerance, and the last look
-// is at all rows. Outside the working set a row's dual stays 1/n, but for the bias: there the rest acts as one
-// row without features, of as many times the cost, whose dual is free. With tolerance 0 this is plain descent.
+#include "one_vs_all.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "linear_lanes.h"
 #include "pairs.h"
 
@@ -30,12 +22,6 @@ using lanes::Vec;
 constexpr float kFirstLimit = 4.0f;
 constexpr int kEarlyEpochs = 3;
 constexpr int kMaxRounds = 12;
-
-struct Options {
-  float C, tolerance, least;
-  int max_epochs;
-  std::uint64_t seed;
-};
 
 // All rows, features most frequent first: those weights stay in the cache.
 struct Rows {
@@ -95,8 +81,7 @@ struct Steps {
 };
 
 // `diagonal` is 1 / (2 C c), `rate` one over the row's squared norm plus that.
-inline __attribute__((always_inline)) Steps dual_step(Float8 s, Float8 y, Float8 diagonal, Float8 rate, Float8 dual,
-                                                      Float8 upper) {
+inline __attribute__((always_inline)) Steps dual_step(Float8 s, Float8 y, Float8 diagonal, Float8 rate, Float8 dual, Float8 upper) {
   const Float8 gradient = y * s - float8(1.0f) + diagonal * dual;
   const Float8 next = larger(dual - gradient * rate, float8(0.0f));
   const Int8 at_zero = dual == float8(0.0f);
@@ -118,7 +103,7 @@ inline __attribute__((always_inline)) void rest_step(Float8 diagonal, Float8 rat
 }
 
 // Dual coordinate descent over the working set.
-METARANK_DISPATCH void descend(const Rows& X, const Options& options, std::uint64_t seed, int max_epochs,
+METARANK_DISPATCH void descend(const Rows& X, const SquaredHingeOptions& options, std::uint64_t seed, int max_epochs,
                                Group& group) {
   const float kInfinity = std::numeric_limits<float>::infinity();
   const auto n = static_cast<std::uint32_t>(group.rows.size());
@@ -264,8 +249,8 @@ struct Pruned {
 };
 
 void train_group(const Rows& X, const std::int32_t* labels, int n_labels, const std::int64_t* label_indptr,
-                 const std::int32_t* label_rows, const float* positive_cost, const float* factor, const Options& options,
-                 Group& group, Pruned& out) {
+                 const std::int32_t* label_rows, const float* positive_cost, const float* factor,
+                 const SquaredHingeOptions& options, Group& group, Pruned& out) {
   group.W = X.background;
   group.inside.assign(static_cast<std::size_t>(X.n), 0);
   group.n_labels = n_labels;
@@ -311,18 +296,18 @@ void train_group(const Rows& X, const std::int32_t* labels, int n_labels, const 
   std::copy(group.bias, group.bias + kLabelLanes, out.bias);
 }
 
-// The classifiers of the labels `order`, sixteen neighbours at a time: CSC of the weights in that order
-// (features unsorted), and the biases.
-nb::tuple train_squared_hinge(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                              const In1<float>& x_data, std::int64_t n_features, const In1<std::int64_t>& label_indptr,
-                              const In1<std::int32_t>& label_rows, const In1<float>& positive_cost,
-                              const In1<std::int32_t>& order, const In1<float>& factor, float C, float tolerance,
-                              int max_epochs, float least, std::uint64_t seed, int n_threads) {
+}  // namespace
+
+SparseClassifiers train_squared_hinge(const CsrView& x, const In1<std::int64_t>& label_indptr,
+                                      const In1<std::int32_t>& label_rows, const In1<float>& positive_cost,
+                                      const In1<std::int32_t>& order, const In1<float>& factor,
+                                      const SquaredHingeOptions& options, int n_threads) {
+  const std::int64_t n_features = x.n_columns;
   require(n_features >= 0, "n_features must be non-negative");
-  require(C > 0.0f && std::isfinite(C), "C must be positive and finite");
-  require(tolerance > 0.0f, "tolerance must be positive");
-  const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features);
-  const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  require(options.C > 0.0f && std::isfinite(options.C), "C must be positive and finite");
+  require(options.tolerance > 0.0f, "tolerance must be positive");
+  const SparseRows X = require_csr(x.indptr, x.indices, x.data, n_features);
+  const auto n = static_cast<std::int64_t>(x.indptr.shape(0)) - 1;
   require(label_indptr.shape(0) >= 1, "label_indptr must have at least one entry");
   const auto L = static_cast<std::int64_t>(label_indptr.shape(0)) - 1;
   require_pairs(label_indptr, label_rows, L, n);
@@ -336,40 +321,26 @@ nb::tuple train_squared_hinge(const In1<std::int64_t>& x_indptr, const In1<std::
   std::vector<std::int64_t> indptr{0};
   std::vector<std::int32_t> feature;
   std::vector<float> weight, bias;
-  {
-    nb::gil_scoped_release release;
-    const Rows rows(X, n, n_features);
-    const Options options{C, tolerance, least, max_epochs, seed};
-    std::vector<Pruned> groups(static_cast<std::size_t>(n_groups));
-    std::vector<Group> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
-    parallel_for(n_groups, n_threads, 1, [&](std::int64_t g, std::int64_t, int worker) {
-      const auto n_labels = static_cast<int>(std::min<std::int64_t>(kLabelLanes, n_order - g * kLabelLanes));
-      train_group(rows, order.data() + g * kLabelLanes, n_labels, label_indptr.data(), label_rows.data(),
-                  positive_cost.data(), factor.data(), options, scratch[static_cast<std::size_t>(worker)],
-                  groups[static_cast<std::size_t>(g)]);
-    });
-    for (std::int64_t g = 0; g < n_groups; ++g) {
-      Pruned& group = groups[static_cast<std::size_t>(g)];
-      for (int j = 0; j < kLabelLanes && g * kLabelLanes + j < n_order; ++j) {
-        feature.insert(feature.end(), group.feature[j].begin(), group.feature[j].end());
-        weight.insert(weight.end(), group.weight[j].begin(), group.weight[j].end());
-        indptr.push_back(static_cast<std::int64_t>(feature.size()));
-        bias.push_back(group.bias[j]);
-      }
+  const Rows rows(X, n, n_features);
+  std::vector<Pruned> groups(static_cast<std::size_t>(n_groups));
+  std::vector<Group> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
+  parallel_for(n_groups, n_threads, 1, [&](std::int64_t g, std::int64_t, int worker) {
+    const auto n_labels = static_cast<int>(std::min<std::int64_t>(kLabelLanes, n_order - g * kLabelLanes));
+    train_group(rows, order.data() + g * kLabelLanes, n_labels, label_indptr.data(), label_rows.data(),
+                positive_cost.data(), factor.data(), options, scratch[static_cast<std::size_t>(worker)],
+                groups[static_cast<std::size_t>(g)]);
+  });
+  for (std::int64_t g = 0; g < n_groups; ++g) {
+    Pruned& group = groups[static_cast<std::size_t>(g)];
+    for (int j = 0; j < kLabelLanes && g * kLabelLanes + j < n_order; ++j) {
+      feature.insert(feature.end(), group.feature[j].begin(), group.feature[j].end());
+      weight.insert(weight.end(), group.weight[j].begin(), group.weight[j].end());
+      indptr.push_back(static_cast<std::int64_t>(feature.size()));
+      bias.push_back(group.bias[j]);
     }
   }
-  return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(feature)), to_numpy(std::move(weight)),
-                        to_numpy(std::move(bias)));
-}
-
-}  // namespace
-
-void bind_one_vs_all(nb::module_& m) {
-  m.def("train_squared_hinge", &train_squared_hinge, nb::arg("x_indptr").noconvert(),
-        nb::arg("x_indices").noconvert(), nb::arg("x_data").noconvert(), nb::arg("n_features"),
-        nb::arg("label_indptr").noconvert(), nb::arg("label_rows").noconvert(), nb::arg("positive_cost").noconvert(),
-        nb::arg("order").noconvert(), nb::arg("factor").noconvert(), nb::arg("C"), nb::arg("tolerance"),
-        nb::arg("max_epochs"), nb::arg("least"), nb::arg("seed"),  nb::arg("n_threads"));
+  return std::make_tuple(to_array(std::move(indptr)), to_array(std::move(feature)), to_array(std::move(weight)),
+                        to_array(std::move(bias)));
 }
 
 }  // namespace metarank

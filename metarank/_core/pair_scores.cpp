@@ -1,9 +1,11 @@
-// Scores of pairs: the linear score and its gradient, and how well scores order lists.
+#include "pair_scores.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "lists.h"
 #include "simd.h"
 
@@ -16,8 +18,7 @@ constexpr std::int64_t kDoubleLanes = 8;
 constexpr std::int64_t kRowBlock = 2048;
 
 // sum_j (x_j - mean_j) w_j in one fixed order.
-inline __attribute__((always_inline)) double centred_dot(const float* x, const double* mean, const double* w,
-                                                         std::int64_t d) {
+inline __attribute__((always_inline)) double centred_dot(const float* x, const double* mean, const double* w, std::int64_t d) {
   double s[kDoubleLanes] = {0};
   std::int64_t j = 0;
   for (; j + kDoubleLanes <= d; j += kDoubleLanes)
@@ -37,27 +38,30 @@ METARANK_DISPATCH void add_rows(const float* x, const double* mean, const double
     for (std::int64_t j = 0; j < d; ++j) sum[j] += g[i] * (x[i * d + j] - mean[j]);
 }
 
+}  // namespace
+
 Array1<double> linear_scores(In2<float> values, In1<double> mean, In1<double> weights, double bias, int n_threads) {
   const auto m = static_cast<std::int64_t>(values.shape(0)), d = static_cast<std::int64_t>(values.shape(1));
   require(mean.shape(0) == values.shape(1), "mean must have one entry a column of values");
   require(weights.shape(0) == values.shape(1), "weights must have one entry a column of values");
   std::vector<double> out(static_cast<std::size_t>(m));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
-      score_rows(values.data(), mean.data(), weights.data(), bias, d, begin, end, out.data());
-    });
-  }
-  return to_numpy(std::move(out));
+  parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    score_rows(values.data(), mean.data(), weights.data(), bias, d, begin, end, out.data());
+  });
+  return to_array(std::move(out));
 }
+
+namespace {
 
 // Each pair by the weights of its own label.
 METARANK_DISPATCH void score_label_rows(const float* x, const std::int32_t* label, const double* mean,
-                                        const double* weights, const double* bias, std::int64_t d,
-                                        std::int64_t begin, std::int64_t end, double* out) {
+                                        const double* weights, const double* bias, std::int64_t d, std::int64_t begin,
+                                        std::int64_t end, double* out) {
   for (std::int64_t i = begin; i < end; ++i)
     out[i] = bias[label[i]] + centred_dot(x + i * d, mean, weights + label[i] * d, d);
 }
+
+}  // namespace
 
 Array1<double> label_linear_scores(In2<float> values, In1<std::int32_t> labels, In1<double> mean, In2<double> weights,
                                    In1<double> bias, int n_threads) {
@@ -70,37 +74,32 @@ Array1<double> label_linear_scores(In2<float> values, In1<std::int32_t> labels, 
   for (std::size_t i = 0; i < labels.shape(0); ++i)
     require(labels(i) >= 0 && labels(i) < n_labels, "labels must lie in [0, number of rows of weights)");
   std::vector<double> out(static_cast<std::size_t>(m));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
-      score_label_rows(values.data(), labels.data(), mean.data(), weights.data(), bias.data(), d, begin, end,
-                       out.data());
-    });
-  }
-  return to_numpy(std::move(out));
+  parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    score_label_rows(values.data(), labels.data(), mean.data(), weights.data(), bias.data(), d, begin, end,
+                     out.data());
+  });
+  return to_array(std::move(out));
 }
 
-// sum_i g_i (x_i - mean): block sums folded in the order of the blocks.
 Array1<double> linear_gradient(In2<float> values, In1<double> mean, In1<double> g, int n_threads) {
   const auto m = static_cast<std::int64_t>(values.shape(0)), d = static_cast<std::int64_t>(values.shape(1));
   require(mean.shape(0) == values.shape(1), "mean must have one entry a column of values");
   require(g.shape(0) == values.shape(0), "g must have one entry a row of values");
   std::vector<double> out(static_cast<std::size_t>(d), 0.0);
-  {
-    nb::gil_scoped_release release;
-    const std::int64_t n_blocks = (m + kRowBlock - 1) / kRowBlock;
-    std::vector<double> partial(static_cast<std::size_t>(n_blocks * d), 0.0);
-    parallel_for(n_blocks, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t b = begin; b < end; ++b)
-        add_rows(values.data(), mean.data(), g.data(), d, b * kRowBlock, std::min(m, (b + 1) * kRowBlock),
-                 partial.data() + b * d);
-    });
-    for (std::int64_t b = 0; b < n_blocks; ++b)
-      for (std::int64_t j = 0; j < d; ++j)
-        out[static_cast<std::size_t>(j)] += partial[static_cast<std::size_t>(b * d + j)];
-  }
-  return to_numpy(std::move(out));
+  const std::int64_t n_blocks = (m + kRowBlock - 1) / kRowBlock;
+  std::vector<double> partial(static_cast<std::size_t>(n_blocks * d), 0.0);
+  parallel_for(n_blocks, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t b = begin; b < end; ++b)
+      add_rows(values.data(), mean.data(), g.data(), d, b * kRowBlock, std::min(m, (b + 1) * kRowBlock),
+               partial.data() + b * d);
+  });
+  for (std::int64_t b = 0; b < n_blocks; ++b)
+    for (std::int64_t j = 0; j < d; ++j)
+      out[static_cast<std::size_t>(j)] += partial[static_cast<std::size_t>(b * d + j)];
+  return to_array(std::move(out));
 }
+
+namespace {
 
 // Average precision, nDCG and RankLoss of one list; tied scores count against
 // AP, half in RankLoss, and go to the earlier pair in nDCG.
@@ -133,40 +132,25 @@ void quality_of_list(const double* s, const float* gain, std::int64_t n, std::ve
   out[2] = irrelevant > 0 ? misordered / (relevant * irrelevant) : 0.0;
 }
 
+}  // namespace
+
 Array2<double> list_quality(In1<double> scores, In1<float> gains, In1<std::int64_t> indptr, int n_threads) {
   const std::int64_t n = require_lists(indptr, scores.shape(0));
   require(gains.shape(0) == scores.shape(0), "gains must have one entry a score");
   require_finite(scores, "scores");
   require_finite(gains, "gains");
   std::vector<double> out(static_cast<std::size_t>(n * 3), std::numeric_limits<double>::quiet_NaN());
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<std::int64_t> order;
-      std::vector<float> ideal;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
-        const float* gain = gains.data() + first;
-        if (std::any_of(gain, gain + size, [](float g) { return g > 0; }))
-          quality_of_list(scores.data() + first, gain, size, order, ideal, out.data() + i * 3);
-      }
-    });
-  }
-  return to_numpy(std::move(out), static_cast<std::size_t>(n), 3);
-}
-
-}  // namespace
-
-void bind_pair_scores(nb::module_& m) {
-  m.def("linear_scores", &linear_scores, nb::arg("values").noconvert(), nb::arg("mean").noconvert(),
-        nb::arg("weights").noconvert(), nb::arg("bias"), nb::arg("n_threads"));
-  m.def("label_linear_scores", &label_linear_scores, nb::arg("values").noconvert(), nb::arg("labels").noconvert(),
-        nb::arg("mean").noconvert(), nb::arg("weights").noconvert(), nb::arg("bias").noconvert(),
-        nb::arg("n_threads"));
-  m.def("linear_gradient", &linear_gradient, nb::arg("values").noconvert(), nb::arg("mean").noconvert(),
-        nb::arg("g").noconvert(), nb::arg("n_threads"));
-  m.def("list_quality", &list_quality, nb::arg("scores").noconvert(), nb::arg("gains").noconvert(),
-        nb::arg("indptr").noconvert(), nb::arg("n_threads"));
+  parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<std::int64_t> order;
+    std::vector<float> ideal;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr(i), size = indptr(i + 1) - first;
+      const float* gain = gains.data() + first;
+      if (std::any_of(gain, gain + size, [](float g) { return g > 0; }))
+        quality_of_list(scores.data() + first, gain, size, order, ideal, out.data() + i * 3);
+    }
+  });
+  return to_array(std::move(out), static_cast<std::size_t>(n), 3);
 }
 
 }  // namespace metarank

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "bindings.h"
+#include "arrays.h"
 
 namespace metarank {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
 #include "inverted_index.h"
 
 namespace metarank {

@@ -1,13 +1,11 @@
-// Losses of scored lists and their gradients in the scores.
-//
-// Every loss is a sum over lists of weight * loss(list). A list function
-// writes the gradient of its own pairs and returns its value; the values are
-// summed in the order of the lists, so that threads do not show.
+#include "rank_gradients.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "lists.h"
 
 namespace metarank {
@@ -173,8 +171,8 @@ double svmmap_list(const double* s, const float* gain, Index n, double* grad, Sc
 using ListLoss = double (*)(const double*, const float*, Index, double*, Scratch&);
 
 template <ListLoss list_loss>
-std::tuple<double, Array1<double>> loss_and_gradient(In1<double> scores, In1<float> gains, In1<Index> indptr,
-                                                     In1<double> weights, int n_threads) {
+LossAndGradient loss_and_gradient(In1<double> scores, In1<float> gains, In1<Index> indptr, In1<double> weights,
+                                  int n_threads) {
   const Index n = require_lists(indptr, scores.shape(0));
   require(gains.shape(0) == scores.shape(0), "gains must have one entry a score");
   require_finite(scores, "scores");
@@ -182,37 +180,41 @@ std::tuple<double, Array1<double>> loss_and_gradient(In1<double> scores, In1<flo
   require(static_cast<Index>(weights.shape(0)) == n, "weights must have one entry a list");
   std::vector<double> grad(scores.shape(0), 0.0);
   double loss = 0;
-  {
-    nb::gil_scoped_release release;
-    std::vector<double> losses(static_cast<std::size_t>(n), 0.0);
-    parallel_for(n, n_threads, 64, [&](Index begin, Index end, int) {
-      Scratch work;
-      for (Index i = begin; i < end; ++i) {
-        const Index first = indptr(i), size = indptr(i + 1) - first;
-        if (size == 0 || weights(i) == 0) continue;
-        double* g = grad.data() + first;
-        losses[i] = weights(i) * list_loss(scores.data() + first, gains.data() + first, size, g, work);
-        for (Index k = 0; k < size; ++k) g[k] *= weights(i);
-      }
-    });
-    for (const double value : losses) loss += value;
-  }
-  return {loss, to_numpy(std::move(grad))};
-}
-
-template <ListLoss list_loss>
-void bind_loss(nb::module_& m, const char* name) {
-  m.def(name, &loss_and_gradient<list_loss>, nb::arg("scores").noconvert(), nb::arg("gains").noconvert(),
-        nb::arg("indptr").noconvert(), nb::arg("weights").noconvert(), nb::arg("n_threads"));
+  std::vector<double> losses(static_cast<std::size_t>(n), 0.0);
+  parallel_for(n, n_threads, 64, [&](Index begin, Index end, int) {
+    Scratch work;
+    for (Index i = begin; i < end; ++i) {
+      const Index first = indptr(i), size = indptr(i + 1) - first;
+      if (size == 0 || weights(i) == 0) continue;
+      double* g = grad.data() + first;
+      losses[i] = weights(i) * list_loss(scores.data() + first, gains.data() + first, size, g, work);
+      for (Index k = 0; k < size; ++k) g[k] *= weights(i);
+    }
+  });
+  for (const double value : losses) loss += value;
+  return {loss, to_array(std::move(grad))};
 }
 
 }  // namespace
 
-void bind_rank_gradients(nb::module_& m) {
-  bind_loss<logistic_list>(m, "logistic_loss");
-  bind_loss<listnet_list>(m, "listnet_loss");
-  bind_loss<ranksvm_list>(m, "ranksvm_loss");
-  bind_loss<svmmap_list>(m, "svmmap_loss");
+LossAndGradient logistic_loss(In1<double> scores, In1<float> gains, In1<std::int64_t> indptr, In1<double> weights,
+                              int n_threads) {
+  return loss_and_gradient<logistic_list>(scores, gains, indptr, weights, n_threads);
+}
+
+LossAndGradient listnet_loss(In1<double> scores, In1<float> gains, In1<std::int64_t> indptr, In1<double> weights,
+                             int n_threads) {
+  return loss_and_gradient<listnet_list>(scores, gains, indptr, weights, n_threads);
+}
+
+LossAndGradient ranksvm_loss(In1<double> scores, In1<float> gains, In1<std::int64_t> indptr, In1<double> weights,
+                             int n_threads) {
+  return loss_and_gradient<ranksvm_list>(scores, gains, indptr, weights, n_threads);
+}
+
+LossAndGradient svmmap_loss(In1<double> scores, In1<float> gains, In1<std::int64_t> indptr, In1<double> weights,
+                            int n_threads) {
+  return loss_and_gradient<svmmap_list>(scores, gains, indptr, weights, n_threads);
 }
 
 }  // namespace metarank

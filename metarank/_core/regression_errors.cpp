@@ -1,8 +1,5 @@
-// Sums of the errors |predicted - true| of each row over all labels, without a dense row where none is given.
-//
-// Most labels are neither relevant nor predicted: their error is 0. The others are met in one walk down two
-// ascending lists, so that a row costs what it stores. Every sum runs over descending errors, or over ascending
-// labels where none is left out: the same numbers in any container give the same bytes.
+#include "regression_errors.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,7 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "topk.h"
 
 namespace metarank {
@@ -78,7 +76,6 @@ void each_row(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double
   require(y_labels.shape(0) == y_values.shape(0), "y_labels and y_values must have the same length");
   require_indptr(y_indptr, static_cast<std::int64_t>(y_labels.shape(0)), "y_indptr");
   const std::int64_t* start = y_indptr.data();
-  nb::gil_scoped_release release;
   parallel_for(n, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
     Scratch scratch;
     for (std::int64_t i = begin; i < end; ++i)
@@ -97,7 +94,7 @@ void require_predictions(const T* scores, std::size_t n) {
 
 // (sum of the k largest errors, sum of their squares) of each row.
 template <typename T, typename RowOf>
-nb::tuple largest(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values, std::int64_t n,
+ErrorSums largest(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values, std::int64_t n,
                   std::int64_t k, int n_threads, const RowOf& row_of) {
   require(k >= 1, "k must be positive");
   std::vector<double> sum(static_cast<std::size_t>(n)), sum_of_squares(static_cast<std::size_t>(n));
@@ -110,13 +107,13 @@ nb::tuple largest(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<do
                   sum_of_squares[i] += error * error;
                 }
               });
-  return nb::make_tuple(to_numpy(std::move(sum)), to_numpy(std::move(sum_of_squares)));
+  return std::make_tuple(to_array(std::move(sum)), to_array(std::move(sum_of_squares)));
 }
 
 // Sum of the errors of the k labels with the greatest scores of each row.
 template <typename T, typename RowOf>
-Array1<double> predicted(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values,
-                         std::int64_t n, std::int64_t k, int n_threads, const RowOf& row_of) {
+Array1<double> predicted(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values, std::int64_t n,
+                         std::int64_t k, int n_threads, const RowOf& row_of) {
   require(k >= 1, "k must be positive");
   std::vector<double> sum(static_cast<std::size_t>(n));
   each_row<T>(y_indptr, y_labels, y_values, n, n_threads, row_of,
@@ -125,7 +122,7 @@ Array1<double> predicted(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels,
                 for (const std::int64_t j : s.places)
                   sum[i] += std::fabs(static_cast<double>(row.scores[j]) - y.of(row.label(j)));
               });
-  return to_numpy(std::move(sum));
+  return to_array(std::move(sum));
 }
 
 template <typename T>
@@ -147,8 +144,10 @@ auto listed_rows(const In1<std::int64_t>& indptr, const In1<std::int32_t>& label
   };
 }
 
+}  // namespace
+
 template <typename T>
-nb::tuple largest_errors_dense(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values,
+ErrorSums largest_errors_dense(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values,
                                In2<T> scores, std::int64_t k, int n_threads) {
   require_predictions(scores.data(), scores.size());
   return largest<T>(y_indptr, y_labels, y_values, static_cast<std::int64_t>(scores.shape(0)), k, n_threads,
@@ -156,7 +155,7 @@ nb::tuple largest_errors_dense(In1<std::int64_t> y_indptr, In1<std::int32_t> y_l
 }
 
 template <typename T>
-nb::tuple largest_errors_listed(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values,
+ErrorSums largest_errors_listed(In1<std::int64_t> y_indptr, In1<std::int32_t> y_labels, In1<double> y_values,
                                 In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<T> scores, std::int64_t k,
                                 int n_threads) {
   const auto row_of = listed_rows<T>(indptr, labels, scores);
@@ -183,28 +182,17 @@ Array1<double> predicted_errors_listed(In1<std::int64_t> y_indptr, In1<std::int3
                       row_of);
 }
 
-template <typename T>
-void bind_type(nb::module_& m) {
-  const auto bind_dense = [&m](const char* name, auto function) {
-    m.def(name, function, nb::arg("y_indptr").noconvert(), nb::arg("y_labels").noconvert(),
-          nb::arg("y_values").noconvert(), nb::arg("scores").noconvert(), nb::arg("k"), nb::arg("n_threads"));
-  };
-  const auto bind_listed = [&m](const char* name, auto function) {
-    m.def(name, function, nb::arg("y_indptr").noconvert(), nb::arg("y_labels").noconvert(),
-          nb::arg("y_values").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
-          nb::arg("scores").noconvert(), nb::arg("k"), nb::arg("n_threads"));
-  };
-  bind_dense("largest_errors_dense", &largest_errors_dense<T>);
-  bind_listed("largest_errors_listed", &largest_errors_listed<T>);
-  bind_dense("predicted_errors_dense", &predicted_errors_dense<T>);
-  bind_listed("predicted_errors_listed", &predicted_errors_listed<T>);
-}
-
-}  // namespace
-
-void bind_regression_errors(nb::module_& m) {
-  bind_type<float>(m);
-  bind_type<double>(m);
-}
+template ErrorSums largest_errors_dense(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<float>, std::int64_t, int);
+template ErrorSums largest_errors_listed(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int64_t>,
+                                         In1<std::int32_t>, In1<float>, std::int64_t, int);
+template Array1<double> predicted_errors_dense(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<float>, std::int64_t, int);
+template Array1<double> predicted_errors_listed(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int64_t>,
+                                                In1<std::int32_t>, In1<float>, std::int64_t, int);
+template ErrorSums largest_errors_dense(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>, std::int64_t, int);
+template ErrorSums largest_errors_listed(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int64_t>,
+                                         In1<std::int32_t>, In1<double>, std::int64_t, int);
+template Array1<double> predicted_errors_dense(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In2<double>, std::int64_t, int);
+template Array1<double> predicted_errors_listed(In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<std::int64_t>,
+                                                In1<std::int32_t>, In1<double>, std::int64_t, int);
 
 }  // namespace metarank

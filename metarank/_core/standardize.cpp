@@ -1,7 +1,9 @@
-// The feature table, and z-scores of each column within each row's candidate list.
+#include "standardize.h"
+
 #include <cmath>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "simd.h"
 
 namespace metarank {
@@ -33,6 +35,8 @@ METARANK_DISPATCH bool standardize_list(const float* values, std::int64_t count,
   return true;
 }
 
+}  // namespace
+
 Array2<float> standardize_within_lists(In2<float> values, In1<std::int64_t> indptr, int n_threads) {
   const auto m = static_cast<std::int64_t>(values.shape(0)), F = static_cast<std::int64_t>(values.shape(1));
   require(indptr.shape(0) >= 1, "indptr must not be empty");
@@ -40,21 +44,20 @@ Array2<float> standardize_within_lists(In2<float> values, In1<std::int64_t> indp
   require(indptr.data()[0] == 0 && indptr.data()[n] == m, "indptr must start at 0 and end at the number of pairs");
   for (std::int64_t i = 0; i < n; ++i) require(indptr.data()[i] <= indptr.data()[i + 1], "indptr must not decrease");
   std::vector<float> out(static_cast<std::size_t>(m * F));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<double> mean(static_cast<std::size_t>(F)), scale(static_cast<std::size_t>(F));
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr.data()[i], count = indptr.data()[i + 1] - first;
-        if (count > 0)
-          require(standardize_list(values.data() + first * F, count, F, mean.data(), scale.data(),
-                                   out.data() + first * F, F),
-                  "values must be finite");
-      }
-    });
-  }
-  return to_numpy(std::move(out), static_cast<std::size_t>(m), static_cast<std::size_t>(F));
+  parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<double> mean(static_cast<std::size_t>(F)), scale(static_cast<std::size_t>(F));
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr.data()[i], count = indptr.data()[i + 1] - first;
+      if (count > 0)
+        require(standardize_list(values.data() + first * F, count, F, mean.data(), scale.data(),
+                                 out.data() + first * F, F),
+                "values must be finite");
+    }
+  });
+  return to_array(std::move(out), static_cast<std::size_t>(m), static_cast<std::size_t>(F));
 }
+
+namespace {
 
 bool all_finite(const float* values, std::size_t n) {
   bool finite = true;
@@ -62,8 +65,8 @@ bool all_finite(const float* values, std::size_t n) {
   return finite;
 }
 
-// (m, own.size() + F): some of the F columns of m values as they are and, where `standardize`, all of them as z-scores
-// within each list.
+}  // namespace
+
 Array2<float> feature_table(const std::vector<In1<float>>& columns, In1<std::int64_t> indptr,
                             const std::vector<std::int64_t>& own, bool standardize, int n_threads) {
   require(!columns.empty(), "columns must not be empty");
@@ -76,38 +79,26 @@ Array2<float> feature_table(const std::vector<In1<float>>& columns, In1<std::int
   require_indptr(indptr, m, "indptr");
   const auto n_own = static_cast<std::int64_t>(own.size()), width = n_own + (standardize ? F : 0);
   std::vector<float> out(static_cast<std::size_t>(m * width));
-  {
-    nb::gil_scoped_release release;
-    const auto n = static_cast<std::int64_t>(indptr.shape(0)) - 1;
-    parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<double> mean(static_cast<std::size_t>(F)), scale(static_cast<std::size_t>(F));
-      std::vector<float> list;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr.data()[i], count = indptr.data()[i + 1] - first;
-        list.resize(static_cast<std::size_t>(count * F));
-        for (std::int64_t f = 0; f < F; ++f) {
-          const float* column = columns[static_cast<std::size_t>(f)].data() + first;
-          for (std::int64_t j = 0; j < count; ++j) list[static_cast<std::size_t>(j * F + f)] = column[j];
-        }
-        float* rows = out.data() + first * width;
-        for (std::int64_t j = 0; j < count; ++j)
-          for (std::int64_t f = 0; f < n_own; ++f)
-            rows[j * width + f] = list[static_cast<std::size_t>(j * F + own[static_cast<std::size_t>(f)])];
-        if (standardize && count > 0)
-          standardize_list(list.data(), count, F, mean.data(), scale.data(), rows + n_own, width);
+  const auto n = static_cast<std::int64_t>(indptr.shape(0)) - 1;
+  parallel_for(n, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<double> mean(static_cast<std::size_t>(F)), scale(static_cast<std::size_t>(F));
+    std::vector<float> list;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr.data()[i], count = indptr.data()[i + 1] - first;
+      list.resize(static_cast<std::size_t>(count * F));
+      for (std::int64_t f = 0; f < F; ++f) {
+        const float* column = columns[static_cast<std::size_t>(f)].data() + first;
+        for (std::int64_t j = 0; j < count; ++j) list[static_cast<std::size_t>(j * F + f)] = column[j];
       }
-    });
-  }
-  return to_numpy(std::move(out), static_cast<std::size_t>(m), static_cast<std::size_t>(width));
-}
-
-}  // namespace
-
-void bind_standardize(nb::module_& m) {
-  m.def("standardize_within_lists", &standardize_within_lists, nb::arg("values").noconvert(),
-        nb::arg("indptr").noconvert(), nb::arg("n_threads"));
-  m.def("feature_table", &feature_table, nb::arg("columns").noconvert(), nb::arg("indptr").noconvert(),
-        nb::arg("own"), nb::arg("standardize"), nb::arg("n_threads"));
+      float* rows = out.data() + first * width;
+      for (std::int64_t j = 0; j < count; ++j)
+        for (std::int64_t f = 0; f < n_own; ++f)
+          rows[j * width + f] = list[static_cast<std::size_t>(j * F + own[static_cast<std::size_t>(f)])];
+      if (standardize && count > 0)
+        standardize_list(list.data(), count, F, mean.data(), scale.data(), rows + n_own, width);
+    }
+  });
+  return to_array(std::move(out), static_cast<std::size_t>(m), static_cast<std::size_t>(width));
 }
 
 }  // namespace metarank

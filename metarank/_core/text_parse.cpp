@@ -1,9 +1,5 @@
-// Text of the extreme classification repository (`labels id:value id:value ...`,
-// one line a row), read from a buffer and written to one.
-//
-// The buffer is cut into blocks of fixed size; a block owns the lines that start
-// in it. Blocks are parsed side by side and joined in order, so the result and the
-// first error do not depend on the number of threads.
+#include "text_parse.h"
+
 #include <algorithm>
 #include <bit>
 #include <cctype>
@@ -14,7 +10,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 
 namespace metarank {
 
@@ -316,33 +313,35 @@ Joined join(std::vector<Block>& blocks, Entries Block::* part) {
   return out;
 }
 
-nb::tuple parse_rows(In1<std::uint8_t> text, std::int64_t n_features, std::int64_t n_labels, bool zero_based,
-                     bool label_field, bool label_first, bool blank_rows, std::int64_t first_line, int n_threads) {
+}  // namespace
+
+ParsedRows parse_rows(
+    In1<std::uint8_t> text, std::int64_t n_features, std::int64_t n_labels, bool zero_based, bool label_field,
+    bool label_first, bool blank_rows, std::int64_t first_line, int n_threads) {
   const Grammar grammar{n_features, n_labels, zero_based ? 0 : 1, label_field, label_first, blank_rows};
   const auto size = static_cast<std::int64_t>(text.shape(0));
   const char* data = reinterpret_cast<const char*>(text.data());
   std::vector<Block> blocks(static_cast<std::size_t>((size + kBlockBytes - 1) / kBlockBytes));
   Joined features, labels;
-  {
-    nb::gil_scoped_release release;
-    parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, 1,
-                 [&](std::int64_t begin, std::int64_t end, int) {
-                   for (std::int64_t b = begin; b < end; ++b)
-                     blocks[static_cast<std::size_t>(b)] = parse_block(
-                         data, size, b * kBlockBytes, std::min(size, (b + 1) * kBlockBytes), grammar);
-                 });
-    std::int64_t line = first_line - 1;
-    for (const Block& b : blocks) {
-      line += b.lines;
-      require(b.error.empty(), "line " + std::to_string(line) + ": " + b.error);
-    }
-    features = join(blocks, &Block::features);
-    labels = join(blocks, &Block::labels);
+  parallel_for(static_cast<std::int64_t>(blocks.size()), n_threads, 1,
+               [&](std::int64_t begin, std::int64_t end, int) {
+                 for (std::int64_t b = begin; b < end; ++b)
+                   blocks[static_cast<std::size_t>(b)] = parse_block(
+                       data, size, b * kBlockBytes, std::min(size, (b + 1) * kBlockBytes), grammar);
+               });
+  std::int64_t line = first_line - 1;
+  for (const Block& b : blocks) {
+    line += b.lines;
+    require(b.error.empty(), "line " + std::to_string(line) + ": " + b.error);
   }
-  return nb::make_tuple(to_numpy(std::move(features.indptr)), to_numpy(std::move(features.id)),
-                        to_numpy(std::move(features.value)), to_numpy(std::move(labels.indptr)),
-                        to_numpy(std::move(labels.id)), to_numpy(std::move(labels.value)));
+  features = join(blocks, &Block::features);
+  labels = join(blocks, &Block::labels);
+  return std::make_tuple(to_array(std::move(features.indptr)), to_array(std::move(features.id)),
+                        to_array(std::move(features.value)), to_array(std::move(labels.indptr)),
+                        to_array(std::move(labels.id)), to_array(std::move(labels.value)));
 }
+
+namespace {
 
 void check_csr(const In1<std::int64_t>& indptr, std::size_t n_ids, std::size_t n_values, const char* name) {
   const std::string what = std::string(name) + " is not a CSR matrix";
@@ -358,6 +357,8 @@ void append(std::vector<std::uint8_t>& out, T value) {
   out.insert(out.end(), buffer, end);
 }
 
+}  // namespace
+
 Array1<std::uint8_t> format_rows(In1<std::int64_t> indptr, In1<std::int32_t> ids, In1<float> values,
                                  In1<std::int64_t> label_indptr, In1<std::int32_t> label_ids, In1<float> grades,
                                  bool graded) {
@@ -365,39 +366,25 @@ Array1<std::uint8_t> format_rows(In1<std::int64_t> indptr, In1<std::int32_t> ids
   check_csr(label_indptr, label_ids.shape(0), grades.shape(0), "Y");
   require(indptr.shape(0) == label_indptr.shape(0), "X and Y must have the same number of rows");
   std::vector<std::uint8_t> out;
-  {
-    nb::gil_scoped_release release;
-    for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i) {
-      for (auto j = static_cast<std::size_t>(label_indptr(i)); j < static_cast<std::size_t>(label_indptr(i + 1)); ++j) {
-        if (j > static_cast<std::size_t>(label_indptr(i))) out.push_back(',');
-        append(out, label_ids(j));
-        if (graded) {
-          out.push_back(':');
-          append(out, grades(j));
-        }
-      }
-      if (indptr(i) == indptr(i + 1) && label_indptr(i) == label_indptr(i + 1)) out.push_back(' ');
-      for (auto j = static_cast<std::size_t>(indptr(i)); j < static_cast<std::size_t>(indptr(i + 1)); ++j) {
-        out.push_back(' ');
-        append(out, ids(j));
+  for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i) {
+    for (auto j = static_cast<std::size_t>(label_indptr(i)); j < static_cast<std::size_t>(label_indptr(i + 1)); ++j) {
+      if (j > static_cast<std::size_t>(label_indptr(i))) out.push_back(',');
+      append(out, label_ids(j));
+      if (graded) {
         out.push_back(':');
-        append(out, values(j));
+        append(out, grades(j));
       }
-      out.push_back('\n');
     }
+    if (indptr(i) == indptr(i + 1) && label_indptr(i) == label_indptr(i + 1)) out.push_back(' ');
+    for (auto j = static_cast<std::size_t>(indptr(i)); j < static_cast<std::size_t>(indptr(i + 1)); ++j) {
+      out.push_back(' ');
+      append(out, ids(j));
+      out.push_back(':');
+      append(out, values(j));
+    }
+    out.push_back('\n');
   }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_text_parse(nb::module_& m) {
-  m.def("parse_rows", &parse_rows, nb::arg("text").noconvert(), nb::arg("n_features"), nb::arg("n_labels"),
-        nb::arg("zero_based"), nb::arg("label_field"), nb::arg("label_first"), nb::arg("blank_rows"),
-        nb::arg("first_line"), nb::arg("n_threads"));
-  m.def("format_rows", &format_rows, nb::arg("indptr").noconvert(), nb::arg("ids").noconvert(),
-        nb::arg("values").noconvert(), nb::arg("label_indptr").noconvert(), nb::arg("label_ids").noconvert(),
-        nb::arg("grades").noconvert(), nb::arg("graded"));
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

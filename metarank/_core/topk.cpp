@@ -1,7 +1,7 @@
-// The k best labels of each row of a dense or sparse score matrix.
 #include "topk.h"
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 
 namespace metarank {
 
@@ -10,33 +10,32 @@ namespace {
 constexpr std::int64_t kBlock = 256;
 
 template <typename T, typename RowOf>
-nb::tuple top_k_rows(std::int64_t n, std::int64_t k, int n_threads, const RowOf& row_of) {
+TopLabels top_k_rows(std::int64_t n, std::int64_t k, int n_threads, const RowOf& row_of) {
   require(k >= 1, "k must be positive");
   const std::size_t size = static_cast<std::size_t>(n) * static_cast<std::size_t>(k);
   std::vector<std::int32_t> labels(size, -1);
   std::vector<float> scores(size, -std::numeric_limits<float>::infinity());
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
-      std::vector<std::int64_t> best;
-      for (std::int64_t i = begin; i < end; ++i) {
-        const ScoreRow<T> row = row_of(i);
-        top_k(row, k, best);
-        for (std::size_t p = 0; p < best.size(); ++p) {
-          const std::size_t at = static_cast<std::size_t>(i * k) + p;
-          labels[at] = row.label(best[p]);
-          // A listed score never becomes -inf, the mark of a label that is not listed.
-          scores[at] = std::max(static_cast<float>(row.scores[best[p]]), std::numeric_limits<float>::lowest());
-        }
+  parallel_for(n, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<std::int64_t> best;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const ScoreRow<T> row = row_of(i);
+      top_k(row, k, best);
+      for (std::size_t p = 0; p < best.size(); ++p) {
+        const std::size_t at = static_cast<std::size_t>(i * k) + p;
+        labels[at] = row.label(best[p]);
+        // A listed score never becomes -inf, the mark of a label that is not listed.
+        scores[at] = std::max(static_cast<float>(row.scores[best[p]]), std::numeric_limits<float>::lowest());
       }
-    });
-  }
+    }
+  });
   const auto rows = static_cast<std::size_t>(n), cols = static_cast<std::size_t>(k);
-  return nb::make_tuple(to_numpy(std::move(labels), rows, cols), to_numpy(std::move(scores), rows, cols));
+  return std::make_tuple(to_array(std::move(labels), rows, cols), to_array(std::move(scores), rows, cols));
 }
 
+}  // namespace
+
 template <typename T>
-nb::tuple top_k_dense(In2<T> scores, std::int64_t k, int n_threads) {
+TopLabels top_k_dense(In2<T> scores, std::int64_t k, int n_threads) {
   const auto width = static_cast<std::int64_t>(scores.shape(1));
   require(!any_nan(scores.data(), static_cast<std::int64_t>(scores.size())), "scores must not be NaN");
   require(width <= std::numeric_limits<std::int32_t>::max(), "scores must have fewer than 2^31 columns");
@@ -46,7 +45,7 @@ nb::tuple top_k_dense(In2<T> scores, std::int64_t k, int n_threads) {
 }
 
 template <typename T>
-nb::tuple top_k_listed(In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<T> scores, std::int64_t k,
+TopLabels top_k_listed(In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<T> scores, std::int64_t k,
                        int n_threads) {
   require_indptr(indptr, static_cast<std::int64_t>(labels.shape(0)), "indptr");
   require(scores.shape(0) == labels.shape(0), "scores and labels must have the same length");
@@ -57,18 +56,9 @@ nb::tuple top_k_listed(In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<T
   });
 }
 
-template <typename T>
-void bind_type(nb::module_& m) {
-  m.def("top_k_dense", &top_k_dense<T>, nb::arg("scores").noconvert(), nb::arg("k"), nb::arg("n_threads"));
-  m.def("top_k_listed", &top_k_listed<T>, nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
-        nb::arg("scores").noconvert(), nb::arg("k"), nb::arg("n_threads"));
-}
-
-}  // namespace
-
-void bind_topk(nb::module_& m) {
-  bind_type<float>(m);
-  bind_type<double>(m);
-}
+template TopLabels top_k_dense(In2<float>, std::int64_t, int);
+template TopLabels top_k_dense(In2<double>, std::int64_t, int);
+template TopLabels top_k_listed(In1<std::int64_t>, In1<std::int32_t>, In1<float>, std::int64_t, int);
+template TopLabels top_k_listed(In1<std::int64_t>, In1<std::int32_t>, In1<double>, std::int64_t, int);
 
 }  // namespace metarank

@@ -4,9 +4,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <tuple>
 #include <vector>
 
+#include "arrays.h"
+
 namespace metarank {
+
+// (labels, scores), both (rows, k).
+using TopLabels = std::tuple<Array2<std::int32_t>, Array2<float>>;
 
 // One row of scores: all labels (`labels` null, an entry's position is its label) or some of them.
 // A score of -inf means "not listed".
@@ -54,5 +60,13 @@ void top_k(const ScoreRow<T>& row, std::int64_t k, std::vector<std::int64_t>& he
   for (std::int64_t j = 0; j < row.n; ++j) offer(row, j, k, heap);
   std::sort_heap(heap.begin(), heap.end(), [&row](std::int64_t a, std::int64_t b) { return row.before(a, b); });
 }
+
+// The k best labels of each row of a dense or sparse score matrix, padded with -1 and -inf.
+template <typename T>
+TopLabels top_k_dense(In2<T> scores, std::int64_t k, int n_threads);
+
+template <typename T>
+TopLabels top_k_listed(In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<T> scores, std::int64_t k,
+                       int n_threads);
 
 }  // namespace metarank

@@ -1,32 +1,26 @@
-// Rows of a CSR matrix at the door: are they canonical; scaled to unit length.
+#include "unit_rows.h"
+
 #include <cmath>
 
-#include "bindings.h"
+#include "arrays.h"
 #include "elementary.h"
 
 namespace metarank {
 
-namespace {
-
-// The values of each row divided by its length, summed in double in the order stored; zero rows stay.
 Array1<float> unit_rows(const In1<std::int64_t>& indptr, const In1<float>& data) {
   require_indptr(indptr, static_cast<std::int64_t>(data.shape(0)), "X.indptr");
   std::vector<float> out(data.shape(0));
-  {
-    nb::gil_scoped_release release;
-    const float* x = data.data();
-    for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i) {
-      double sum = 0.0;
-      for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p) sum += static_cast<double>(x[p]) * static_cast<double>(x[p]);
-      const double inverse = sum > 0.0 ? 1.0 / std::sqrt(sum) : 0.0;
-      for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p)
-        out[static_cast<std::size_t>(p)] = static_cast<float>(static_cast<double>(x[p]) * inverse);
-    }
+  const float* x = data.data();
+  for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i) {
+    double sum = 0.0;
+    for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p) sum += static_cast<double>(x[p]) * static_cast<double>(x[p]);
+    const double inverse = sum > 0.0 ? 1.0 / std::sqrt(sum) : 0.0;
+    for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p)
+      out[static_cast<std::size_t>(p)] = static_cast<float>(static_cast<double>(x[p]) * inverse);
   }
-  return to_numpy(std::move(out));
+  return to_array(std::move(out));
 }
 
-// Whether columns ascend within [0, n_features) and values are finite and not zero.
 bool is_canonical(const In1<std::int32_t>& indptr, const In1<std::int32_t>& indices, const In1<float>& data,
                   std::int64_t n_features) {
   const std::size_t nnz = data.shape(0);
@@ -48,46 +42,31 @@ bool is_canonical(const In1<std::int32_t>& indptr, const In1<std::int32_t>& indi
   return sound;
 }
 
-// Rows as texts: values v weighted as (1 + ln v) * weight of the column where there are weights (0 where v is not
-// positive), then divided by their length. Sums in double in the order stored; zero rows stay.
 Array1<float> text_rows(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices, const In1<float>& data,
                         const In1<float>& weights) {
   const auto nnz = static_cast<std::int64_t>(data.shape(0)), n_weights = static_cast<std::int64_t>(weights.shape(0));
   require(static_cast<std::int64_t>(indices.shape(0)) == nnz, "X.indices and X.data must have the same length");
   require_indptr(indptr, nnz, "X.indptr");
   std::vector<float> out(data.shape(0));
-  {
-    nb::gil_scoped_release release;
-    std::vector<double> row;
-    for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i) {
-      const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
-      row.assign(data.data() + first, data.data() + last);
-      double sum = 0.0;
-      for (std::int64_t p = first; p < last; ++p) {
-        double& v = row[static_cast<std::size_t>(p - first)];
-        if (n_weights > 0) {
-          const std::int32_t f = indices.data()[p];
-          require(f >= 0 && f < n_weights, "X.indices must be below the number of weights");
-          v = v > 0.0 ? (1.0 + elementary::log(v)) * weights.data()[f] : 0.0;
-        }
-        sum += v * v;
+  std::vector<double> row;
+  for (std::size_t i = 0; i + 1 < indptr.shape(0); ++i) {
+    const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
+    row.assign(data.data() + first, data.data() + last);
+    double sum = 0.0;
+    for (std::int64_t p = first; p < last; ++p) {
+      double& v = row[static_cast<std::size_t>(p - first)];
+      if (n_weights > 0) {
+        const std::int32_t f = indices.data()[p];
+        require(f >= 0 && f < n_weights, "X.indices must be below the number of weights");
+        v = v > 0.0 ? (1.0 + elementary::log(v)) * weights.data()[f] : 0.0;
       }
-      const double length = sum > 0.0 ? std::sqrt(sum) : 1.0;
-      for (std::int64_t p = first; p < last; ++p)
-        out[static_cast<std::size_t>(p)] = static_cast<float>(row[static_cast<std::size_t>(p - first)] / length);
+      sum += v * v;
     }
+    const double length = sum > 0.0 ? std::sqrt(sum) : 1.0;
+    for (std::int64_t p = first; p < last; ++p)
+      out[static_cast<std::size_t>(p)] = static_cast<float>(row[static_cast<std::size_t>(p - first)] / length);
   }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_unit_rows(nb::module_& m) {
-  m.def("is_canonical", &is_canonical, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-        nb::arg("data").noconvert(), nb::arg("n_features"));
-  m.def("text_rows", &text_rows, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-        nb::arg("data").noconvert(), nb::arg("weights").noconvert());
-  m.def("unit_rows", &unit_rows, nb::arg("indptr").noconvert(), nb::arg("data").noconvert());
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

@@ -1,9 +1,9 @@
-// Scores q . f + b of dense queries and labels: of all labels, or of some of each query.
-//
-// One product, `dot`, for either, so that a pair has the same score however it is asked for.
+#include "vector_scores.h"
+
 #include <algorithm>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "simd.h"
 
@@ -33,47 +33,34 @@ void require_vectors(const In2<float>& Q, const In2<float>& F, const In1<float>&
   require(bias.shape(0) == F.shape(0), "bias must have an entry a label");
 }
 
+}  // namespace
+
 Array2<float> vector_scores(const In2<float>& Q, const In2<float>& F, const In1<float>& bias, int n_threads) {
   require_vectors(Q, F, bias);
   const auto n = static_cast<std::int64_t>(Q.shape(0)), n_labels = static_cast<std::int64_t>(F.shape(0)),
              d = static_cast<std::int64_t>(Q.shape(1));
   std::vector<float> out(Q.shape(0) * F.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
-      score_block(Q.data() + begin * d, end - begin, F.data(), bias.data(), n_labels, d, out.data() + begin * n_labels);
-    });
-  }
-  return to_numpy(std::move(out), Q.shape(0), F.shape(0));
+  parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
+    score_block(Q.data() + begin * d, end - begin, F.data(), bias.data(), n_labels, d, out.data() + begin * n_labels);
+  });
+  return to_array(std::move(out), Q.shape(0), F.shape(0));
 }
 
 Array1<float> vector_scores_of_pairs(const In2<float>& Q, const In2<float>& F, const In1<float>& bias,
-                                     const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, int n_threads) {
+                                     const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
+                                     int n_threads) {
   require_vectors(Q, F, bias);
   const auto n = static_cast<std::int64_t>(Q.shape(0)), d = static_cast<std::int64_t>(Q.shape(1));
   require_pairs(indptr, labels, n, static_cast<std::int64_t>(F.shape(0)));
   std::vector<float> out(labels.shape(0));
-  {
-    nb::gil_scoped_release release;
-    parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
-        score_pairs(Q.data() + i * d, F.data(), bias.data(), labels.data() + first, last - first, d,
-                    out.data() + first);
-      }
-    });
-  }
-  return to_numpy(std::move(out));
-}
-
-}  // namespace
-
-void bind_vector_scores(nb::module_& m) {
-  m.def("vector_scores", &vector_scores, nb::arg("Q").noconvert(), nb::arg("F").noconvert(),
-        nb::arg("bias").noconvert(), nb::arg("n_threads"));
-  m.def("vector_scores_of_pairs", &vector_scores_of_pairs, nb::arg("Q").noconvert(), nb::arg("F").noconvert(),
-        nb::arg("bias").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
-        nb::arg("n_threads"));
+  parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
+      score_pairs(Q.data() + i * d, F.data(), bias.data(), labels.data() + first, last - first, d,
+                  out.data() + first);
+    }
+  });
+  return to_array(std::move(out));
 }
 
 }  // namespace metarank

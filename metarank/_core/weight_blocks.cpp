@@ -6,8 +6,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "weight_blocks_numpy.h"
-
 namespace metarank {
 
 namespace {
@@ -224,131 +222,97 @@ void WeightBlocksView::validate(std::int64_t n_features) const {
   }
 }
 
-nb::dict to_dict(WeightArrays&& a) {
-  nb::dict d;
-  d["node_block"] = to_numpy(std::move(a.node_block));
-  d["block_slot"] = to_numpy(std::move(a.block_slot));
-  d["bucket_start"] = to_numpy(std::move(a.bucket_start));
-  d["data_start"] = to_numpy(std::move(a.data_start));
-  d["shift"] = to_numpy(std::move(a.shift));
-  d["bucket_offset"] = to_numpy(std::move(a.bucket_offset));
-  d["data"] = to_numpy(std::move(a.data));
-  d["bias"] = to_numpy(std::move(a.bias));
-  d["scale"] = to_numpy(std::move(a.scale));
-  return d;
-}
-
-WeightBlocks::WeightBlocks(std::int64_t n_features, In1<std::int64_t> node_block, In1<std::int64_t> block_slot,
-                           In1<std::int64_t> bucket_start, In1<std::int64_t> data_start, In1<std::uint8_t> shift,
-                           In1<std::uint32_t> bucket_offset, In1<std::uint8_t> data, In1<float> bias,
-                           In1<float> scale)
-    : n_features_(n_features),
-      node_block_(std::move(node_block)),
-      block_slot_(std::move(block_slot)),
-      bucket_start_(std::move(bucket_start)),
-      data_start_(std::move(data_start)),
-      shift_(std::move(shift)),
-      bucket_offset_(std::move(bucket_offset)),
-      data_(std::move(data)),
-      bias_(std::move(bias)),
-      scale_(std::move(scale)) {
+WeightBlocks::WeightBlocks(std::int64_t n_features, const In1<std::int64_t>& node_block,
+                           const In1<std::int64_t>& block_slot, const In1<std::int64_t>& bucket_start,
+                           const In1<std::int64_t>& data_start, const In1<std::uint8_t>& shift,
+                           const In1<std::uint32_t>& bucket_offset, const In1<std::uint8_t>& data,
+                           const In1<float>& bias, const In1<float>& scale)
+    : n_features_(n_features) {
   const auto size = [](const auto& a) { return static_cast<std::int64_t>(a.shape(0)); };
-  require(size(node_block_) >= 1 && size(block_slot_) >= 1, "node_block and block_slot must not be empty");
-  require(size(bucket_start_) == size(block_slot_) && size(data_start_) == size(block_slot_) &&
-              size(shift_) == size(block_slot_) - 1,
+  require(size(node_block) >= 1 && size(block_slot) >= 1, "node_block and block_slot must not be empty");
+  require(size(bucket_start) == size(block_slot) && size(data_start) == size(block_slot) &&
+              size(shift) == size(block_slot) - 1,
           "block_slot, bucket_start, data_start and shift must be about the same blocks");
-  require(size(bias_) == size(scale_), "bias and scale must have the same length");
-  view_ = {node_block_.data(),    block_slot_.data(), bucket_start_.data(),  data_start_.data(),  shift_.data(),
-           bucket_offset_.data(), data_.data(),       bias_.data(),          scale_.data(),       size(node_block_) - 1,
-           size(block_slot_) - 1, size(bias_),        size(bucket_offset_),  size(data_)};
-  nb::gil_scoped_release release;
+  require(size(bias) == size(scale), "bias and scale must have the same length");
+  view_ = {node_block.data(),    block_slot.data(),    bucket_start.data(), data_start.data(),      shift.data(),
+           bucket_offset.data(), data.data(),          bias.data(),         scale.data(),           size(node_block) - 1,
+           size(block_slot) - 1, size(bias),           size(bucket_offset), size(data)};
   view_.validate(n_features_);
 }
 
-namespace {
-
-// Slots by feature (CSR of the transposed weights are what a trainer has; tests have rows of slots).
-nb::dict encode_weights(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices, const In1<float>& values,
-                        const In1<float>& bias, const In1<std::int64_t>& node_start) {
+WeightArrays encode_weights(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
+                            const In1<float>& values, const In1<float>& bias, const In1<std::int64_t>& node_start) {
   require(indptr.shape(0) >= 1 && indices.shape(0) == values.shape(0), "weights must be a CSR matrix");
   const auto n_slots = static_cast<std::int64_t>(indptr.shape(0)) - 1;
   require_indptr(indptr, static_cast<std::int64_t>(indices.shape(0)), "indptr");
   require(static_cast<std::int64_t>(bias.shape(0)) == n_slots, "bias must have one entry a slot");
   require_indptr(node_start, n_slots, "node_start");
   WeightArrays arrays;
-  {
-    nb::gil_scoped_release release;
-    struct Entry {
-      std::int32_t feature;
-      std::uint8_t slot;
-      float weight;
-    };
-    std::vector<EncodedBlock> blocks;
-    std::vector<std::int64_t> node_blocks;
-    for (std::size_t node = 0; node + 1 < node_start.shape(0); ++node) {
-      const std::int64_t first = node_start.data()[node], last = node_start.data()[node + 1];
-      node_blocks.push_back((last - first + kMaxBlockSlots - 1) / kMaxBlockSlots);
-      for (std::int64_t begin = first; begin < last; begin += kMaxBlockSlots) {
-        const std::int64_t end = std::min(begin + kMaxBlockSlots, last);
-        std::vector<Entry> entries;
-        for (std::int64_t s = begin; s < end; ++s)
-          for (std::int64_t p = indptr.data()[s]; p < indptr.data()[s + 1]; ++p)
-            entries.push_back({indices.data()[p], static_cast<std::uint8_t>(s - begin), values.data()[p]});
-        std::stable_sort(entries.begin(), entries.end(),
-                         [](const Entry& a, const Entry& b) { return a.feature < b.feature; });
-        RawBlock raw;
-        raw.bias.assign(bias.data() + begin, bias.data() + end);
-        for (const Entry& e : entries) {
-          if (raw.feature.empty() || raw.feature.back() != e.feature) {
-            raw.feature.push_back(e.feature);
-            raw.row_start.push_back(static_cast<std::uint32_t>(raw.slot.size()));
-          }
-          raw.slot.push_back(e.slot);
-          raw.weight.push_back(e.weight);
+  struct Entry {
+    std::int32_t feature;
+    std::uint8_t slot;
+    float weight;
+  };
+  std::vector<EncodedBlock> blocks;
+  std::vector<std::int64_t> node_blocks;
+  for (std::size_t node = 0; node + 1 < node_start.shape(0); ++node) {
+    const std::int64_t first = node_start.data()[node], last = node_start.data()[node + 1];
+    node_blocks.push_back((last - first + kMaxBlockSlots - 1) / kMaxBlockSlots);
+    for (std::int64_t begin = first; begin < last; begin += kMaxBlockSlots) {
+      const std::int64_t end = std::min(begin + kMaxBlockSlots, last);
+      std::vector<Entry> entries;
+      for (std::int64_t s = begin; s < end; ++s)
+        for (std::int64_t p = indptr.data()[s]; p < indptr.data()[s + 1]; ++p)
+          entries.push_back({indices.data()[p], static_cast<std::uint8_t>(s - begin), values.data()[p]});
+      std::stable_sort(entries.begin(), entries.end(),
+                       [](const Entry& a, const Entry& b) { return a.feature < b.feature; });
+      RawBlock raw;
+      raw.bias.assign(bias.data() + begin, bias.data() + end);
+      for (const Entry& e : entries) {
+        if (raw.feature.empty() || raw.feature.back() != e.feature) {
+          raw.feature.push_back(e.feature);
+          raw.row_start.push_back(static_cast<std::uint32_t>(raw.slot.size()));
         }
-        raw.row_start.push_back(static_cast<std::uint32_t>(raw.slot.size()));
-        blocks.push_back(encode(raw));
+        raw.slot.push_back(e.slot);
+        raw.weight.push_back(e.weight);
       }
+      raw.row_start.push_back(static_cast<std::uint32_t>(raw.slot.size()));
+      blocks.push_back(encode(raw));
     }
-    arrays = concatenate(std::move(blocks), node_blocks);
   }
-  return to_dict(std::move(arrays));
+  arrays = concatenate(std::move(blocks), node_blocks);
+  return arrays;
 }
 
-// The rounded weights, row by row of slots.
-nb::tuple decode_weights(const WeightBlocks& weights) {
+std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>> decode_weights(const WeightBlocks& weights) {
   const WeightBlocksView& view = weights.view();
   std::vector<std::int64_t> indptr(static_cast<std::size_t>(view.n_slots) + 1, 0);
   std::vector<std::int32_t> indices;
   std::vector<float> values;
-  {
-    nb::gil_scoped_release release;
-    const auto visit = [&](auto&& entry) {
-      for (std::int64_t b = 0; b < view.n_blocks; ++b) {
-        const WeightBlock block = view.block(b);
-        block.for_each_row([&](std::int32_t feature, const WeightRow& row) {
-          for (std::int32_t e = 0; e < row.count; ++e)
-            entry(static_cast<std::size_t>(view.block_slot[b] + row.slot(e)), feature,
-                  block.scale[row.slot(e)] * static_cast<float>(row.weight(e)));
-        });
-      }
-    };
-    visit([&](std::size_t slot, std::int32_t, float) { ++indptr[slot + 1]; });
-    for (std::size_t s = 1; s < indptr.size(); ++s) indptr[s] += indptr[s - 1];
-    indices.resize(static_cast<std::size_t>(indptr.back()));
-    values.resize(indices.size());
-    std::vector<std::int64_t> next(indptr.begin(), indptr.end() - 1);
-    visit([&](std::size_t slot, std::int32_t feature, float weight) {
-      const auto at = static_cast<std::size_t>(next[slot]++);
-      indices[at] = feature;
-      values[at] = weight;
-    });
-  }
-  return nb::make_tuple(to_numpy(std::move(indptr)), to_numpy(std::move(indices)), to_numpy(std::move(values)));
+  const auto visit = [&](auto&& entry) {
+    for (std::int64_t b = 0; b < view.n_blocks; ++b) {
+      const WeightBlock block = view.block(b);
+      block.for_each_row([&](std::int32_t feature, const WeightRow& row) {
+        for (std::int32_t e = 0; e < row.count; ++e)
+          entry(static_cast<std::size_t>(view.block_slot[b] + row.slot(e)), feature,
+                block.scale[row.slot(e)] * static_cast<float>(row.weight(e)));
+      });
+    }
+  };
+  visit([&](std::size_t slot, std::int32_t, float) { ++indptr[slot + 1]; });
+  for (std::size_t s = 1; s < indptr.size(); ++s) indptr[s] += indptr[s - 1];
+  indices.resize(static_cast<std::size_t>(indptr.back()));
+  values.resize(indices.size());
+  std::vector<std::int64_t> next(indptr.begin(), indptr.end() - 1);
+  visit([&](std::size_t slot, std::int32_t feature, float weight) {
+    const auto at = static_cast<std::size_t>(next[slot]++);
+    indices[at] = feature;
+    values[at] = weight;
+  });
+  return std::make_tuple(to_array(std::move(indptr)), to_array(std::move(indices)), to_array(std::move(values)));
 }
 
-// What `find` returns for every (node's block, feature) asked: the sums of its entries' slots and weights.
-nb::tuple find_weights(const WeightBlocks& weights, std::int64_t block, std::int32_t feature) {
+std::tuple<Array1<std::int32_t>, Array1<float>> find_weights(const WeightBlocks& weights, std::int64_t block, std::int32_t feature) {
   require(block >= 0 && block < weights.view().n_blocks, "block must be one of the blocks");
   require(feature >= 0, "feature must be non-negative");
   const WeightRow row = weights.view().block(block).find(feature);
@@ -358,28 +322,7 @@ nb::tuple find_weights(const WeightBlocks& weights, std::int64_t block, std::int
     slots.push_back(static_cast<std::int32_t>(row.slot(e)));
     values.push_back(row.weight(e));
   }
-  return nb::make_tuple(to_numpy(std::move(slots)), to_numpy(std::move(values)));
-}
-
-}  // namespace
-
-void bind_weight_blocks(nb::module_& m) {
-  nb::class_<WeightBlocks>(m, "WeightBlocks",
-                           "Sparse linear classifiers of a model's slots, by blocks of a node; see encode_weights.")
-      .def(nb::init<std::int64_t, In1<std::int64_t>, In1<std::int64_t>, In1<std::int64_t>, In1<std::int64_t>,
-                    In1<std::uint8_t>, In1<std::uint32_t>, In1<std::uint8_t>, In1<float>, In1<float>>(),
-           nb::arg("n_features"), nb::arg("node_block").noconvert(), nb::arg("block_slot").noconvert(),
-           nb::arg("bucket_start").noconvert(), nb::arg("data_start").noconvert(), nb::arg("shift").noconvert(),
-           nb::arg("bucket_offset").noconvert(), nb::arg("data").noconvert(), nb::arg("bias").noconvert(),
-           nb::arg("scale").noconvert())
-      .def_prop_ro("n_features", &WeightBlocks::n_features)
-      .def_prop_ro("n_slots", [](const WeightBlocks& w) { return w.view().n_slots; })
-      .def("decode", &decode_weights, "CSR arrays (indptr, indices, values) of the rounded weights, a row a slot.")
-      .def("find", &find_weights, nb::arg("block"), nb::arg("feature"),
-           "Slots (within the block) and 16-bit weights of a feature.");
-  m.def("encode_weights", &encode_weights, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-        nb::arg("values").noconvert(), nb::arg("bias").noconvert(), nb::arg("node_start").noconvert(),
-        "Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the biases and each node's first slot.");
+  return std::make_tuple(to_array(std::move(slots)), to_array(std::move(values)));
 }
 
 }  // namespace metarank

@@ -20,11 +20,14 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <tuple>
 #include <vector>
 
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
+
+#include "arrays.h"
 
 namespace metarank {
 
@@ -219,5 +222,33 @@ void WeightBlock::for_each_row(Visit&& visit) const {
     }
   }
 }
+
+// A model over arrays of these names, checked once. They stay where they are, and must outlive it.
+class WeightBlocks {
+ public:
+  WeightBlocks(std::int64_t n_features, const In1<std::int64_t>& node_block, const In1<std::int64_t>& block_slot,
+               const In1<std::int64_t>& bucket_start, const In1<std::int64_t>& data_start,
+               const In1<std::uint8_t>& shift, const In1<std::uint32_t>& bucket_offset,
+               const In1<std::uint8_t>& data, const In1<float>& bias, const In1<float>& scale);
+
+  std::int64_t n_features() const { return n_features_; }
+  std::int64_t n_slots() const { return view_.n_slots; }
+  const WeightBlocksView& view() const { return view_; }
+
+ private:
+  std::int64_t n_features_;
+  WeightBlocksView view_;
+};
+
+// Slots by feature (CSR of the transposed weights are what a trainer has; tests have rows of slots).
+WeightArrays encode_weights(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,
+                            const In1<float>& values, const In1<float>& bias, const In1<std::int64_t>& node_start);
+
+// The rounded weights, row by row of slots.
+std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>> decode_weights(const WeightBlocks& weights);
+
+// What `find` returns for every (node's block, feature) asked: the sums of its entries' slots and weights.
+std::tuple<Array1<std::int32_t>, Array1<float>> find_weights(const WeightBlocks& weights, std::int64_t block,
+                                                             std::int32_t feature);
 
 }  // namespace metarank

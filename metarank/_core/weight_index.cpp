@@ -1,13 +1,10 @@
-// Linear scores of all labels through an inverted index of their weights: feature -> (label, weight).
-//
-// One pass over the entries of a row's features gives every label's sum, and weights that are not stored
-// cost nothing. Labels come in bands of 65,536, so that an entry's label takes two bytes and a band's sums
-// stay in the cache. A label's sum adds the row's features in ascending order, whatever the batch:
-//   score = scale[l] * (sum_f x_f q_fl) + bias[l].
+#include "weight_index.h"
+
 #include <algorithm>
 #include <limits>
 
-#include "bindings.h"
+#include "arrays.h"
+#include "parallel.h"
 #include "pairs.h"
 #include "scratch_pool.h"
 #include "simd.h"
@@ -16,8 +13,6 @@
 namespace metarank {
 
 namespace {
-
-constexpr std::int64_t kBand = 65536;
 
 METARANK_DISPATCH void scale_sums(const float* scale, const float* bias, std::int64_t n, float* score) {
   for (std::int64_t l = 0; l < n; ++l) score[l] = score[l] * scale[l] + bias[l];
@@ -41,136 +36,101 @@ METARANK_DISPATCH void best_labels(const float* scores, std::int64_t n, std::int
   }
 }
 
-template <typename Weight>
-class WeightIndex {
- public:
-  WeightIndex(std::int64_t n_features, const In1<std::int64_t>& start, const In1<std::uint16_t>& label,
-              const In1<Weight>& weight, const In1<float>& scale, const In1<float>& bias)
-      : n_features_(n_features),
-        n_labels_(static_cast<std::int64_t>(scale.shape(0))),
-        start_(start),
-        label_(label),
-        weight_(weight),
-        scale_(scale),
-        bias_(bias) {
-    require(n_features >= 0, "n_features must be non-negative");
-    require(bias.shape(0) == scale.shape(0), "bias and scale must have one entry a label");
-    require(label.shape(0) == weight.shape(0), "label and weight must have the same length");
-    require(static_cast<std::int64_t>(start.shape(0)) == n_bands() * n_features + 1,
-            "start must have one entry for each band of labels and feature, and one more");
-    n_listed_ = std::count_if(bias.data(), bias.data() + n_labels_,
-                              [](float b) { return b != -std::numeric_limits<float>::infinity(); });
-  }
-
-  // Scores of given pairs.
-  Array1<float> scores(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                       const In1<float>& x_data, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
-                       int n_threads) const {
-    const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features_);
-    const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
-    require_pairs(indptr, labels, n, n_labels_);
-    std::vector<float> out(labels.shape(0));
-    {
-      nb::gil_scoped_release release;
-      for_rows(X, n, n_threads, [&](std::int64_t i, const std::vector<float>& sum) {
-        for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p) {
-          const auto l = static_cast<std::size_t>(labels.data()[p]);
-          out[static_cast<std::size_t>(p)] = sum[l] * scale_.data()[l] + bias_.data()[l];
-        }
-      });
-    }
-    return to_numpy(std::move(out));
-  }
-
-  // The k best labels of each row, by ascending label, and their scores. Labels of bias -inf are never listed;
-  // the others must be at least k.
-  nb::tuple shortlist(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                      const In1<float>& x_data, std::int64_t k, int n_threads) const {
-    const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features_);
-    const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
-    require(0 <= k && k <= n_listed_, "k must be at most the number of labels that may be listed");
-    const std::size_t rows = static_cast<std::size_t>(n), cols = static_cast<std::size_t>(k);
-    std::vector<std::int32_t> labels(rows * cols);
-    std::vector<float> scores(rows * cols);
-    if (k > 0) {
-      nb::gil_scoped_release release;
-      for_rows(X, n, n_threads, [&](std::int64_t i, std::vector<float>& score) {
-        scale_sums(scale_.data(), bias_.data(), n_labels_, score.data());
-        std::vector<std::int64_t> best;
-        best_labels(score.data(), n_labels_, k, best);
-        std::sort(best.begin(), best.end());
-        for (std::size_t p = 0; p < best.size(); ++p) {
-          labels[static_cast<std::size_t>(i) * cols + p] = static_cast<std::int32_t>(best[p]);
-          scores[static_cast<std::size_t>(i) * cols + p] = score[static_cast<std::size_t>(best[p])];
-        }
-      });
-    }
-    return nb::make_tuple(to_numpy(std::move(labels), rows, cols), to_numpy(std::move(scores), rows, cols));
-  }
-
- private:
-  std::int64_t n_bands() const { return (n_labels_ + kBand - 1) / kBand; }
-
-  // Calls visit(row, sums of all labels); the visitor may write to the sums.
-  template <typename Visit>
-  void for_rows(const SparseRows& X, std::int64_t n, int n_threads, const Visit& visit) const {
-    parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
-      auto sums = pool_.take([] { return std::make_unique<std::vector<float>>(); });
-      // Room for whole bands: whatever an entry's two bytes say is inside.
-      sums->resize(static_cast<std::size_t>(n_bands() * kBand));
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t first = X.indptr[i];
-        add_row(X.indices + first, X.data + first, X.indptr[i + 1] - first, *sums);
-        visit(i, *sums);
-      }
-      pool_.give_back(std::move(sums));
-    });
-  }
-
-  // Sums of all labels, before scale and bias.
-  void add_row(const std::int32_t* feature, const float* x, std::int64_t nnz, std::vector<float>& sums) const {
-    std::fill(sums.begin(), sums.begin() + n_labels_, 0.0f);
-    for (std::int64_t band = 0; band < n_bands(); ++band) {
-      float* sum = sums.data() + band * kBand;
-      for (std::int64_t p = 0; p < nnz; ++p) {
-        const float value = x[p];
-        const std::int64_t* range = start_.data() + band * n_features_ + feature[p];
-        const std::int64_t begin = range[0], end = range[1];
-        require(0 <= begin && end <= static_cast<std::int64_t>(label_.shape(0)), "start must lie within the entries");
-        for (std::int64_t e = begin; e < end; ++e)
-          sum[label_.data()[e]] += value * static_cast<float>(weight_.data()[e]);
-      }
-    }
-  }
-
-  std::int64_t n_features_, n_labels_, n_listed_ = 0;
-  In1<std::int64_t> start_;
-  In1<std::uint16_t> label_;
-  In1<Weight> weight_;
-  In1<float> scale_, bias_;
-  mutable ScratchPool<std::vector<float>> pool_;
-};
-
-template <typename Weight>
-void bind_weight(nb::module_& m, const char* name) {
-  using Index = WeightIndex<Weight>;
-  nb::class_<Index>(m, name, "Weights of linear classifiers by feature.")
-      .def(nb::init<std::int64_t, const In1<std::int64_t>&, const In1<std::uint16_t>&, const In1<Weight>&,
-                    const In1<float>&, const In1<float>&>(),
-           nb::arg("n_features"), nb::arg("start").noconvert(), nb::arg("label").noconvert(),
-           nb::arg("weight").noconvert(), nb::arg("scale").noconvert(), nb::arg("bias").noconvert())
-      .def("scores", &Index::scores, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-           nb::arg("x_data").noconvert(), nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(),
-           nb::arg("n_threads"))
-      .def("shortlist", &Index::shortlist, nb::arg("x_indptr").noconvert(), nb::arg("x_indices").noconvert(),
-           nb::arg("x_data").noconvert(), nb::arg("k"), nb::arg("n_threads"));
-}
-
 }  // namespace
 
-void bind_weight_index(nb::module_& m) {
-  bind_weight<std::int16_t>(m, "QuantisedWeightIndex");
-  bind_weight<float>(m, "ExactWeightIndex");
+template <typename Weight>
+WeightIndex<Weight>::WeightIndex(std::int64_t n_features, const In1<std::int64_t>& start, const In1<std::uint16_t>& label,
+            const In1<Weight>& weight, const In1<float>& scale, const In1<float>& bias)
+    : n_features_(n_features),
+      n_labels_(static_cast<std::int64_t>(scale.shape(0))),
+      start_(start),
+      label_(label),
+      weight_(weight),
+      scale_(scale),
+      bias_(bias) {
+  require(n_features >= 0, "n_features must be non-negative");
+  require(bias.shape(0) == scale.shape(0), "bias and scale must have one entry a label");
+  require(label.shape(0) == weight.shape(0), "label and weight must have the same length");
+  require(static_cast<std::int64_t>(start.shape(0)) == n_bands() * n_features + 1,
+          "start must have one entry for each band of labels and feature, and one more");
+  n_listed_ = std::count_if(bias.data(), bias.data() + n_labels_,
+                            [](float b) { return b != -std::numeric_limits<float>::infinity(); });
 }
+
+template <typename Weight>
+Array1<float> WeightIndex<Weight>::scores(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                                          const In1<float>& x_data, const In1<std::int64_t>& indptr,
+                                          const In1<std::int32_t>& labels, int n_threads) const {
+  const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features_);
+  const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  require_pairs(indptr, labels, n, n_labels_);
+  std::vector<float> out(labels.shape(0));
+  for_rows(X, n, n_threads, [&](std::int64_t i, const std::vector<float>& sum) {
+    for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p) {
+      const auto l = static_cast<std::size_t>(labels.data()[p]);
+      out[static_cast<std::size_t>(p)] = sum[l] * scale_.data()[l] + bias_.data()[l];
+    }
+  });
+  return to_array(std::move(out));
+}
+
+template <typename Weight>
+TopLabels WeightIndex<Weight>::shortlist(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                                         const In1<float>& x_data, std::int64_t k, int n_threads) const {
+  const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features_);
+  const auto n = static_cast<std::int64_t>(x_indptr.shape(0)) - 1;
+  require(0 <= k && k <= n_listed_, "k must be at most the number of labels that may be listed");
+  const std::size_t rows = static_cast<std::size_t>(n), cols = static_cast<std::size_t>(k);
+  std::vector<std::int32_t> labels(rows * cols);
+  std::vector<float> scores(rows * cols);
+  if (k > 0) {
+    for_rows(X, n, n_threads, [&](std::int64_t i, std::vector<float>& score) {
+      scale_sums(scale_.data(), bias_.data(), n_labels_, score.data());
+      std::vector<std::int64_t> best;
+      best_labels(score.data(), n_labels_, k, best);
+      std::sort(best.begin(), best.end());
+      for (std::size_t p = 0; p < best.size(); ++p) {
+        labels[static_cast<std::size_t>(i) * cols + p] = static_cast<std::int32_t>(best[p]);
+        scores[static_cast<std::size_t>(i) * cols + p] = score[static_cast<std::size_t>(best[p])];
+      }
+    });
+  }
+  return std::make_tuple(to_array(std::move(labels), rows, cols), to_array(std::move(scores), rows, cols));
+}
+
+template <typename Weight>
+template <typename Visit>
+void WeightIndex<Weight>::for_rows(const SparseRows& X, std::int64_t n, int n_threads, const Visit& visit) const {
+  parallel_for(n, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
+    auto sums = pool_.take([] { return std::make_unique<std::vector<float>>(); });
+    // Room for whole bands: whatever an entry's two bytes say is inside.
+    sums->resize(static_cast<std::size_t>(n_bands() * kBand));
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = X.indptr[i];
+      add_row(X.indices + first, X.data + first, X.indptr[i + 1] - first, *sums);
+      visit(i, *sums);
+    }
+    pool_.give_back(std::move(sums));
+  });
+}
+
+template <typename Weight>
+void WeightIndex<Weight>::add_row(const std::int32_t* feature, const float* x, std::int64_t nnz, std::vector<float>& sums) const {
+  std::fill(sums.begin(), sums.begin() + n_labels_, 0.0f);
+  for (std::int64_t band = 0; band < n_bands(); ++band) {
+    float* sum = sums.data() + band * kBand;
+    for (std::int64_t p = 0; p < nnz; ++p) {
+      const float value = x[p];
+      const std::int64_t* range = start_.data() + band * n_features_ + feature[p];
+      const std::int64_t begin = range[0], end = range[1];
+      require(0 <= begin && end <= static_cast<std::int64_t>(label_.shape(0)), "start must lie within the entries");
+      for (std::int64_t e = begin; e < end; ++e)
+        sum[label_.data()[e]] += value * static_cast<float>(weight_.data()[e]);
+    }
+  }
+}
+
+template class WeightIndex<float>;
+template class WeightIndex<std::int16_t>;
 
 }  // namespace metarank

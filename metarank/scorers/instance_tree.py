@@ -287,6 +287,7 @@ class FastXML(TreeEnsemble, Shortlister):
         check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
         pairs = (candidates.indptr, candidates.labels)
         _, by_tree = self._trees.pairs(*rows, *pairs, True, resolve_n_jobs(n_jobs))
+        assert by_tree is not None  # it is asked for
         return np.asarray(by_tree * np.float32(self.scale_))
 
     def leaves(self, X: Any, *, n_jobs: int | None = 1) -> np.ndarray:

@@ -363,7 +363,7 @@ class LabelTree(TreeEnsemble, Shortlister):
             resolve_n_jobs(n_jobs),
         )
         columns = {self.column: self._log_probability(mean)}
-        if self.hierarchy_.n_trees > 1:
+        if by_tree is not None:
             for t in range(self.hierarchy_.n_trees):
                 columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
         return columns

@@ -1,0 +1,116 @@
+// How Python's arrays become the kernels' and back; what the files of bindings share.
+//
+// A view refuses a wrong dtype, rank or layout and never converts. A kernel's array gives its memory to NumPy. All
+// that is bound here runs without the interpreter's lock.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "../arrays.h"
+
+namespace nb = nanobind;
+
+namespace nanobind::detail {
+
+template <typename T, std::size_t D>
+struct type_caster<metarank::View<T, D>> {
+  using Handle = ndarray<T, ndim<static_cast<ssize_t>(D)>, c_contig, device::cpu>;
+  using Value = metarank::View<T, D>;
+  template <typename>
+  using Cast = Value;
+  static constexpr auto Name = make_caster<Handle>::Name;
+  template <typename>
+  static constexpr bool can_cast() {
+    return true;
+  }
+
+  template <typename Flags>
+  bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+    return handle_.from_python(source, static_cast<Flags>(flags & ~static_cast<Flags>(cast_flags::convert)), cleanup);
+  }
+  explicit operator Value() {
+    std::array<std::size_t, D> shape;
+    for (std::size_t axis = 0; axis < D; ++axis) shape[axis] = handle_.value.shape(axis);
+    return Value(handle_.value.data(), shape);
+  }
+
+ private:
+  make_caster<Handle> handle_;  // for as long as the call
+};
+
+template <typename T, std::size_t D>
+struct type_caster<metarank::Array<T, D>> {
+  using Handle = ndarray<numpy, T, ndim<static_cast<ssize_t>(D)>>;
+  using Value = metarank::Array<T, D>;
+  static constexpr auto Name = make_caster<Handle>::Name;
+
+  static handle from_cpp(Value&& array, rv_policy policy, cleanup_list* cleanup) noexcept {
+    auto* owned = new std::vector<T>(std::move(array.values));
+    capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return make_caster<Handle>::from_cpp(Handle(owned->data(), D, array.shape.data(), owner), policy, cleanup);
+  }
+};
+
+}  // namespace nanobind::detail
+
+namespace metarank::bindings {
+
+using Names = const char* const;
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+namespace detail {
+
+template <typename Scope, typename Function, std::size_t... I, typename... More>
+void define(Scope& scope, const char* name, Function&& function, Names* names, std::index_sequence<I...>,
+            const More&... more) {
+  scope.def(name, std::forward<Function>(function), nb::arg(names[I])..., Unlocked(), more...);
+}
+
+}  // namespace detail
+
+// A function of the module or a method of a class, by the names of its parameters; then its docstring, if any.
+template <typename Scope, typename Function, std::size_t N, typename... Doc>
+void bind(Scope& scope, const char* name, Function&& function, Names (&names)[N], const Doc&... doc) {
+  detail::define(scope, name, std::forward<Function>(function), names, std::make_index_sequence<N>(), doc...);
+}
+
+// A constructor, construct(memory, arguments...).
+template <typename Class, typename Construct, std::size_t N>
+void bind_init(Class& scope, Construct&& construct, Names (&names)[N]) {
+  bind(scope, "__init__", std::forward<Construct>(construct), names);
+}
+
+// One whose object reads on in the arrays and objects it was given: those arguments (the first is 2) live as long.
+template <std::size_t... Held, typename Class, typename Construct, std::size_t N>
+void bind_borrower(Class& scope, Construct&& construct, Names (&names)[N]) {
+  detail::define(scope, "__init__", std::forward<Construct>(construct), names, std::make_index_sequence<N>(),
+                 nb::keep_alive<1, Held>()...);
+}
+
+// NumPy's, without a copy.
+template <typename T>
+nb::object to_numpy(std::vector<T>&& values) {
+  return nb::cast(to_array(std::move(values)));
+}
+
+// One function a family, each in a file of its own.
+void bind_boosting(nb::module_& m);
+void bind_instance_trees(nb::module_& m);
+void bind_label_trees(nb::module_& m);
+void bind_linear(nb::module_& m);
+void bind_lists(nb::module_& m);
+void bind_metrics(nb::module_& m);
+void bind_neighbors(nb::module_& m);
+void bind_objectives(nb::module_& m);
+void bind_rows(nb::module_& m);
+void bind_text(nb::module_& m);
+
+}  // namespace metarank::bindings

@@ -1,0 +1,34 @@
+// Ensembles of binary trees: boosted trees and forests.
+#include "../boosted_trees.h"
+#include "../forest.h"
+#include "bindings.h"
+
+namespace metarank::bindings {
+
+void bind_boosting(nb::module_& m) {
+  nb::class_<BoostedTrees> boosted(m, "BoostedTrees");
+  bind_init(
+      boosted,
+      [](BoostedTrees* self, In1<std::int32_t> feature, In1<double> threshold, In2<std::int32_t> children,
+         In1<std::uint8_t> missing, In1<std::int32_t> root, In1<double> leaf_value, In1<std::int32_t> output,
+         std::int64_t n_features, std::int64_t n_outputs) {
+        new (self) BoostedTrees(feature, threshold, children, missing, root, leaf_value, output, n_features, n_outputs);
+      },
+      {"feature", "threshold", "children", "missing", "root", "leaf_value", "output", "n_features", "n_outputs"});
+  bind(boosted, "predict", &BoostedTrees::predict<float>, {"X", "n_threads"});
+  bind(boosted, "predict", &BoostedTrees::predict<double>, {"X", "n_threads"});
+
+  nb::class_<Forest> forest(m, "Forest");
+  bind_init(
+      forest,
+      [](Forest* self, In1<std::int32_t> feature, In1<double> threshold, In2<std::int32_t> children,
+         In1<std::int32_t> root, In1<std::int64_t> leaf_indptr, In1<std::int32_t> leaf_label, In1<float> leaf_share,
+         std::int64_t n_features, std::int64_t n_labels) {
+        new (self) Forest(feature, threshold, children, root, leaf_indptr, leaf_label, leaf_share, n_features, n_labels);
+      },
+      {"feature", "threshold", "children", "root", "leaf_indptr", "leaf_label", "leaf_share", "n_features",
+       "n_labels"});
+  bind(forest, "score", &Forest::score, {"X", "indptr", "labels", "n_threads"});
+}
+
+}  // namespace metarank::bindings

@@ -1,0 +1,120 @@
+// Neighbours and means: of labels, of rows, and their votes.
+#include "../centroid.h"
+#include "../inverted_index.h"
+#include "../label_mean_index.h"
+#include "../label_means.h"
+#include "../label_neighbors.h"
+#include "../nearest_rows.h"
+#include "../votes.h"
+#include "bindings.h"
+
+namespace metarank::bindings {
+
+namespace {
+
+using Indptr = In1<std::int64_t>;
+using Ids = In1<std::int32_t>;
+using Values = In1<float>;
+
+void bind_neighbors_of_labels(nb::module_& m) {
+  bind(
+      m, "label_neighbors_sparse",
+      [](const InvertedIndex& index, Indptr indptr, Ids indices, Values data, Indptr pair_indptr, Ids pair_labels,
+         Indptr label_indptr, Ids label_rows, std::vector<int> metrics, std::vector<int> orders,
+         std::vector<int> means, int n_threads) {
+        return label_neighbors_sparse(index, indptr, indices, data,
+                                      {pair_indptr, pair_labels, label_indptr, label_rows}, {metrics, orders, means},
+                                      n_threads);
+      },
+      {"index", "indptr", "indices", "data", "pair_indptr", "pair_labels", "label_indptr", "label_rows", "metrics",
+       "orders", "means", "n_threads"});
+  bind(
+      m, "label_neighbors_dense",
+      [](In2<float> X, Values sq_norm, double max_sq_norm, double max_l1_norm, In2<float> Q, Indptr pair_indptr,
+         Ids pair_labels, Indptr label_indptr, Ids label_rows, Indptr row_indptr, Ids row_labels,
+         std::vector<int> metrics, std::vector<int> orders, std::vector<int> means, In3<std::int32_t> proposals,
+         In2<double> bounds, int n_threads) {
+        return label_neighbors_dense({X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels}, Q,
+                                     {pair_indptr, pair_labels, label_indptr, label_rows}, {metrics, orders, means},
+                                     {proposals, bounds}, n_threads);
+      },
+      {"X", "sq_norm", "max_sq_norm", "max_l1_norm", "Q", "pair_indptr", "pair_labels", "label_indptr", "label_rows",
+       "row_indptr", "row_labels", "metrics", "orders", "means", "proposals", "bounds", "n_threads"});
+  bind(m, "row_norms", &row_norms, {"X"});
+}
+
+void bind_nearest_rows(nb::module_& m) {
+  bind(m, "nearest_rows_sparse", &nearest_rows_sparse,
+       {"index", "indptr", "indices", "data", "rows", "k", "metric", "n_threads"});
+  bind(m, "nearest_rows_dense", &nearest_rows_dense,
+       {"X", "sq_norm", "Q", "rows", "k", "metric", "proposals", "bounds", "n_threads"});
+  bind(m, "nearest_proposed_dense", &nearest_proposed_dense, {"X", "Q", "proposals", "k", "n_threads"});
+
+  nb::class_<Votes> votes(m, "Votes", "The labels of the training rows as votes.");
+  using Text = std::tuple<Indptr, Ids, Values, std::int64_t>;
+  votes.def(
+      "__init__",
+      [](Votes* self, Indptr row_indptr, Ids row_labels, Ids popular, In1<double> frequency,
+         const std::optional<In1<double>>& worth, const std::optional<Text>& text) {
+        std::optional<LabelWords> words;
+        if (text) words = std::apply([](const auto&... parts) { return LabelWords{parts...}; }, *text);
+        new (self) Votes(row_indptr, row_labels, popular, frequency, worth, words);
+      },
+      nb::arg("row_indptr"), nb::arg("row_labels"), nb::arg("popular"), nb::arg("frequency"),
+      nb::arg("worth") = nb::none(), nb::arg("text") = nb::none(), Unlocked(), nb::keep_alive<1, 2>(),
+      nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
+      nb::keep_alive<1, 7>());
+  bind(votes, "columns", &Votes::columns, {"rows", "weights", "pair_indptr", "pair_labels", "ks", "n_threads"});
+  bind(votes, "shortlist", &Votes::shortlist, {"rows", "weights", "tie", "k", "n_threads"});
+  bind(votes, "kin_by_name", &Votes::kin_by_name, {"rows", "weights", "pair_indptr", "pair_labels", "n_threads"});
+}
+
+void bind_means(nb::module_& m) {
+  bind(m, "label_means", &label_means, {"X", "label_indptr", "label_rows", "n_threads"});
+  bind(m, "centroid_distances_dense", &centroid_distances_dense,
+       {"centroids", "known", "max_sq_norm", "Q", "pair_indptr", "pair_labels", "n_threads"});
+  bind(m, "csr_sq_norms", &csr_sq_norms, {"n_features", "indptr", "indices", "data"});
+  bind(m, "label_means_sparse", &label_means_sparse,
+       {"n_features", "indptr", "indices", "data", "label_indptr", "label_rows", "max_terms", "n_threads"});
+
+  nb::class_<LabelMeanIndex> index(m, "LabelMeanIndex",
+                                   "Sparse means of labels, ready for products with rows (CSR arrays).");
+  bind_borrower<3, 4, 5, 6, 7>(
+      index,
+      [](LabelMeanIndex* self, std::int64_t n_features, Indptr indptr, Ids indices, Values data,
+         In1<double> sq_norm, In1<std::uint8_t> known, double max_sq_norm) {
+        new (self) LabelMeanIndex(n_features, indptr, indices, data, sq_norm, known, max_sq_norm);
+      },
+      {"n_features", "indptr", "indices", "data", "sq_norm", "known", "max_sq_norm"});
+  bind(index, "distances", &distances,
+       {"x_indptr", "x_indices", "x_data", "pair_indptr", "pair_labels", "n_threads"},
+       "L2 and cosine distance (2, pairs) of each pair's row to its label's mean.");
+  bind(index, "tail_log_probability", &tail_log_probability,
+       {"x_indptr", "x_indices", "x_data", "pair_indptr", "pair_labels", "gamma", "unit_means", "n_threads"},
+       "log P_tail of each pair.");
+}
+
+}  // namespace
+
+void bind_neighbors(nb::module_& m) {
+  nb::class_<InvertedIndex> index(m, "InvertedIndex", "Postings by feature of the rows of a canonical CSR matrix.");
+  bind_init(
+      index,
+      [](InvertedIndex* self, std::int64_t n_features, Indptr indptr, Ids indices, Values data) {
+        require(indptr.shape(0) >= 1, "X.indptr must not be empty");
+        require(n_features >= 0, "n_features must be non-negative");
+        require(indices.shape(0) == data.shape(0), "X.indices and X.data must have the same length");
+        new (self) InvertedIndex(static_cast<std::int64_t>(indptr.shape(0)) - 1, n_features, indptr.data(),
+                                 static_cast<std::int64_t>(data.shape(0)), indices.data(), data.data());
+      },
+      {"n_features", "indptr", "indices", "data"});
+  index.def_prop_ro("n_rows", &InvertedIndex::n_rows)
+      .def_prop_ro("n_features", &InvertedIndex::n_features)
+      .def_prop_ro("max_sq_norm", &InvertedIndex::max_sq_norm)
+      .def_prop_ro("max_l1_norm", &InvertedIndex::max_l1_norm);
+  bind_neighbors_of_labels(m);
+  bind_nearest_rows(m);
+  bind_means(m);
+}
+
+}  // namespace metarank::bindings

@@ -1,0 +1,30 @@
+// Hierarchical clustering of label vectors into one label tree, by balanced spherical 2-means
+// (Prabhu et al. 2018; Malinen and Franti 2014).
+//
+// A node of more than max_leaf labels is cut into k = min(branching, ceil(labels / max_leaf)) groups by
+// log2(k) rounds of 2-means, whose two sides are as large as the groups they are to be cut into; a group
+// becomes a child node, a group of one label the label's slot. The rounds of all nodes of a level go
+// together: long label lists share the threads inside one cut, short ones are spread over them.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+
+#include "arrays.h"
+
+namespace metarank {
+
+struct Clustering {
+  std::int64_t branching, max_leaf;
+  int max_iterations;
+  double tolerance;
+  std::int64_t sample;  // labels that 2-means looks at before its last assignment
+  std::uint64_t seed;
+};
+
+// (child_start, child) of one tree over `labels`, rows of V; children >= 0 are nodes, ~label else.
+using LabelTree = std::tuple<Array1<std::int64_t>, Array1<std::int32_t>>;
+LabelTree partition_labels_dense(In2<float> V, In1<std::int32_t> labels, const Clustering& how, int n_threads);
+LabelTree partition_labels_sparse(const CsrView& V, In1<std::int32_t> labels, const Clustering& how, int n_threads);
+
+}  // namespace metarank
