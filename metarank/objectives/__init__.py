@@ -1,4 +1,4 @@
-"""Several target labels, one ranking: labels or losses aggregated, and what either does to scores."""
+"""Several targets, one ranking: aggregation of labels or of losses, and what each does to the order."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ METRICS: tuple[str, ...] = get_args(RankMetric)
 class Aggregation:
     """A weighted sum of rank losses, each of one target.
 
-    Called with scores (n,), it returns the gradient and the Hessian diagonal on the scale that suits
-    boosting: an AUC loss is a mean over pairs, which is multiplied by n, so that LightGBM's
-    ``min_sum_hessian_in_leaf`` and ``lambda_l2`` mean what they mean for a sum over rows; LambdaRank's
-    is LightGBM's own. A second argument is ignored: LightGBM takes the object as its ``objective``.
+    Called with scores (n,), it returns the gradient and the Hessian diagonal, scaled for boosting. An AUC
+    loss is a mean over pairs; it is multiplied by n, so that LightGBM's ``min_sum_hessian_in_leaf`` and
+    ``lambda_l2`` keep the meaning they have for a sum over rows. LambdaRank's scale is LightGBM's own. A
+    second argument is ignored, so that LightGBM can take the object as its ``objective``.
     """
 
     def __init__(self, terms: Sequence[AucPairs | NdcgLists], weights: np.ndarray, n_rows: int, n_jobs: int):
@@ -53,8 +53,8 @@ class Aggregation:
         ----------
         scores : array (n,)
         rank_by : array (n,) or None
-            For nDCG: scores whose ranks weigh the pairs. Held fixed, they make the loss convex in `scores`
-            if the terms do without LambdaRank's norm.
+            For nDCG: scores whose ranks weigh the pairs. If they are held fixed and the terms do not use
+            LambdaRank's norm, the loss is convex in `scores`.
         """
         scores = np.ascontiguousarray(scores, np.float64)
         loss, gradient = 0.0, np.zeros(self._n_rows)
@@ -72,7 +72,7 @@ class Aggregation:
 
 
 class LossAggregation(Aggregation):
-    """``sum_k a_k loss_k`` with the weights a divided by their sum: loss aggregation.
+    """Loss aggregation: ``sum_k a_k loss_k``, with weights a that sum to 1.
 
     Parameters
     ----------
@@ -91,12 +91,12 @@ class LossAggregation(Aggregation):
     Attributes
     ----------
     weights : float64 array (K,)
-        May be set anew between calls.
+        May be changed between calls.
 
     Raises
     ------
     ValueError
-        Bad targets, weights or groups; a label that is constant (no AUC exists), by its name.
+        Bad targets, weights or groups; a constant label, which has no AUC (the message names it).
 
     Examples
     --------
@@ -143,7 +143,7 @@ class LossAggregation(Aggregation):
 
 
 class LabelAggregation(Aggregation):
-    """The loss of one target made of several: label aggregation.
+    """Label aggregation: the loss of one target that combines several.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class LabelAggregation(Aggregation):
     how : "sum", "product", "max", "lexicographic" or "stochastic"
         As in `aggregate_labels`.
     weights : array-like (K,) or mapping of names, or None
-        Only their proportions count: the greatest becomes 1, so that one label alone keeps its grades.
+        Only their proportions count. The greatest becomes 1, so that a single label keeps its grades.
     order : sequence or None
         For "lexicographic", the most important label first.
     metric, group, qid, surrogate, cost, label_gain, norm, n_jobs :

@@ -1,8 +1,8 @@
-"""Bayes-optimal scorers: what each aggregation ranks by once the distribution is known.
+"""Bayes-optimal scorers: the order that is optimal for each aggregation when the distribution is known.
 
 ``eta[i, k]`` is P(y_k = 1 | x_i), ``pi[k]`` its mean over x, ``weights[k]`` the weight the user gives to
-label k. Only the order of a scorer's values means anything: every increasing function of it is as good.
-All sums run over the labels in their order, row by row: a row's value does not depend on the other rows.
+label k. Only the order of a scorer's values matters: any increasing function of it is equally good. All sums
+run over the labels in their order, row by row, so a row's value does not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _SLACK = 1e-9
 
 
 def inner_weights(pi: Any, weights: Any = None) -> np.ndarray:
-    """Weight that loss aggregation gives to each eta_k without saying so: ``a_k / (pi_k (1 - pi_k))``.
+    """Implicit weight of each eta_k under loss aggregation: ``a_k / (pi_k (1 - pi_k))``.
 
-    The mean over its own pairs divides label k's loss by the number of its pairs, 2 pi_k (1 - pi_k) of all:
-    the more skewed a label, the more it counts (Proposition 5.2).
+    The mean over its own pairs divides label k's loss by their number, a share of 2 pi_k (1 - pi_k) of all
+    pairs. So the more skewed a label, the more it counts (Proposition 5.2).
 
     Parameters
     ----------
@@ -125,8 +125,7 @@ def loss_aggregated_scorer(eta: Any, pi: Any, weights: Any = None) -> np.ndarray
 def label_aggregated_scorer(eta: Any, weights: Any = None) -> np.ndarray:
     """``sum_k w_k eta_k(x)``: the optimum for ybar = sum_k w_k y_k and costs |ybar - ybar'| (5.4, D.2).
 
-    Nothing is assumed about how the labels depend on each other, and the labels may be graded: eta_k is
-    then E[y_k | x].
+    The labels may depend on each other in any way. They may also be graded; eta_k is then E[y_k | x].
 
     Parameters
     ----------
@@ -157,11 +156,11 @@ def label_aggregated_scorer(eta: Any, weights: Any = None) -> np.ndarray:
 def uniform_cost_scorer(eta: Any, both: Any = None) -> np.ndarray:
     """``P(ybar >= 1 | x) / P(ybar <= 1 | x)`` as a share of the two: K = 2, ybar = y_1 + y_2, uniform costs.
 
-    With ybar in {0, 1, 2} and one cost for every pair, x is to stand above x' where
-    ``(p_1 + p_2)(p_0' + p_1') > (p_0 + p_1)(p_1' + p_2')``, p_j = P(ybar = j | x): the pairs in which both
-    have grade 1 are on both sides. So the ratio ``(p_1 + p_2) / (p_0 + p_1)`` is optimal. It is given as
-    ``r / (1 + r)``, which orders alike and is finite where p_2 = 1. For more labels, or other weights, no
-    scorer is optimal for all pairs in general (Uematsu and Lee, Theorem 3).
+    With ybar in {0, 1, 2} and one cost for every pair, x belongs above x' where
+    ``(p_1 + p_2)(p_0' + p_1') > (p_0 + p_1)(p_1' + p_2')``, p_j = P(ybar = j | x); the pairs in which both
+    have grade 1 are on both sides. So the ratio ``r = (p_1 + p_2) / (p_0 + p_1)`` is optimal. The function
+    returns ``r / (1 + r)``, which gives the same order and is finite where p_2 = 1. For more labels, or
+    other weights, no scorer is optimal for all pairs in general (Uematsu and Lee, Theorem 3).
 
     Parameters
     ----------
@@ -178,7 +177,7 @@ def uniform_cost_scorer(eta: Any, both: Any = None) -> np.ndarray:
     Raises
     ------
     ValueError
-        As `loss_aggregated_scorer`; eta that has not two columns; `both` of another length or impossible
+        As `loss_aggregated_scorer`; eta without exactly two columns; `both` of another length or impossible
         with eta: outside of [max(0, eta_1 + eta_2 - 1), min(eta_1, eta_2)].
 
     Examples

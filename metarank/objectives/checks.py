@@ -1,4 +1,4 @@
-"""The door of the objectives: targets, weights and groups become canonical arrays, once."""
+"""Checks of inputs: targets, weights and groups as canonical arrays."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ class Conflicts(NamedTuple):
 def pair_conflicts(grades: np.ndarray, group: np.ndarray | None = None) -> Conflicts:
     """Conflicts between the labels, exact and in O(K^2 n log n).
 
-    Label k is taken as a score of label j: of the P pairs that j orders, k orders C alike, D oppositely and
-    not at all T. Their AUC counts C + T / 2, and T follows from the sizes of ties.
+    Take label k as a score of label j. Of the P pairs that j orders, k orders C in the same way and D in the
+    opposite way, and ties T. The AUC counts C + T / 2, and T follows from the sizes of ties.
 
     Parameters
     ----------

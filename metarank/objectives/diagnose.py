@@ -1,4 +1,4 @@
-"""`diagnose`: what several targets will do to each other in one ranking, and what they did."""
+"""`diagnose`: how several targets interact in one ranking, before training and after."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ModelDiagnosis:
     ndcg, ndcg_low, ndcg_high : float64 arrays (K,) or None
         nDCG@k, gains y; None without queries.
     diff_auc, min_auc : Interval
-        Greatest less least AUC, and the least, with the intervals of these two labels.
+        Difference of the greatest and the least AUC, and the least AUC, with intervals for these two labels.
     """
 
     auc: np.ndarray
@@ -51,7 +51,7 @@ class ModelDiagnosis:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What `diagnose` found; printed as a table with a recommendation.
+    """Result of `diagnose`; `print` shows it as a table with a recommendation.
 
     Attributes
     ----------
@@ -67,30 +67,30 @@ class Diagnosis:
         ``pi_k (1 - pi_k)`` of a binary label, half the mean difference of two rows in general
         (`label_spread`); with queries the harmonic mean over those in which the label is not constant.
     inner_weights : float64 array (K,)
-        ``a_k / spread_k``: what eta_k is weighted with under loss aggregation (Proposition 5.2).
+        ``a_k / spread_k``: the weight of eta_k under loss aggregation (Proposition 5.2).
     loss_shares, label_shares : float64 arrays (K,)
         Shares of a step from the least to the greatest grade of each label, in the two Bayes-optimal
-        scorers: inner_weights times the range of grades, and weights times it, both over their sums.
+        scorers: inner_weights, or weights, times the range of grades, divided by their sum.
     balanced_weights : float64 array (K,)
-        Weights, of the same sum, with which loss aggregation would rank as label aggregation does with
+        Weights of the same sum under which loss aggregation gives the order of label aggregation with
         `weights`: proportional to weights times spread.
     leader : int
         The label with the greatest share under loss aggregation.
     lead : float
         Its share over that of the next label.
     dictates : bool
-        Whether its share exceeds those of all others together: of two rows with deterministic labels, its
-        grade alone decides wherever the full range separates them (Proposition 6.1).
+        Whether its share exceeds those of all others together. Of two rows with deterministic labels that
+        differ by its full range of grades, its grade alone then decides (Proposition 6.1).
     tilt : float
-        How differently the two aggregations weigh the labels: the greatest over the least of loss_shares /
-        label_shares, 1 where both ask for the same order.
+        How differently the two aggregations weigh the labels: the greatest value of loss_shares /
+        label_shares over the least; 1 where both give the same order.
     favoured : int
         The label whose share grows most from label to loss aggregation.
     mild : bool
-        Whether the tilt is less than 1.25: the two then differ in near-ties only, unless labels are
+        Whether the tilt is below 1.25. The two orders then differ in near-ties only, unless labels are
         deterministic.
     dictates_until : float
-        The weight of the leader, all others as they are, at and below which it does not dictate.
+        The greatest weight at which the leader does not dictate, with all other weights unchanged.
     correlations : float64 array (K, K)
         Pearson's; phi for binary labels.
     conflicts, conflict_shares : float64 arrays (K, K)
@@ -177,21 +177,21 @@ def diagnose(
     qid: Any = None,
     k: int = 10,
 ) -> Diagnosis:
-    """What several targets mean for one ranking: before training, and of trained models' scores.
+    """Show how several targets interact in one ranking: before training, or in the scores of models.
 
     Parameters
     ----------
     Y : (n, K) array, table, or dict of name to column
         Grades >= 0, none of the K labels constant.
     scores : array (n,), (n, m) table, or dict of name to column, optional
-        One or several rankings of the rows to be judged and compared, held-out ones preferably.
+        One or several rankings of the rows to judge and compare, preferably of held-out rows.
     weights : float array (K,) or dict of name to weight, optional
         a_k of loss aggregation and w_k of label aggregation; ones by default.
     names : sequence of str, optional
         Of the labels; those of `check_targets` by default: columns, keys, or "objective_0" and so on.
     group : integer array, optional
-        Sizes of the queries, whose rows follow each other. With queries all pairs are pairs of a query,
-        and AUC, nDCG and inner weights are means over the queries in which a label is not constant.
+        Sizes of consecutive queries. With queries only rows of the same query make pairs; AUC, nDCG and inner
+        weights are means over the queries in which a label is not constant.
     qid : array (n,), optional
         Query of each row, in any order, instead of `group`.
     k : int

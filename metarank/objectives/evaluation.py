@@ -1,4 +1,4 @@
-"""How well one ranking serves several labels: AUC of each, their difference, the least of them, dominance."""
+"""How well one ranking serves several labels: AUC of each, greatest difference, minimum, dominance."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from metarank.objectives.pair_terms import pair_terms
 def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> float:
     """Share of the cost of all pairs of unequal grades that is in the right order (Definition 2.3).
 
-    ``sum c(y, y') [s > s'] / sum c(y, y')`` over the pairs with y > y', a tie of scores counting one half.
-    Divided by the whole cost, so that 1 is the best and one half is chance for any cost and any number of
-    grades; with two grades it is the AUC.
+    ``sum c(y, y') [s > s'] / sum c(y, y')`` over the pairs with y > y'; a tie of scores counts one half.
+    For any cost and any number of grades 1 is the best value and one half is chance. With two grades it is
+    the AUC.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def per_label_auc(scores: Any, Y: Any, cost: Any = "difference") -> np.ndarray:
 
 
 def diff_auc(scores: Any, Y: Any, cost: Any = "difference") -> float:
-    """Greatest less least of `per_label_auc`: Diff AUC, |AUC_1 - AUC_2| of two labels.
+    """Greatest minus least of `per_label_auc`: Diff AUC; of two labels |AUC_1 - AUC_2|.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Points of several objectives: which none dominates, what volume they cover, where the knee is."""
+"""Points of several objectives: the Pareto front, its hypervolume and its knee."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def non_dominated(points: Any, tolerance: float = 0.0) -> np.ndarray:
-    """Which points no other point dominates: the Pareto front (Definition 3.1).
+    """Points that no other point dominates: the Pareto front (Definition 3.1).
 
     Parameters
     ----------
@@ -21,8 +21,8 @@ def non_dominated(points: Any, tolerance: float = 0.0) -> np.ndarray:
     Returns
     -------
     bool array (n,)
-        Equal points stand or fall together. With tolerance 0 at least one point of n >= 1 is on the front;
-        with more, dominance has cycles, and every point may be dominated.
+        Equal points get the same answer. With tolerance 0 at least one point of n >= 1 is on the front.
+        With a positive tolerance dominance may have cycles, and every point may be dominated.
 
     Raises
     ------
@@ -49,10 +49,10 @@ def _non_dominated(values: np.ndarray, tolerance: float = 0.0) -> np.ndarray:
 
 
 def hypervolume(points: Any, reference: Any) -> float:
-    """Volume of what the points dominate, above a reference point: one number for a whole front.
+    """Volume that the points dominate, above a reference point: one number for a whole front.
 
-    Exact: a sweep for K = 2, beyond it the volume is cut into slices of constant thickness along one
-    objective after the other, n^(K - 2) of them at worst.
+    The value is exact: a sweep for K = 2; beyond, slices along one objective after the other, n^(K - 2) of
+    them at worst.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def hypervolume(points: Any, reference: Any) -> float:
         Greater is better. Dominated points and copies add nothing, nor do points that do not exceed the
         reference in every objective.
     reference : float array (K,) or float
-        The corner from which the volume is measured, the same for fronts that are to be compared.
+        The corner from which the volume is measured. Use the same one for fronts that you compare.
 
     Returns
     -------
@@ -117,12 +117,12 @@ def _volume(points: np.ndarray) -> float:
 
 
 def knee(points: Any) -> int:
-    """The number of the point where giving more of one objective begins to cost most of the others.
+    """Index of the knee: beyond it a gain in one objective costs much of the others.
 
-    Of the non-dominated points, each objective scaled so that the worst of them (the nadir) is 0 and the
-    best (the ideal) is 1, it is the one farthest above the hyperplane through the extremes, which are the
-    best points of each objective. Where they lie on no hyperplane that falls in every objective, as can
-    be for K >= 3, the plane through the corners of the scaled box takes its place: the greatest sum wins.
+    Each objective is scaled so that the worst non-dominated point (the nadir) is 0 and the best (the ideal)
+    is 1. The knee is the non-dominated point farthest above the hyperplane through the extremes, the best
+    points of each objective. For K >= 3 there may be no such hyperplane that falls in every objective; then
+    the plane through the corners of the scaled box takes its place, and the greatest sum wins.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ def knee(points: Any) -> int:
     Returns
     -------
     int
-        A row of `points`. Ties go to the first; where no point lies above the hyperplane (the front is a
-        line, or dents inwards) the first extreme is the answer.
+        A row of `points`. Ties go to the first. Where no point lies above the hyperplane (the front is a
+        line, or concave) it is the first extreme.
 
     Raises
     ------

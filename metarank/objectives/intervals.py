@@ -1,4 +1,4 @@
-"""Confidence intervals of AUCs, of nDCG and of their differences, from what each row or query contributes."""
+"""Confidence intervals of AUCs, of nDCG and of their differences, from the influence of each unit."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def auc_estimates(scores: np.ndarray, grades: np.ndarray, group: np.ndarray | No
     """Multipartite AUC (difference costs) of the scores against each label.
 
     Without groups the units are rows, and the intervals of a binary label are DeLong's (1988), with m in
-    the place of m - 1. With groups the AUC is the mean over the groups in which the label has two grades,
-    and the units are groups.
+    place of m - 1. With groups the units are groups, and the AUC is the mean over the groups in which the
+    label has two grades.
 
     Parameters
     ----------

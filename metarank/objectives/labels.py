@@ -1,4 +1,4 @@
-"""`aggregate_labels`: several targets become one."""
+"""`aggregate_labels`: one target from several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def aggregate_labels(
     qid: Any = None,
     random_state: Any = 0,
 ) -> np.ndarray:
-    """One target for several: label aggregation.
+    """Label aggregation: combine several targets into one.
 
     Parameters
     ----------
@@ -36,18 +36,18 @@ def aggregate_labels(
         * "sum": ``sum_k w_k y_k``;
         * "product": ``prod_k y_k ** w_k``, so that a weight of 0 leaves a label out;
         * "max": ``max_k w_k y_k``;
-        * "lexicographic": the first label of `order` decides, ties go to the second, and so on: the rank,
-          from 0, of a row's grades among the distinct rows of grades, which are kept apart;
+        * "lexicographic": the first label of `order` decides, the second breaks ties, and so on. The value
+          is the rank, from 0, of a row's grades among the distinct rows of grades;
         * "stochastic": the grade ``y_k`` of one label drawn for each query with probability
-          ``w_k / sum(w)``, by a hash of (random_state, query). Rows without queries draw each for itself,
-          by their number.
+          ``w_k / sum(w)``, by a hash of (random_state, query). Without queries each row draws by its own
+          number.
     weights : array-like (K,) or mapping of names, or None
         Not for "lexicographic".
     order : sequence of K numbers or names of labels, most important first, or None
-        For "lexicographic" only; as they stand where it is None.
+        For "lexicographic" only; None keeps their order.
     group, qid : array-like or None
-        Sizes of consecutive queries, or the query of each row. An integer qid is hashed itself: its draw
-        depends neither on the order of the rows nor on the other queries.
+        Sizes of consecutive queries, or the query of each row. An integer qid is hashed as it is, so its draw
+        does not depend on the order of the rows or on other queries.
     random_state : int, None, RandomState or Generator
 
     Returns
@@ -57,8 +57,8 @@ def aggregate_labels(
     Raises
     ------
     ValueError
-        Bad targets, weights or groups; an unknown `how`; `order` that is no order of the labels; an option
-        that `how` does not use; a sum or product too large for a float64.
+        Bad targets, weights or groups; an unknown `how`; an `order` that is not a permutation of the
+        labels; an option that `how` does not use; a sum or product too large for a float64.
 
     Examples
     --------

@@ -149,21 +149,21 @@ def ndcg_gradients(
     rank_by: Any = None,
     n_jobs: int | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """LambdaRank: pairs of a query weigh by what swapping them would change in nDCG.
+    """LambdaRank: a pair of a query weighs as much as nDCG would change if the two rows were swapped.
 
     A pair of rows at ranks i < j, one of them among the first `truncation`, whose gains differ, has weight
 
         |gain_i - gain_j| |1 / log2(i + 2) - 1 / log2(j + 2)| / ideal DCG          (ranks from 0)
 
-    divided with `norm` by 0.01 + |s_i - s_j|, and the loss ``log(1 + exp(-sigmoid z))``, z being how far the
-    better one is ahead. With `norm` the sums of a query are multiplied by ``log2(1 + t) / t``, t the sum of
-    its gradients' sizes. These are LightGBM's formulas, its table of 2^20 sigmoids included: boosting on them
-    grows the trees of LightGBM's own objective="lambdarank".
+    divided by 0.01 + |s_i - s_j| with `norm`. Its loss is ``log(1 + exp(-sigmoid z))``, z the score of the
+    better row minus that of the other. With `norm` the sums of a query are multiplied by ``log2(1 + t) /
+    t``, t the sum of the absolute values of its gradients. These are LightGBM's formulas, including its
+    table of 2^20 sigmoids: boosting on them grows the trees of LightGBM's own objective="lambdarank".
 
     Parameters
     ----------
     scores : array-like (n,)
-        Tied scores rank as they came.
+        Ties keep the order of the rows.
     target : array-like (n,)
         Grades >= 0.
     group, qid : array-like
@@ -176,7 +176,7 @@ def ndcg_gradients(
     norm : bool
         LightGBM's ``lambdarank_norm``.
     rank_by : array-like (n,) or None
-        Scores that the ranks are taken from instead. Held fixed (with ``norm=False``) they make the loss a
+        Scores that give the ranks instead. If they are held fixed, and with ``norm=False``, the loss is a
         convex function of `scores`.
     n_jobs : int or None
 
@@ -185,7 +185,7 @@ def ndcg_gradients(
     loss : float
         Sum over the queries of the weighted pair losses.
     gradient : float64 array (n,)
-        Its derivative with the weights held, which LambdaRank does; within 1.2e-5 of a pair's weight.
+        Its derivative with the weights held fixed, as in LambdaRank; within 1.2e-5 of a pair's weight.
     hessian : float64 array (n,), >= 0
         The diagonal of its second derivative, likewise.
 

@@ -6,8 +6,8 @@ is the cost-weighted share of the pairs ``y_i > y_j`` that have ``s_i > s_j``. I
     sum_{y_i > y_j} c_ij phi(s_i - s_j) / sum_{y_i > y_j} c_ij
 
 with ``phi(z) = log(1 + exp(-z))`` (logistic) or ``max(0, 1 - z)`` (hinge), and cost ``c_ij = y_i - y_j``
-("difference") or 1 ("uniform"). For a binary target either cost makes it the bipartite AUC, where the mean
-over pairs is what weighs a label by ``1 / (pi (1 - pi))``.
+("difference") or 1 ("uniform"). For a binary target either cost gives the bipartite AUC. The mean over pairs
+then weighs a label by ``1 / (pi (1 - pi))``.
 """
 
 from __future__ import annotations
@@ -120,10 +120,11 @@ def auc_gradients(
         Finite grades, any number of them; rows of equal grade make no pair.
     surrogate : "logistic" or "hinge"
     cost : "difference" or "uniform"
-        What a pair weighs: ``y_i - y_j``, or 1.
+        Weight of a pair: ``y_i - y_j``, or 1.
     group, qid : array-like or None
-        Sizes of consecutive groups, or the group of each row in any order. Pairs are then made within groups:
-        a group's loss is the mean over its pairs, and the groups that have a pair count equally.
+        Sizes of consecutive groups, or the group of each row in any order. Only rows of the same group then
+        make pairs: a group's loss is the mean over its pairs, and all groups that have a pair count
+        equally.
     n_jobs : int or None
 
     Returns
@@ -133,14 +134,15 @@ def auc_gradients(
     gradient : float64 array (n,)
         Its derivative; for "hinge" the subgradient that is 0 where a margin is exactly 1.
     hessian : float64 array (n,), >= 0
-        "logistic": the diagonal of the second derivative. "hinge" has none: the cost of all pairs of the row,
-        as if each had curvature 1, so that a Newton step is at most one margin.
+        "logistic": the diagonal of the second derivative. "hinge" has no second derivative: the value is
+        the cost of all pairs of the row, as if each had curvature 1, so that a Newton step is at most one
+        margin.
 
     Notes
     -----
-    O(n log n). "hinge" is exact. "logistic" takes few pairs one by one; many go over a grid of scores with
-    spacing 1/32 and cubic weights, which leaves each number with a relative error below 1e-6 (about 1e-8
-    is common). The result depends on the input only, to the last bit, for any number of threads.
+    O(n log n). "hinge" is exact. "logistic" computes few pairs one by one, and many by a grid of scores with
+    spacing 1/32 and cubic weights; each number then has a relative error below 1e-6 (commonly about 1e-8).
+    The result depends on the input only, to the last bit, for any number of threads.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from metarank.thresholds.lists import ScoredLists
 
 
 class Cut(ABC):
-    """Learned on training lists for one metric, applied to the lists of new rows, each by itself."""
+    """A rule learned on training lists for one metric and applied to each new list by itself."""
 
     family: ClassVar[str]
 

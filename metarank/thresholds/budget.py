@@ -1,4 +1,4 @@
-"""As many labels on the average as training rows have."""
+"""A cut that keeps as many labels on average as training rows have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From ranker scores to log-odds: several calibrators, and the mean of those with the least log loss."""
+"""From ranker scores to log-odds: the mean of the calibrators with the least log loss."""
 
 from __future__ import annotations
 
@@ -117,12 +117,11 @@ class LabelLogistic:
 class Calibrator:
     """Mean log-odds of the three calibrators with the least cross-fitted log loss.
 
-    The scores are brought to the scale of log-odds by one Platt scaling; then `FORMS` are fitted
-    by `fit_label_logistic`, each starting at logit = score, and judged on rows that they have not
-    seen. Where their mean says more there than comes true (its slope by Platt scaling is below 1,
-    and by more than a standard error), it is shrunk by it. The folds of this judgement must not be
-    those that made the out-of-fold scores: with the same folds the flexible forms look worse than they
-    are.
+    One Platt scaling brings the scores to the scale of log-odds. Then `fit_label_logistic` fits each of
+    `FORMS`, starting at logit = score, and each is judged on rows that it has not seen. Where their mean is
+    overconfident there (its slope by Platt scaling is below 1 by more than a standard error), it is shrunk by
+    that slope. The folds of this judgement must differ from those that made the out-of-fold scores: with the
+    same folds the flexible forms look worse than they are.
 
     Attributes
     ----------
@@ -131,7 +130,7 @@ class Calibrator:
     members_ : dict of str to LabelLogistic
         The chosen forms, fitted on all rows.
     trust_ : Platt or None
-        By what their mean is shrunk, if it is.
+        The scaling that shrinks their mean; None where it is not shrunk.
     cross_fitted_ : float64 array (m,)
         Log-odds of the training pairs from fits without their row's fold.
     """

@@ -1,4 +1,4 @@
-"""What the scores of the other labels say about a label."""
+"""Evidence for a label from the scores of the other labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer of greatest expected F1, row by row."""
+"""The label set of greatest expected F1 of each row."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_SIZE = 25
 class ExpectedF1Cut(Cut):
     """Keep the k best pairs of a row, k maximising ``E[2 |kept & relevant| / (|kept| + |relevant|)]``.
 
-    Labels are taken as independent given their calibrated probabilities, so that both counts are
-    Poisson-binomial; exact up to 25 candidates a row. Relevant labels behind the 25th, and those
-    missed by the candidates, count as a Poisson variable. The empty answer, whose value is the
-    probability that nothing is relevant, is allowed where some training row is empty.
+    Labels are assumed independent given their calibrated probabilities, so both counts are
+    Poisson-binomial. The value is exact up to 25 candidates a row. Relevant labels beyond the 25th, and those
+    that are no candidates, count as a Poisson variable. The empty set, whose value is the probability that
+    no label is relevant, is allowed where some training row is empty.
     """
 
     family = "expected-f1"

@@ -1,4 +1,4 @@
-"""One cut for all pairs."""
+"""One threshold for all pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class GlobalCut(Cut):
     """Keep the pairs whose logit is at least t.
 
     Where no training row is empty, micro-F1 and the two families of F1 per label also keep the best
-    label of each row, and t is learned knowing that.
+    label of each row, and t is learned under that rule.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class GlobalCut(Cut):
 
 
 class HalfCut(Cut):
-    """Keep what is more probable than not: the best answer for Hamming loss where probabilities are right."""
+    """Keep pairs with a probability above 0.5: optimal for Hamming loss where probabilities are right."""
 
     family = "half"
 
@@ -86,7 +86,7 @@ class HalfCut(Cut):
 
 
 class NoneCut(HalfCut):
-    """Keep nothing: what training rows without any relevant label teach."""
+    """Keep nothing: the cut learned from training rows without any relevant label."""
 
     family = "none"
 

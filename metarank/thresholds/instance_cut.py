@@ -91,9 +91,9 @@ def rescaled(scores: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
 def best_thresholds(scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
     """For each row the threshold with the fewest false positives plus false negatives.
 
-    Half-way between the last score above it and the first below; among equally good cuts the one
-    with the widest gap. Above the best score the gap reaches to 1.2 times that score, below the last
-    one to 0. A row without pairs gets 0.
+    A threshold lies half-way between the last score above it and the first below. Among equally good
+    thresholds the one with the widest gap wins. Above the best score the gap reaches to 1.2 times that score,
+    below the last score to 0. A row without pairs gets 0.
 
     Parameters
     ----------

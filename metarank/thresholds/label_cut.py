@@ -1,4 +1,4 @@
-"""A cut for each label."""
+"""A threshold for each label."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class LabelCut(Cut):
     For F1 metrics t_l maximises the label's F1 with relevance ``a y + (1 - a) p``, p the calibrated
     probability and ``a = N_l / (N_l + shrinkage)``: labels with few relevant rows trust p. For
     Hamming loss and subset accuracy t_l makes the fewest mistakes with the same relevance. Labels
-    that are no training candidate are cut where micro-F1 is expected to be greatest.
+    that are never a training candidate get the threshold of greatest expected micro-F1.
     Where no training row is empty, F1 cuts also keep the best label of each row.
 
     Parameters
     ----------
     shrinkage : float
-        0 believes the training labels alone.
+        0 trusts the training labels alone.
     """
 
     family = "label"

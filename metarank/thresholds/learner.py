@@ -1,4 +1,4 @@
-"""`ThresholdLearner`: out-of-fold scores to probabilities and label sets."""
+"""`ThresholdLearner`: from out-of-fold scores to probabilities and label sets."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ThresholdLearner:
     threshold : str
         A family of cuts for all metrics: "instance" (least squares on the row's scores; Yang & Gopal
         2012, section 2.3), "label", "global", "top-k", "budget" or "expected-f1"; or "auto", which
-        takes for each metric the answer that is best where probabilities are right
+        takes for each metric the answer that is optimal where probabilities are right
 
         - micro-F1: one cut, of greatest expected F1;
         - macro-F1: a cut for each label, of greatest F1 with shrunk relevance;
@@ -83,15 +83,15 @@ class ThresholdLearner:
         - subset accuracy: the most probable label set,
 
         unless a cut learned on the labels alone ("global", "label", "instance") beats it in
-        cross-validation by more than two standard errors (looked at up to 200,000 pairs).
+        cross-validation by more than two standard errors (checked up to 200,000 pairs).
 
     Attributes
     ----------
     calibrator_ : Calibrator
     cuts_ : dict of metric to Cut
     held_out_ : dict of metric to (value, low, high)
-        What cuts of these kinds attain on rows they were not learned on, with the middle 95 % of bootstraps
-        over rows, where `threshold="auto"` judged them; Hamming loss as a loss.
+        Value of each metric on rows that the cuts were not learned on, with the middle 95 % of bootstraps
+        over rows. Present where `threshold="auto"` judged the cuts. Hamming loss is given as a loss.
 
     Examples
     --------
@@ -136,12 +136,12 @@ class ThresholdLearner:
         gains : float array (m,)
             Relevance; relevant means > 0.
         fold : int array (n,)
-            The folds that made the scores; the learner's own cut across them.
+            The folds that made the scores. The learner's own folds cross them.
         missed : int
             Relevant pairs that are not among the candidates.
         seed : int
         group : int array (n,), optional
-            Rows of the same number stay on the same side of every division, such as copies of one row.
+            Rows of the same group, such as copies of one row, stay on the same side of every split.
 
         Raises
         ------
@@ -207,14 +207,14 @@ class ThresholdLearner:
 
     @property
     def scores_per_logit(self) -> float:
-        """How much of a score is one unit of log-odds, by the first step of the calibration; 0 if scores
-        say nothing, or rank the wrong way round."""
+        """Score difference of one unit of log-odds, by the first step of the calibration; 0 if the scores
+        carry no information, or rank in reverse."""
         slope = self.calibrator_.platt_.slope
         return 1 / slope if slope > 1e-9 else 0.0
 
     def scores_of(self, logits: np.ndarray) -> np.ndarray:
-        """The scores that stand for log-odds, float64, by the first step of the calibration: what has no
-        score of its own stands beside what has one. Log-odds as they are where scores say nothing."""
+        """Scores equivalent to log-odds, float64, by the first step of the calibration. They make evidence
+        without a score comparable with scores. Returns the log-odds where scores carry no information."""
         per_logit = self.scores_per_logit
         if per_logit == 0:
             return np.array(logits, np.float64)

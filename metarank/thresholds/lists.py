@@ -68,7 +68,7 @@ class ScoredLists:
 
     @property
     def never_empty(self) -> bool:
-        """Whether every row may have a relevant label: one among its candidates, or one that is missed."""
+        """Whether every row may have a relevant label, either among its candidates or missed."""
         return bool(np.count_nonzero(self.relevant_per_row == 0) <= self.missed)
 
     def rows(self, index: np.ndarray) -> ScoredLists:

@@ -22,7 +22,7 @@ def fit_label_logistic(
     label_ridge: float,
     ridge: float = 1e-2,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Newton's method for ``logit P = sum_j x_j (shared_j + by_label[l, j])``, no step raising the loss.
+    """Newton's method for ``logit P = sum_j x_j (shared_j + by_label[l, j])``; no step raises the loss.
 
     Minimises the weighted log loss plus ``ridge / 2 |shared|²`` (the first column, which is 1,
     nearly free) plus ``label_ridge / 2 |by_label|²``. The Hessian is an arrow: the labels' blocks

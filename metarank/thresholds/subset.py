@@ -23,10 +23,10 @@ _MAX_CELLS = 1_000_000
 class SubsetCut(Cut):
     """Keep the label set with the greatest ``sum of its logits + b log(times seen in training)``.
 
-    The sets seen in training and the set of labels more probable than not compete; b is chosen by
-    the training rows, each leaving itself out of the counts. Needs lists of all L labels of training; on
-    shorter ones labels are judged one by one (and the best label is kept where no training row is
-    empty), as labels that came after training always are.
+    The cut compares the sets seen in training and the set of labels with a probability above 0.5. b is
+    chosen on the training rows, each left out of its own counts. This needs lists of all L labels of
+    training. On shorter lists labels are judged one by one (and the best label is kept where no training row
+    is empty), as are labels added after training.
     """
 
     family = "subset"

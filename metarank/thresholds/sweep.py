@@ -1,4 +1,4 @@
-"""The best threshold of sorted scores, for many groups of pairs at once."""
+"""The best thresholds of sorted scores, for many groups of pairs at once."""
 
 from __future__ import annotations
 

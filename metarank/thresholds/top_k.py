@@ -1,4 +1,4 @@
-"""The same number of labels for every row."""
+"""A cut that keeps the same number of labels in every row."""
 
 from __future__ import annotations
 
