@@ -7,7 +7,6 @@ import pytest
 
 from metarank.candidates import Candidates
 from metarank.features.assemble import assemble
-from metarank.features.standardize import standardize_within_lists
 
 
 def slow(values, indptr):
@@ -29,60 +28,47 @@ def lists(rng, n=40, F=7):
     return values, indptr
 
 
-def test_agrees_with_slow_twin():
+def pairs_of(indptr):
+    return Candidates(indptr, np.concatenate([np.arange(c) for c in np.diff(indptr)]).astype(np.int32), 9)
+
+
+def test_twins_are_z_scores_within_each_list():
+    """Population mean and deviation; 0 for a column that is constant in a list."""
     values, indptr = lists(np.random.default_rng(0))
-    out = standardize_within_lists(values, indptr)
-    assert out.dtype == np.float32
-    np.testing.assert_allclose(out, slow(values, indptr), atol=1e-5)
-    assert np.all(out[:, 2] == 0)
+    columns = {f"c{j}": np.ascontiguousarray(values[:, j]) for j in range(values.shape[1])}
+    found = assemble(columns, pairs_of(indptr), raw=[]).values
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, slow(values, indptr), atol=1e-5)
+    assert np.all(found[:, 2] == 0)
 
 
 def test_threads_and_splits_give_the_same_bytes():
     values, indptr = lists(np.random.default_rng(1), n=300)
-    whole = standardize_within_lists(values, indptr)
-    assert standardize_within_lists(values, indptr, n_jobs=4).tobytes() == whole.tobytes()
-    cut = indptr[150]
-    halves = [
-        standardize_within_lists(values[:cut], indptr[:151]),
-        standardize_within_lists(values[cut:], indptr[150:] - cut),
-    ]
-    assert np.concatenate(halves).tobytes() == whole.tobytes()
 
+    def table(first, last, n_jobs=1):
+        part = values[indptr[first] : indptr[last]]
+        columns = {f"c{j}": np.ascontiguousarray(part[:, j]) for j in range(part.shape[1])}
+        return assemble(columns, pairs_of(indptr[first : last + 1] - indptr[first]), n_jobs=n_jobs).values
 
-def test_no_pairs():
-    assert standardize_within_lists(np.empty((0, 3), np.float32), np.array([0, 0])).shape == (0, 3)
-    assert standardize_within_lists(np.empty((2, 0), np.float32), np.array([0, 2])).shape == (2, 0)
-
-
-@pytest.mark.parametrize(
-    ("values", "indptr", "message"),
-    [
-        ([[np.nan]], [0, 1], "values must be finite"),
-        ([[np.inf]], [0, 1], "values must be finite"),
-        ([[1.0]], [0, 2], "indptr must start at 0 and end"),
-        ([[1.0], [2.0]], [0, 3, 2], "indptr must not decrease"),
-        ([1.0], [0, 1], "values must be of shape"),
-    ],
-)
-def test_bad_input(values, indptr, message):
-    with pytest.raises(ValueError, match=message):
-        standardize_within_lists(np.array(values, np.float32), np.array(indptr))
+    whole = table(0, 300).tobytes()
+    assert table(0, 300, n_jobs=4).tobytes() == whole
+    assert np.concatenate([table(0, 150), table(150, 300)]).tobytes() == whole
 
 
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("raw", [None, ["c4", "c1"], []])
 def test_a_table_holds_own_columns_then_twins(standardize, raw):
     values, indptr = lists(np.random.default_rng(2), n=200)
-    pairs = Candidates(indptr, np.concatenate([np.arange(c) for c in np.diff(indptr)]), 9)
+    pairs = pairs_of(indptr)
     columns = {f"c{j}": np.ascontiguousarray(values[:, j]) for j in range(values.shape[1])}
     table = assemble(columns, pairs, standardize=standardize, raw=raw)
     own = [name for name in columns if raw is None or not standardize or name in raw]
     twins = [f"z({name})" for name in columns] if standardize else []
     assert table.names == own + twins
-    parts = [columns[name][:, None] for name in own]
+    for name in own:
+        assert table.values[:, own.index(name)].tobytes() == columns[name].tobytes()
     if standardize:
-        parts.append(standardize_within_lists(values, indptr))
-    assert table.values.tobytes() == np.concatenate(parts, axis=1).tobytes()
+        np.testing.assert_allclose(table.values[:, len(own) :], slow(values, indptr), atol=1e-5)
     assert assemble(columns, pairs, standardize=standardize, raw=raw, n_jobs=4).values.tobytes() == (
         table.values.tobytes()
     )
