@@ -17,10 +17,11 @@ from metarank._lazy import lazy
 from metarank._state import Fields
 from metarank._validation import Layout, check_features, check_savable_width, check_writable, library_of
 from metarank.data.dataset import Dataset
+from metarank.data.label_text import label_text_matrix
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer
 from metarank.features.transform import FeatureTransform
-from metarank.scorers.base import Features
+from metarank.view import Features
 
 _NOTHING = np.empty(0)
 
@@ -140,8 +141,6 @@ class InputEncoder:
 
     def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """Labels' names, and texts where there are any, as rows of the feature space; empty where unknown."""
-        from metarank.scorers.names import label_text_matrix
-
         longer = None if texts is None else [text or "" for text in texts]
         if self.vectorizer is not None:
             return label_text_matrix(names, longer, vectorizer=self.vectorizer)

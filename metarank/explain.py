@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from metarank.model.fitted import FittedModel
     from metarank.ranker import Ranker
     from metarank.restrict import Limits
-    from metarank.scorers.base import Features
+    from metarank.view import Features
 
 # What the lean towards rare labels is called among the columns.
 LEAN = "lean towards rare labels"

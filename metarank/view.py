@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,8 @@ import scipy.sparse as sp
 from metarank import _core
 
 T = TypeVar("T")
+# Rows of features (n, d), float32; sparse ones are canonical.
+Features: TypeAlias = np.ndarray | sp.csr_matrix
 
 # Pairs described at once: more are no faster.
 CHUNK_PAIRS = 200_000

@@ -20,12 +20,12 @@ import scipy.sparse as sp
 
 from metarank._strings import PackedStrings
 from metarank._validation import check_writable
+from metarank.data.label_text import label_phrases
 from metarank.missing import MissingPairs
 from metarank.propensity import inv_propensity
 from metarank.relevance import aligned_relevance
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.kept import KeptScorer
-from metarank.scorers.names import label_phrases
 from metarank.scorers.prior import smoothed_shares
 from metarank.scorers.source import with_scorers
 from metarank.scorers.training_rows import TrainingRows

@@ -14,8 +14,8 @@ from metarank.candidates import Candidates
 from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
 from metarank.restrict import Limits
-from metarank.scorers.base import Features, LabelScorer
-from metarank.view import TrainingSet, View, fold_of_rows
+from metarank.scorers.base import LabelScorer
+from metarank.view import Features, TrainingSet, View, fold_of_rows
 
 WORDS = (
     "sea sun sand wave wind sail port fish salt tide",

@@ -15,10 +15,10 @@ from metarank.candidates import Candidates
 from metarank.choices import named_scorers
 from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.features import assemble
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.one_vs_all import OneVsAll
 from metarank.shortlist import NeighborShortlister, Parabel, XReg
-from metarank.view import TrainingSet
+from metarank.view import Features, TrainingSet
 
 ROWS = (0, 11, 29)
 N_LABELS = 4

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from metarank import _core
 from metarank.candidates import Candidates
+from metarank.data.label_text import label_text_matrix
 from metarank.data.vectorizer import TextVectorizer
-from metarank.scorers.names import COLUMNS, NameScorer, label_text_matrix
+from metarank.scorers.names import COLUMNS, NameScorer
 from metarank.view import TrainingSet
 
 

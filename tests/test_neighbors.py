@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from metarank.candidates import Candidates
+from metarank.data.label_text import label_text_matrix
 from metarank.scorers import training_rows
-from metarank.scorers.names import label_text_matrix
 from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
 from metarank.scorers.training_rows import DenseRows, SparseRows
 from metarank.view import TrainingSet, fold_of_rows

@@ -6,12 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import learn_hierarchy
 from metarank.scorers.one_vs_all import OneVsAll
 from metarank.scorers.parabel import Parabel
 from metarank.scorers.relevance import unit_rows
-from metarank.view import View
+from metarank.view import Features, View
 
 
 class SharedHierarchy(Parabel):

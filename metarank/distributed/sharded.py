@@ -27,8 +27,8 @@ from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import blank_rows
 from metarank.ranking import Ranking, check_k
 from metarank.restrict import Limits
-from metarank.scorers.base import Features
 from metarank.scorers.neighbors import Neighbors, weighed
+from metarank.view import Features
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -16,8 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.training_rows import DenseRows, training_rows
+from metarank.view import Features
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ import numpy as np
 from metarank.candidates import Candidates
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.ranking import discounted_gains, first_gains
+from metarank.metrics.rerank import rerank_with_tail
 from metarank.metrics.statistics import Statistics, attained, mean
 from metarank.ranking import check_k
-from metarank.rerank import rerank_with_tail
 
 
 def wp_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> float:

@@ -20,8 +20,9 @@ from metarank.memory import parse_budget, prediction_chunk
 from metarank.model.fitted import FittedModel, Scored, blank_rows
 from metarank.ranker import Ranker
 from metarank.restrict import Limits
-from metarank.scorers.base import Features, columns_of
+from metarank.scorers.base import columns_of
 from metarank.stages import Columns, joined_columns
+from metarank.view import Features
 
 # Arguments by the number of a source, of what was searched once for all that it is asked.
 Found: TypeAlias = dict[int, dict[str, Any]]

@@ -21,6 +21,7 @@ from metarank._progress import as_part, note
 from metarank.candidates import Candidates
 from metarank.choices import choose_features, choose_shortlister
 from metarank.crossfit import OuterPart, can_nest, inner_parts, n_outer_parts
+from metarank.data.label_text import label_phrases
 from metarank.held_out import held_out_quality
 from metarank.memory import parse_budget, plan_fit
 from metarank.metrics.resampling import Interval
@@ -30,16 +31,15 @@ from metarank.model.fitted import FittedModel
 from metarank.model.inputs import TrainingInput
 from metarank.propensity import inv_propensity
 from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.name_embedder import NameEmbedder
-from metarank.scorers.names import label_phrases
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.prior import smoothed_shares
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.stages import LocalStages, PairsToRank, RankedPairs
 from metarank.thresholds import ThresholdLearner
-from metarank.view import TrainingSet, fold_of_rows, hidden_labels, same_content
+from metarank.view import Features, TrainingSet, fold_of_rows, hidden_labels, same_content
 
 # The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
 MAX_TRAINING_PAIRS = 2_000_000

@@ -23,9 +23,10 @@ from metarank.metrics.resampling import Interval
 from metarank.missing import MissingPairs
 from metarank.ranker import Ranker
 from metarank.ranker.objectives import ObjectivesRanker
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.thresholds import ThresholdLearner
+from metarank.view import Features
 
 
 class Scored(NamedTuple):

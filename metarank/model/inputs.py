@@ -19,8 +19,8 @@ from metarank.encoder import InputEncoder, texts_of
 from metarank.label_table import LabelTable
 from metarank.multi_objective import MultiObjectiveRanker
 from metarank.restrict import check_lists, for_each_row
-from metarank.scorers.base import Features
 from metarank.targets import check_targets
+from metarank.view import Features
 
 
 @dataclass(frozen=True, eq=False)

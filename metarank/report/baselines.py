@@ -8,7 +8,7 @@ import numpy as np
 
 from metarank._threads import resolve_n_jobs
 from metarank.ranking import Ranking
-from metarank.scorers.base import Features
+from metarank.view import Features
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker

@@ -14,7 +14,7 @@ from metarank.explain import LEAN
 from metarank.ranking import Ranking
 from metarank.report.words import block_of
 from metarank.restrict import Limits
-from metarank.scorers.base import Features
+from metarank.view import Features
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker

@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features
-from metarank.view import View
+from metarank.view import Features, View
 
 # Sparse rows made dense at a time, and their values: of many features, fewer rows.
 _BLOCK_ROWS = 256

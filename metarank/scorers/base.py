@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,8 @@ from sklearn.base import BaseEstimator, clone
 from metarank.candidates import Candidates
 from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
-from metarank.view import TrainingSet, View
+from metarank.view import Features, TrainingSet, View
 
-Features: TypeAlias = np.ndarray | sp.csr_matrix
 # What a class can do shows in the methods that it has of its own.
 _TOLD_BY = {
     "proposes": "shortlist",

@@ -14,8 +14,8 @@ from metarank.gbdt import BoosterArrays
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import dense_blocks, require_rows
-from metarank.scorers.base import Features, LabelScorer
-from metarank.view import View
+from metarank.scorers.base import LabelScorer
+from metarank.view import Features, View
 
 
 class BoostedTrees(LabelScorer):

@@ -8,10 +8,10 @@ from sklearn.base import clone
 from metarank.candidates import Candidates
 from metarank.persist.fields import Group, Ids, Number, Rows
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.label_means import LabelMeans
 from metarank.scorers.training_rows import shared_rows
-from metarank.view import View
+from metarank.view import Features, View
 
 
 class Centroids(LabelScorer):

@@ -18,9 +18,8 @@ from metarank.candidates import Candidates
 from metarank.persist.fields import Array, Csr, Declared, Entries, Params
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts, dense_blocks, require_rows
-from metarank.scorers.base import Features
 from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids
-from metarank.view import View
+from metarank.view import Features, View
 
 # What scikit-learn draws the seed of a tree below.
 _MOST_SEED = np.iinfo(np.int32).max

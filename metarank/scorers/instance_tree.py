@@ -17,7 +17,6 @@ from metarank.persist.fields import Array, Declared, Entries, Known, Number, Par
 from metarank.persist.limits import MOST
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts
-from metarank.scorers.base import Features
 from metarank.scorers.relevance import LEAST, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.sizes import FitSizes, MemoryPart
@@ -30,7 +29,7 @@ from metarank.scorers.tree_ensemble import (
     stacked_ids,
     stacked_starts,
 )
-from metarank.view import View
+from metarank.view import Features, View
 
 # The arrays of `forest_`, all of one dimension: what `InstanceTrees` takes.
 _FOREST: dict[str, type] = {

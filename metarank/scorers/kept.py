@@ -9,8 +9,9 @@ import numpy as np
 
 from metarank._state import Fields
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.training_rows import check_lists
+from metarank.view import Features
 
 
 class KeptScorer(LabelScorer):

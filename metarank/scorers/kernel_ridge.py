@@ -16,10 +16,10 @@ from metarank.crossfit import scatter_folds
 from metarank.persist.fields import Array, Number, Object, Params, Part
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import linear_scores, require_rows
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.kernels import METRICS, Kernel, choose_kernel, ridge_term
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
-from metarank.view import TrainingSet, View
+from metarank.view import Features, TrainingSet, View
 
 _LINEAR_ALPHA = 0.3
 

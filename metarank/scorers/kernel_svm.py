@@ -12,10 +12,10 @@ from metarank.crossfit import scatter_folds
 from metarank.persist.fields import Array, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import require_rows
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.kernels import Kernel
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
-from metarank.view import TrainingSet, View
+from metarank.view import Features, TrainingSet, View
 
 
 class KernelSVM(LabelScorer):

@@ -14,8 +14,7 @@ from metarank.candidates import Candidates
 from metarank.persist.fields import Array, Number, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.scorers._arrays import dense, dense_blocks, sample_rows
-from metarank.scorers.base import Features
-from metarank.view import View
+from metarank.view import Features, View
 
 METRICS = {"rbf": "squared_l2", "laplacian": "l1"}
 # Rows the parameters are chosen on at most.

@@ -12,8 +12,8 @@ from metarank._elementary import softplus
 from metarank._lazy import lazy
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features
 from metarank.scorers.training_rows import as_canonical, as_dense, check_candidates, check_width, csr_arrays
+from metarank.view import Features
 
 
 class LabelMeans:

@@ -21,7 +21,6 @@ from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Num
 from metarank.persist.limits import MOST
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts
-from metarank.scorers.base import Features
 from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
 from metarank.scorers.relevance import FLOOR, LEAST, check_relevance, relevances, unit_rows
 from metarank.scorers.shortlister import Shortlister
@@ -35,7 +34,7 @@ from metarank.scorers.tree_ensemble import (
     stacked_ids,
     stacked_starts,
 )
-from metarank.view import View
+from metarank.view import Features, View
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 # Bounds of what is multiplied into float32 sums.

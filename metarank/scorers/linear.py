@@ -13,8 +13,8 @@ from metarank.candidates import Candidates
 from metarank.persist.fields import Array, Number, Params
 from metarank.persist.spec import Spec
 from metarank.scorers._arrays import csr_parts, dense, linear_scores, require_rows, sample_rows
-from metarank.scorers.base import Features, LabelScorer
-from metarank.view import View
+from metarank.scorers.base import LabelScorer
+from metarank.view import Features, View
 
 _C_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 _CHOICE_ROWS = 3000

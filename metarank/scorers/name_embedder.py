@@ -14,12 +14,12 @@ from metarank._parameters import check_choice, check_integer
 from metarank.candidates import Candidates
 from metarank.persist.fields import Object, Params, Strings
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.training_rows import as_canonical, check_lists
 from metarank.text.inference import unit_rows
 from metarank.text.kinds import WITH_NAMES
-from metarank.view import View
+from metarank.view import Features, View
 
 if TYPE_CHECKING:
     from metarank.text import LabelEmbedder

@@ -6,7 +6,6 @@ on label sets with a long tail they are the strongest evidence there is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,12 +15,11 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._lazy import lazy
 from metarank.candidates import Candidates
-from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
 from metarank.persist.fields import Csr
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.training_rows import as_canonical, csr_arrays
-from metarank.view import View
+from metarank.view import Features, View
 
 COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
 
@@ -40,6 +38,8 @@ class NameScorer(LabelScorer):
 
     Examples
     --------
+    >>> from metarank.data.label_text import label_text_matrix
+    >>> from metarank.data.vectorizer import TextVectorizer
     >>> from metarank.view import TrainingSet
     >>> v = TextVectorizer().fit(["red wine glass", "green tea cup"])
     >>> text = label_text_matrix(["wine", "green tea"], vectorizer=v)
@@ -137,6 +137,7 @@ class SpellingScorer(NameScorer):
     Examples
     --------
     >>> from metarank.data.spelling import SpellingIndex
+    >>> from metarank.data.vectorizer import TextVectorizer
     >>> from metarank.view import TrainingSet
     >>> v = TextVectorizer().fit(["a red wine glass", "green tea cup"])
     >>> text = SpellingIndex(v.vocabulary_, v.idf_).transform(["Glasses", "Cups of tea"])
@@ -159,84 +160,6 @@ class SpellingScorer(NameScorer):
         """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``."""
         cosine, _, share, _ = self._evidence(X, candidates, n_jobs)
         return {"spelling_cosine": cosine, "spelling_share": share}
-
-
-def label_phrases(label_names: Sequence[str], label_texts: Sequence[str | None] | None = None) -> list[str]:
-    """What is written of each label: its name, and its longer text, which may begin with the name.
-
-    Examples
-    --------
-    >>> label_phrases(["tea", "wine"], ["Tea is a drink", "made of grapes"])
-    ['Tea is a drink', 'wine made of grapes']
-    """
-    if label_texts is None:
-        return list(label_names)
-    both = [(str(name), str(text or "")) for name, text in zip(label_names, label_texts)]
-    return [
-        text if text.casefold().startswith(name.casefold()) else f"{name} {text}".rstrip()
-        for name, text in both
-    ]
-
-
-def label_text_matrix(
-    label_names: Sequence[str],
-    label_texts: Sequence[str] | None = None,
-    *,
-    vectorizer: TextVectorizer | None = None,
-    feature_names: Sequence[str] | None = None,
-    idf: np.ndarray | None = None,
-) -> sp.csr_matrix:
-    """The labels' names and texts as rows in the feature space of X.
-
-    Parameters
-    ----------
-    label_names : sequence of str (L)
-    label_texts : sequence of str (L) or None
-        Longer descriptions; the name counts as part of the text, unless the text begins with it.
-    vectorizer : TextVectorizer or None
-        The one that made X; the rows are its TF-IDF rows.
-    feature_names : sequence of str (d) or None
-        The words the columns of X stand for, where there is no vectorizer. Compared in lower case; of equal
-        ones the first counts. Names of several words, by spaces, match neighbouring words.
-    idf : float array (d,) or None
-        Weight of each word with `feature_names`; None means 1 (see `smooth_idf`).
-
-    Returns
-    -------
-    csr_matrix (L, d)
-        float32, canonical, rows of unit length; a label without a known word has an empty row.
-
-    Raises
-    ------
-    ValueError
-        If not exactly one of `vectorizer` and `feature_names` is given, or lengths do not agree.
-    TypeError
-        If a name or text is not a string.
-
-    Examples
-    --------
-    >>> label_text_matrix(["Web_design", "tea"], feature_names=["the", "web", "design"]).toarray().round(2)
-    array([[0.  , 0.71, 0.71],
-           [0.  , 0.  , 0.  ]], dtype=float32)
-    """
-    if (vectorizer is None) == (feature_names is None):
-        raise ValueError("exactly one of vectorizer and feature_names must be given")
-    if label_texts is not None and len(label_texts) != len(label_names):
-        raise ValueError(f"label_texts must have {len(label_names)} entries, got {len(label_texts)}")
-    texts = label_phrases(label_names, label_texts)
-    if vectorizer is not None:
-        return vectorizer.rows(texts)
-    words = [str(name).lower() for name in feature_names or ()]
-    weights = np.ones(len(words), np.float32) if idf is None else np.asarray(idf, np.float32)
-    if weights.shape != (len(words),):
-        raise ValueError(f"idf must have shape {(len(words),)}, got {weights.shape}")
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"label_names[{position}] must be a string, got {type(text).__name__}")
-    column = {word: j for j, word in reversed(list(enumerate(words)))}
-    longest = 1 + max((word.count(" ") for word in words), default=0)
-    reader = TextVectorizer(word_ngrams=min(longest, 3))
-    return ltc(count_terms(map(reader.terms, texts), column, len(words)), weights)
 
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:

@@ -38,7 +38,7 @@ from metarank.persist.fields import (
     check_csr,
 )
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.dense_index import INDEXES, SAVED, check_index, settled_index
 from metarank.scorers.relevance import propensity_curve, relevance_weights
 from metarank.scorers.training_rows import (
@@ -55,7 +55,7 @@ from metarank.scorers.training_rows import (
     training_rows,
     view_labels,
 )
-from metarank.view import View
+from metarank.view import Features, View
 
 # The order statistics and running means of `columns="summary"`, as far as k reaches.
 SUMMARY_ORDERS = (1, 2, 3, 5, 10, 20, 50, 100)

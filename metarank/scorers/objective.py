@@ -9,9 +9,9 @@ from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns
 from metarank.persist.fields import Object, Text
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.sizes import FitSizes, MemoryPart
-from metarank.view import TrainingSet, View
+from metarank.view import Features, TrainingSet, View
 
 
 class ObjectiveScorer(LabelScorer):

@@ -20,7 +20,6 @@ from metarank.persist.fields import Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.propensity import inv_propensity
 from metarank.scorers._arrays import csr_parts, require_rows, sample_rows
-from metarank.scorers.base import Features
 from metarank.scorers.relevance import propensity_curve
 from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.shortlister import Shortlister
@@ -28,7 +27,7 @@ from metarank.scorers.sizes import DESCRIBE, FIT, STAGES, FitSizes, MemoryPart
 from metarank.scorers.squared_hinge import squared_hinge_weights
 from metarank.scorers.training_rows import as_canonical
 from metarank.scorers.weight_index import Parts, WeightIndex
-from metarank.view import TrainingSet, View
+from metarank.view import Features, TrainingSet, View
 
 LOSSES = ("squared_hinge", "ridge")
 RELEVANCES = ("auto", "binary", "inverse-propensity", "graded")

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._elementary import log, log1p, logistic
+from metarank.metrics.platt import Platt
 from metarank.persist.fields import List, Number
 from metarank.scorers.label_tree import LabelTree
 from metarank.scorers.relevance import LEAST
-from metarank.thresholds.calibration import Platt
 from metarank.view import View
 
 # One row in so many is held out to learn the curve of calibration from, with this many labels a row.

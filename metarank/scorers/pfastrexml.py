@@ -9,11 +9,10 @@ import numpy as np
 from metarank._parameters import check_integer, check_real
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features
 from metarank.scorers.instance_tree import PfastXML
 from metarank.scorers.tail import SOLUTIONS, TailClassifiers
 from metarank.scorers.tail_reranking import TAIL, TailReranking, check_alpha
-from metarank.view import View
+from metarank.view import Features, View
 
 
 class PfastreXML(TailReranking, PfastXML):

@@ -8,9 +8,9 @@ from sklearn.base import clone
 from metarank.candidates import Candidates
 from metarank.persist.fields import Array
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.training_rows import check_candidates
-from metarank.view import View
+from metarank.view import Features, View
 
 
 def smoothed_shares(counts: np.ndarray, n_rows: int) -> np.ndarray:

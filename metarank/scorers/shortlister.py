@@ -22,8 +22,8 @@ from metarank._validation import (
 )
 from metarank.data.dataset import Dataset
 from metarank.scorers._arrays import csr_parts
-from metarank.scorers.base import Features, LabelScorer
-from metarank.view import TrainingSet, View, fold_of_rows
+from metarank.scorers.base import LabelScorer
+from metarank.view import Features, TrainingSet, View, fold_of_rows
 
 S = TypeVar("S", bound="Shortlister")
 

@@ -12,12 +12,12 @@ from metarank import _core
 from metarank.candidates import Candidates
 from metarank.persist.fields import Array, Group, Ids, Plain, Rows
 from metarank.persist.spec import Spec
-from metarank.scorers.base import Features, LabelScorer
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.label_means import LabelMeans
 from metarank.scorers.relevance import propensity_curve, relevance_weights
 from metarank.scorers.tail_likelihood import likelihood_means
 from metarank.scorers.training_rows import as_canonical, as_dense, csr_arrays
-from metarank.view import View
+from metarank.view import Features, View
 
 COLUMN = "tail_log_probability"
 SOLUTIONS = ("means", "likelihood")

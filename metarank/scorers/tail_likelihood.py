@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from metarank import _core
-from metarank.scorers.base import Features
 from metarank.scorers.label_means import LabelMeans
 from metarank.scorers.training_rows import as_canonical, csr_arrays
+from metarank.view import Features
 
 # Points without the label that join its likelihood: so many, or as many as have the label.
 NEGATIVES = 50

@@ -12,11 +12,12 @@ from metarank._parameters import check_real
 from metarank._threads import resolve_n_jobs
 from metarank.candidates import Candidates
 from metarank.metrics import evaluate
+from metarank.metrics.rerank import bent, rerank_with_tail
 from metarank.persist.fields import Number, Object
-from metarank.rerank import ALPHAS, bent, choose_alpha, rerank_with_tail
 from metarank.scorers.relevance import FLOOR, relevance_weights
 from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.tail import COLUMN, TailClassifiers
+from metarank.scorers.tail_weight import ALPHAS, choose_alpha
 from metarank.view import View
 
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.

@@ -22,9 +22,8 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._lazy import lazy
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features
 from metarank.scorers.dense_index import CLASSES, DenseIndex, faiss_threads
-from metarank.view import View
+from metarank.view import Features, View
 
 METRICS = {"l2": 0, "l1": 1, "cosine": 2}
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from metarank._parameters import check_integer
 from metarank.candidates import Candidates
-from metarank.scorers.base import Features
 from metarank.scorers.label_tree import LabelTree
 from metarank.scorers.tail import TailClassifiers
 from metarank.scorers.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
-from metarank.view import View
+from metarank.view import Features, View
 
 
 class XReg(TailReranking, LabelTree):
