@@ -1,4 +1,4 @@
-"""Data sets: reading, writing, making and splitting them."""
+"""Data sets: readers, writers, generators and splits."""
 
 from metarank.data.arff import read_arff
 from metarank.data.dataset import Dataset

@@ -72,10 +72,10 @@ def read_arff(
 ) -> Dataset:
     """Read a multi-label ARFF file, with dense or sparse (`{index value, ...}`) rows.
 
-    Numeric attributes and nominal {0, 1} ones become a feature each, other nominal attributes one
-    feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be quoted,
-    lines that start with `%` are remarks. What a sparse row leaves out is 0, or the first value of a
-    nominal attribute, as in Weka.
+    Each numeric attribute and each nominal {0, 1} attribute becomes one feature; other nominal attributes
+    become one feature a value (`attribute=value`). Keywords are case-insensitive, names and values may be
+    quoted, and lines that start with `%` are comments. Entries that a sparse row leaves out are 0, or the
+    first value of a nominal attribute, as in Weka.
 
     Parameters
     ----------

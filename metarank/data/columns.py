@@ -1,4 +1,4 @@
-"""Columns of numbers by name, out of CSV, TSV, Parquet and svmlight files with graded targets."""
+"""Columns of numbers by name, from CSV, TSV, Parquet and svmlight files with graded targets."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Columns:
     dense : dict of str to float64 array (n,)
         Numbers; NaN where there was none.
     wrong : dict of str to str
-        Of each column that is no column of numbers, what it holds: the first text, its type, or queries.
+        For each column that does not hold numbers, what it holds: the first text, its type, or queries.
     ids : array (n,) or None
         The column of ids that was asked for, or svmlight's `qid`: integers where all are, else strings.
     query : str or None
@@ -122,16 +122,16 @@ class Columns:
 def read_columns(path: PathLike, ids: str | None = None) -> Columns:
     """Read a table of numbers, plain or compressed (gz, xz, bz2, zst); "-" is standard input.
 
-    Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are known by their content. Any other
-    file is a CSV with a header, its fields parted by tabs, semicolons or commas, whichever the header has
-    most of; the words yes and true are read as 1, no and false as 0. The columns of a svmlight file are
+    Parquet and svmlight text (LETOR: `2 qid:7 1:0.5 2:0.1 # a note`) are recognised by their content. Any
+    other file is read as a CSV with a header, separated by tabs, semicolons or commas, whichever the header
+    has most of. The words yes and true are read as 1, no and false as 0. The columns of a svmlight file are
     "grade", "qid" where it has queries, and the features by their numbers.
 
     Parameters
     ----------
     path : path of a file
     ids : str or None
-        A column to be kept as it is, such as that of the queries; it need not hold numbers.
+        A column to keep as it is, such as the queries; it need not hold numbers.
 
     Raises
     ------

@@ -25,26 +25,26 @@ class Dataset:
     Y : labels of the n instances, or None
         A matrix (n, L), lists of labels, or one class a row; kept as float32 CSR (n, L). None: no labels,
         L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
-        labels "7" and "100", unless `n_labels` or `label_names` make them places in [0, L).
+        labels "7" and "100", unless `n_labels` or `label_names` make them positions in [0, L).
     label_names : sequence of str (L) or None
-        Of lists of names: all names there are, in the order of their ids. Labels of a matrix may share names.
+        Names of all labels, in the order of their ids. Labels of a matrix may share names.
     feature_names : sequence of str (d) or None
     texts : sequence of str (n) or None
-        Raw text of each instance, which a model learns from; X is None then.
+        Raw text of each instance, from which a model learns; X is then None.
     label_texts : sequence of str (L) or None
         A longer description of each label.
     name : str
     titles : sequence of str (n) or None
-        What each instance is called, for display: explanations and reports name rows by them.
+        A name of each instance for display, in explanations and reports.
     n_labels : int or None
-        L, where Y is lists of integers that are places of labels.
+        L, where Y is lists of integers that are positions of labels.
     label_separator : str or None
-        What parts the labels in one cell, where Y is a column of texts: any text, "whitespace", "json", None
-        for one label a cell, or "auto", by the rule of `metarank.data.separators`. Kept is what the texts
-        were parted by; "auto" where there were none.
+        Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "json",
+        None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute holds
+        the separator that was used; "auto" where there were no texts.
     label_names_are_ids : bool
-        Whether the label names are integers that tell labels apart and say nothing of them: a model does not
-        look for them in texts. Set where Y is lists of integers.
+        Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
+        lists of integers.
 
     Raises
     ------
@@ -139,7 +139,7 @@ class Dataset:
         return bool(np.any(self.Y.data != 1))
 
     def take(self, rows: Any) -> Dataset:
-        """The given rows (ids, slice or mask), in the given order; the layout of X stays."""
+        """Select rows (ids, slice or mask), in the given order; X stays dense or sparse."""
         rows = np.arange(self.n_rows)[rows]
         out = object.__new__(Dataset)
         kept = "label_names", "feature_names", "label_texts", "name", "label_separator", "label_names_are_ids"
@@ -152,7 +152,7 @@ class Dataset:
         return out
 
     def summary(self) -> dict[str, Any]:
-        """Sizes and label statistics: plain ints, floats, strings and bools, fit for JSON."""
+        """Sizes and label statistics as plain ints, floats, strings and bools, ready for JSON."""
         label_counts = np.bincount(self.Y.indices, minlength=self.n_labels)
         used = label_counts[label_counts > 0]
         n_nonzero = 0 if self.X is None else self.X.nnz if sp.issparse(self.X) else np.count_nonzero(self.X)

@@ -59,22 +59,22 @@ def from_frame(
         Numeric or boolean columns that make X; None takes all such columns not used otherwise. A model reads
         numbers or texts: beside a `text_column`, [] leaves the numbers out.
     label_separator : str or None
-        What parts the names in one text of `labels_column`: any text, "whitespace", "json", None for one name
-        a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
+        Separator of the names in one text of `labels_column`: any text, "whitespace", "json", None for one
+        name a cell, or "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str
 
     Raises
     ------
     TypeError
-        If `frame` is no table.
+        If `frame` is not a table.
     ValueError
-        If both kinds of label columns are given, texts beside numbers, one column as text and as labels, a
-        column is missing (those there are listed) or has the wrong type, or a feature is null, NaN or
-        infinite.
+        If both kinds of label columns are given, if texts stand beside numbers, if one column is both text
+        and labels, if a column is missing (the message lists those present) or has the wrong type, or if a
+        feature is null, NaN or infinite.
 
     Notes
     -----
-    Columns that are left out are told in a line of the logger "metarank.data".
+    The logger "metarank.data" names columns that are left out, in one line.
 
     Examples
     --------
@@ -163,18 +163,18 @@ def read_parquet(
     label_separator: str | None = AUTO,
     name: str | None = None,
 ) -> Dataset:
-    """Read a Parquet file: one written by `to_parquet` as it was, any other as `from_frame` reads a table.
+    """Read a Parquet file. One written by `to_parquet` is restored; others are read like `from_frame`.
 
-    Without `label_columns` and `labels_column` a column "labels" is taken as the labels, if there is one;
-    without `text_column` those columns "title", "text" and "body" that hold text are joined, as in
-    `metarank.data.text.read_table`, and `text_column=[]` reads none.
+    Without `label_columns` and `labels_column` the column "labels", if present, gives the labels. Without
+    `text_column` the columns "title", "text" and "body" that hold text are joined, as in
+    `metarank.data.text.read_table`; `text_column=[]` reads none.
 
     Raises
     ------
     ValueError
-        If the file is no Parquet file, its values would take up more than 256 MiB and a thousand times its
-        bytes (see `metarank.data.guard`), `from_frame` refuses the table, or it has no column of numbers or
-        text (the file is named).
+        If the file is not Parquet, if its values would take more than 256 MiB and more than a thousand
+        times its bytes (see `metarank.data.guard`), if `from_frame` refuses the table, or if it has no
+        column of numbers or text. The message names the file.
     """
     if isinstance(path, (str, os.PathLike)):
         path = Path(path)
@@ -242,12 +242,12 @@ def dataset_of_table(
 
 
 def to_parquet(dataset: Dataset, path: PathLike) -> None:
-    """Write a `Dataset` so that `read_parquet` gives the same one back.
+    """Write a `Dataset` so that `read_parquet` restores it.
 
-    Dense X has a float column a feature; sparse X the list columns ``x_indices`` and ``x_values``. Labels
-    are the list column ``labels`` of ids, with ``grades`` where they are graded; texts are the column
-    ``text``, titles ``titles``; label names and texts stand in the file's metadata. The file appears whole or
-    not at all.
+    Dense X becomes a float column for each feature, sparse X the list columns ``x_indices`` and ``x_values``.
+    Labels become the list column ``labels`` of ids, with ``grades`` where they are graded; texts the column
+    ``text``, titles the column ``titles``. The file's metadata hold label names and label texts. The file is
+    written whole or not at all.
 
     Examples
     --------

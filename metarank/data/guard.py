@@ -1,8 +1,8 @@
-"""What a file declares against what is there of it: one rule for every reader, before anything is decoded.
+"""Limits on what a file may declare: one rule for every reader, checked before anything is decoded.
 
 A few bytes can stand for very many: a compressed stream of zeros, a run in a Parquet page, a hole in a file,
-a header that tells of 10^8 labels. So whatever a file declares may be so many times the bytes that it has on
-the disk, or a floor that holds every ordinary small file, whichever is more:
+a header with 10^8 labels. So a file may declare at most a multiple of the bytes that it has on the disk, or a
+floor that admits every ordinary small file, whichever is more:
 
 ================================================  ==============  ==============
 declared                                          times           floor
@@ -14,8 +14,8 @@ features (of a header, or the largest id)         1 a byte        2^24
 columns of svmlight that are known by name        1 a byte        2^20
 ================================================  ==============  ==============
 
-What is more is a ValueError that says how to go on: decompress or rewrite the file, say `n_labels` or
-`n_features`, or hand over what another library read.
+Declaring more raises a ValueError that says what to do: decompress or rewrite the file, pass `n_labels` or
+`n_features`, or pass what another library has read.
 """
 
 from __future__ import annotations

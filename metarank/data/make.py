@@ -1,4 +1,4 @@
-"""`make_files`: write a made data set as the files a user would have."""
+"""`make_files`: write a generated data set as the files a user would have."""
 
 from __future__ import annotations
 

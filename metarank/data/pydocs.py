@@ -1,6 +1,6 @@
-"""`pydocs`: which functions does the documentation of a function point to?
+"""`pydocs`: to which functions does the documentation of a function point?
 
-The data set that needs no download. A document is the docstring of a public
+This data set needs no download. A document is the docstring of a public
 callable of an installed package, without its *See Also* section; its labels are
 the functions that section names. The relation has a long tail and is often
 one-way, so that labels are naturally missing.
@@ -128,10 +128,10 @@ def load_pydocs(split: str | None = None, seed: int = 0) -> Dataset:
 
 
 def own_labels(dataset: Dataset) -> np.ndarray:
-    """For each row of a pydocs data set the label that is the document itself, -1 if it is none; int32 (n,).
+    """The label that each document of a pydocs data set is itself, int32 (n,); -1 if there is none.
 
-    No document has its own label, though none fits its text better: to be left out of the candidates
-    wherever labels are ranked by their text.
+    A document never carries its own label, though no label fits its text better. Exclude it from the
+    candidates wherever labels are ranked by their text.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def own_labels(dataset: Dataset) -> np.ndarray:
 
 
 def see_also_graph() -> SeeAlsoGraph:
-    """Who names whom among all documents, for estimating how often a label is missing.
+    """The relation between all documents, to estimate how often a label is missing.
 
     Examples
     --------

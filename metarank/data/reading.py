@@ -1,4 +1,4 @@
-"""`load`: a file and what lies beside it, as one `Dataset`."""
+"""`load`: a file and the files beside it, as one `Dataset`."""
 
 from __future__ import annotations
 
@@ -53,25 +53,25 @@ def load(
 ) -> Dataset:
     """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text.
 
-    The content decides, not the name: gzip, xz, bzip2, Zstandard (with pyarrow), Parquet, ARFF, JSON lines,
-    fastText (`__label__`) and the header line `N D L` are recognised by their first bytes; only `.csv` and
-    `.tsv` go by name, by `text_column`, or in a pipe by a column title, text or body in the header. A pipe is
-    read once, without files beside it.
+    The content decides, not the name: the first bytes tell gzip, xz, bzip2, Zstandard (with pyarrow),
+    Parquet, ARFF, JSON lines, fastText (`__label__`) and the header line `N D L`. CSV and TSV are
+    recognised by the ending `.csv` or `.tsv`, by `text_column`, or in a pipe by a column title, text or
+    body in the header. A pipe is read once, without files beside it.
 
     Parameters
     ----------
     path : path of a file or a pipe, or "-" for standard input
     grades : bool or "auto"
-        Whether `STEM_grades.txt` replaces the binary relevances; "auto": if it is there.
+        Whether `STEM_grades.txt` replaces the binary relevances; "auto": if the file exists.
     sidecars : bool
-        Whether to pick up the files beside repository or svmlight text `STEM.*` (any of them may be
-        compressed): `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature, and
-        `titles.STEM.txt` (for display), `STEM_grades.txt` with a line a row. Beside a table `labels.txt`
-        gives the label set, which may hold labels without a row, and `label_text.txt` their texts.
+        Whether to read the files beside repository or svmlight text `STEM.*` (any of them may be compressed):
+        `labels.txt`, `features.txt`, `label_text.txt` with a line a label or feature; `titles.STEM.txt` (for
+        display) and `STEM_grades.txt` with a line a row. Beside a table, `labels.txt` gives the label set,
+        which may hold labels without a row, and `label_text.txt` their texts.
     zero_based, n_features, n_labels, n_jobs
         See `parse_xc`; for repository and svmlight text.
     text_column, labels_column, label_separator
-        Columns of a table or of Parquet, and what parts the labels in one text; see `read_table`.
+        Columns of a table or of Parquet, and the separator of labels in one text; see `read_table`.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
 
@@ -80,9 +80,9 @@ def load(
     FileNotFoundError
         If there is no such file, or `grades=True` and no grades.
     ValueError
-        If the content is malformed (the file and line are named), a file beside it has a wrong number of
-        lines, or a small file stands for a large one: see `metarank.data.guard`, and `n_features` and
-        `n_labels` where a header tells of very many that are meant.
+        If the content is malformed (the message names file and line), a file beside it has a wrong number of
+        lines, or a small file declares too much. See `metarank.data.guard`; pass `n_features` and `n_labels`
+        where a header rightly declares very many.
 
     Examples
     --------

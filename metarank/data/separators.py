@@ -1,4 +1,4 @@
-"""What parts the labels in one cell of text: one rule, for every file and container.
+"""How the labels in one cell of text are separated: one rule, for every file and container.
 
 A `label_separator` is any text, such as ";"; or
 
@@ -9,13 +9,13 @@ A `label_separator` is any text, such as ";"; or
 
   1. "json", where at least half of them stand in brackets.
   2. "whitespace", where more than half hold nothing but URIs (`<http://a> <http://b>`) and some hold several.
-  3. ";", "|" or ",". Signs that part fewer than a quarter of the cells that another parts are strays; a comma
-     that mostly has a blank behind it comes last, otherwise the sign that parts most cells comes first, and
-     equals in this order. The first is taken that separates labels: it parts a tenth of all cells (a comma
-     half, and not with a blank behind it, which names have too); or a quarter of what it parts are labels of
-     several places: alone in one cell and within another, or first in one and second in another. So
-     "New York, NY" is one name, and "salt, sea" two where "sea, sun" is another cell. Of URIs the parts must
-     be URIs too.
+  3. ";", "|" or ",". A sign that splits fewer than a quarter of the cells that another splits is a stray.
+     The sign that splits most cells is tried first, ties in this order; a comma that is mostly followed by a
+     blank is tried last. The first sign that separates labels is taken. It does so if it splits a tenth of
+     all cells (a comma: half, and without a blank behind it, since names have those too), or if a quarter
+     of the parts are labels in several places: alone in one cell and within another, or first in one and
+     second in another. So "New York, NY" is one name, and "salt, sea" is two where "sea, sun" is another
+     cell. Parts of URIs must be URIs too.
   4. None.
 
 Blanks around labels are dropped, and so are empty labels: an empty cell is a row without labels.

@@ -1,7 +1,7 @@
-"""`SpellingIndex`: the known words that are spelled like a word, inflected or compounded.
+"""`SpellingIndex`: words of the vocabulary that are spelled like a given word, inflected or compounded.
 
-"subjects" is spelled like "subject", "Bodenerosion" like "Erosion": label names seldom repeat the form of a
-word that a document has, and may hold none of the vocabulary's words at all.
+"subjects" is spelled like "subject", "Bodenerosion" like "Erosion". A label name often has another form of a
+word than the document, and may hold no word of the vocabulary at all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Iterative stratification (Sechidis, Tsoumakas, Vlahavas 2011): parts that agree in every label's share."""
+"""Iterative stratification (Sechidis, Tsoumakas, Vlahavas 2011): parts with equal shares of every label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metarank._validation import check_labels
 
 
 def stratified_folds(Y: Any, n_folds: int, seed: int = 0) -> np.ndarray:
-    """Fold of each row, such that the folds agree in size and in the share of every label.
+    """Assign rows to folds of equal size and with equal shares of every label.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def stratified_folds(Y: Any, n_folds: int, seed: int = 0) -> np.ndarray:
 
     Notes
     -----
-    The rarest label first, each of its rows goes to the fold that lacks most of that label, then to the
-    one that lacks most rows, then by chance. Full folds are left out, which the paper does not do:
-    sizes are exact here.
+    Labels are taken from the rarest on. Each row of a label goes to the fold that lacks most of that label;
+    ties go to the fold that lacks most rows, then to a random one. Unlike in the paper, full folds take no
+    more rows, so that sizes are exact.
 
     Examples
     --------
@@ -56,14 +56,14 @@ def stratified_folds(Y: Any, n_folds: int, seed: int = 0) -> np.ndarray:
 
 
 def stratified_split(Y: Any, test_size: float = 0.2, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a training and a test part that agree in the share of every label.
+    """Split rows into a training and a test part with equal shares of every label.
 
     Parameters
     ----------
     Y : labels (n, L)
         Anything `check_labels` takes.
     test_size : float in (0, 1) or int in [1, n)
-        Share (rounded to whole rows) or number of test rows; met exactly.
+        Share (rounded to whole rows) or number of test rows; kept exactly.
     seed : int
 
     Returns

@@ -98,7 +98,7 @@ def make_extreme(
     seed: int = 0,
     return_true: bool = False,
 ) -> Dataset | tuple[Dataset, sp.csr_matrix]:
-    """Sparse text-like rows with a long tail of labels, matched to given statistics.
+    """Sparse text-like rows with a long tail of labels, with given statistics.
 
     Labels come in topics: a row's first label is drawn by frequency (rank^-exponent), each further one
     from the same topic or, as often, from all. Each label has words of its own (eight, or half a row's
@@ -111,12 +111,12 @@ def make_extreme(
     labels_per_row : float
         Mean number of distinct labels a row, at least 1 (one plus a Poisson number).
     exponent : float
-        Of the power law of label frequencies; 0 makes all labels equally frequent.
+        Exponent of the power law of label frequencies; 0 makes all labels equally frequent.
     nnz_per_row : float
         Mean number of distinct words a row.
     missing : (A, B) or None
-        Propensity curve (Jain 2016, eq. 1): each relevant pair (i, l) of the complete data is seen with
-        the probability p_l, computed from the complete labels.
+        Propensity curve (Jain 2016, eq. 1): each relevant pair (i, l) of the complete data is kept with
+        probability p_l, computed from the complete labels.
     seed : int
     return_true : bool
         Whether to return the complete labels too.

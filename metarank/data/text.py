@@ -70,7 +70,7 @@ def check_other_columns(
 def from_texts(
     texts: Sequence[str], labels: Any = None, *, label_separator: str | None = AUTO, name: str = ""
 ) -> Dataset:
-    """A `Dataset` of texts in memory, X left to the model's vectoriser.
+    """A `Dataset` of texts in memory; the model vectorises them.
 
     Parameters
     ----------
@@ -106,21 +106,22 @@ def read_table(
 ) -> Dataset:
     """Read a table of raw text, plain or compressed (gz, xz, bz2, zst).
 
-    `.csv`, `.tsv` and `.jsonl` go by name; otherwise lines that begin with `{` are JSON, with `__label__`
-    fastText (labels first, then the text), and a header with a tab makes a TSV, without one a CSV.
+    The endings `.csv`, `.tsv` and `.jsonl` decide. Without them, lines that begin with `{` are JSON, lines
+    that begin with `__label__` are fastText (labels first, then the text), and other files are TSV if the
+    header has a tab, else CSV.
 
     Parameters
     ----------
     path : path of a UTF-8 file
     text_column : str, sequence of str or None
         Column of the text; several, also as "a,b", are joined by a line break. None takes those of "title",
-        "text" and "body" that are there, without that of the labels.
+        "text" and "body" that exist and do not hold the labels.
     labels_column : str or None
         Column of the labels: a list, or names in one text. None takes the first of "labels", "label", "tags"
-        and "topics" that is there and no column of the text, or else reads no labels.
+        and "topics" that exists and does not hold the text; without one no labels are read.
     label_separator : str or None
-        What parts the names in one text: any text, "whitespace", "json", None for one name a cell, or "auto",
-        decided once from the whole column: see `metarank.data.separators`.
+        Separator of the names in one text: any text, "whitespace", "json", None for one name a cell, or
+        "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str or None
         None takes the file's stem.
 
@@ -128,14 +129,14 @@ def read_table(
     -------
     Dataset
         `texts`, Y and `label_names` (sorted); X is None. Blanks around a label and empty labels are dropped.
-        Other columns are left out, and told in a line of the logger "metarank.data".
+        Other columns are left out; the logger "metarank.data" names them in one line.
 
     Raises
     ------
     ValueError
-        If a column is missing (those there are listed), named twice or asked for as text and as labels, a
-        line has a wrong number of fields, quotes do not balance or a line is no JSON object (the line is
-        named), or there is no row.
+        If a column is missing (the message lists those present), named twice, or asked for as text and as
+        labels; if a line has a wrong number of fields, unbalanced quotes or no JSON object (the message names
+        the line); or if there is no row.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`TextVectorizer`: texts to TF-IDF rows, with a state of plain strings and numbers."""
+"""`TextVectorizer`: TF-IDF rows of texts."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     min_df : int, default 1
-        Terms of fewer texts are left out.
+        Terms that occur in fewer texts are left out.
     split_identifiers : bool, default True
         A word written like ``train_test_split`` or ``CountVectorizer`` also counts as its parts of at
         least two characters; a word with letters outside ASCII is split at underscores only.
     word_ngrams : int, default 1
         2 adds pairs of neighbouring words, and so on (identifier parts are not paired).
     char_ngrams : tuple of (int, int) or None
-        Shortest and longest run of characters within a word, its ends marked by a space, added as terms.
+        Shortest and longest run of characters within a word, added as terms. A space marks word ends.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, texts: Iterable[str], y: object = None) -> sp.csr_matrix:
-        """`fit`, then the rows of the same texts, reading them once."""
+        """`fit`, and return the rows of the same texts; the texts are read once."""
         return self.fit_rows(texts)
 
     def fit_rows(self, texts: Iterable[str]) -> sp.csr_matrix:
@@ -117,7 +117,7 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         return ltc(counts, self.idf_)
 
     def terms(self, text: str) -> list[str]:
-        """The terms of one text, known or not, each as often as it occurs."""
+        """The terms of one text, in the vocabulary or not, each as often as it occurs."""
         written = _WORD.findall(text)
         words = [word.lower() for word in written]
         terms = words.copy()

@@ -8,10 +8,10 @@ Then one line a row:
      5:1                       no label: the line starts with a blank
     3:2.5,17:4 5:0.25          graded labels (only below a header)
 
-Ids count from 0. Pairs may come in any order and values of a repeated feature are
-summed; a repeated label counts once (its largest grade). Zeros are dropped. Text
-after `#` and svmlight's `qid:` tokens are skipped. An empty line is a row without
-labels and features below a header and a gap in svmlight.
+Ids count from 0. Pairs may come in any order. Values of a repeated feature are added up;
+a repeated label counts once (its largest grade). Zeros are dropped. Text after `#` and
+svmlight's `qid:` tokens are skipped. An empty line is a row without labels and features
+below a header; in svmlight it is skipped.
 """
 
 from __future__ import annotations
@@ -179,18 +179,18 @@ def parse_xc(
         Whether feature ids count from 0; "auto", as in scikit-learn: they count from 1 if no 0 occurs.
         Label ids always count from 0.
     n_features, n_labels : int or None
-        Sizes D and L of text without a header; None takes the largest id + 1, of labels at most 2^22. Said of
-        text with a header they must agree with it, and a header may then tell of more than 2^24 features and
-        2^22 labels, or the bytes of the text, see `metarank.data.guard`.
+        Sizes D and L of text without a header; None takes the largest id + 1, for labels at most 2^22. For
+        text with a header they must agree with it; the header may then declare more than 2^24 features,
+        2^22 labels or the bytes of the text, see `metarank.data.guard`.
     n_jobs : int or None
         Threads; the result does not depend on it.
 
     Raises
     ------
     ValueError
-        With the line's number and the offending token: what is no number, NaN or infinite values,
-        negative ids, ids not below D or L of the header; or if the header's N is not the number of rows, or
-        its D or L are too many for the text and not said by the caller.
+        The message has the line's number and the offending token: text that is not a number, NaN or infinite
+        values, negative ids, ids not below D or L of the header. Also if the header's N is not the number of
+        rows, or its D or L are too large for the text and not passed by the caller.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def write_xc(path: PathLike, dataset: Dataset) -> None:
     """Write X and Y as repository text; `.gz` and `.xz` names are compressed.
 
     Values are the shortest decimals that read back as the same float32; grades are written where a
-    relevance is not 1. The file appears whole or not at all. Names and texts are not written.
+    relevance is not 1. The file is written whole or not at all. Names and texts are not written.
 
     Raises
     ------
@@ -310,7 +310,7 @@ def write_svmlight(path: PathLike, dataset: Dataset) -> None:
     Raises
     ------
     ValueError
-        If the data set has no X, is graded (svmlight cannot say so), or has a row without labels and
+        If the data set has no X, is graded (svmlight has no grades), or has a row without labels and
         features (an empty line, which readers skip).
     """
     if dataset.is_graded:

@@ -1,4 +1,4 @@
-"""`MultiObjectiveRanker`: several objectives, one ranking; `pareto_front`: what they can have of it."""
+"""`MultiObjectiveRanker`: several objectives, one ranking; `pareto_front`: their trade-offs."""
 
 from metarank.multi_objective.pareto import ParetoFront
 from metarank.multi_objective.ranker import MultiObjectiveRanker

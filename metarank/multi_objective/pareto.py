@@ -1,4 +1,4 @@
-"""`ParetoFront`: what each weight of a sweep attains, and which of it is worth having."""
+"""`ParetoFront`: the metrics that each model of a sweep attains, and which models are best."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from metarank.objectives.front import hypervolume, knee, non_dominated
 
 @dataclass(frozen=True, eq=False)
 class ParetoFront:
-    """What `pareto_front` found: a point a model, each coordinate the metric of an objective, held out.
+    """Result of `pareto_front`: a point for each model, a coordinate for each objective, on held-out rows.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class ParetoFront:
         K of them.
     metric : "auc" or "ndcg@10"
     weights : float64 array (m, K)
-        Of each point, summing to 1.
+        Weights of each point, summing to 1.
     aggregation : list of str (m)
         The method of each point.
     points : float64 array (m, K)
@@ -34,13 +34,13 @@ class ParetoFront:
     models : list of MultiObjectiveRanker (m)
         Fitted, one a point. Those of a plug-in method share their probability models.
     alone : dict of str to MultiObjectiveRanker
-        For each objective the model that learned it alone.
+        For each objective the model trained on it alone.
     alone_points : float64 array (K, K)
-        What these attain: row j is the model of objective j.
+        Metrics of these models: row j is the model of objective j.
     reference : float64 array (K,)
         The corner from which volumes are measured.
     n_rows, n_queries : int
-        On which the metrics were measured; n_queries is 0 where there are none.
+        Rows and queries of the measurement; n_queries is 0 without queries.
     """
 
     objective_names: list[str]
@@ -62,17 +62,17 @@ class ParetoFront:
 
     @cached_property
     def knee(self) -> int:
-        """The point after which more of one objective costs most of the others; see `objectives.knee`."""
+        """Index of the knee, where a gain in one objective begins to cost most; see `objectives.knee`."""
         return knee(self.points)
 
     @cached_property
     def hypervolume(self) -> float:
-        """Of all points, above the reference."""
+        """Hypervolume of all points above the reference."""
         return hypervolume(self.points, self.reference)
 
     @cached_property
     def hypervolumes(self) -> dict[str, float]:
-        """Of the points of each method."""
+        """Hypervolume of the points of each method."""
         of = np.array(self.aggregation)
         return {
             method: hypervolume(self.points[of == method], self.reference)
@@ -80,7 +80,7 @@ class ParetoFront:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Lists, numbers and texts alone, ready for JSON; the models are left out."""
+        """Plain lists, numbers and texts, ready for JSON, without the models."""
         return {
             "objectives": list(self.objective_names),
             "metric": self.metric,
@@ -174,12 +174,12 @@ class ParetoFront:
         return draw_front(self)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture to a file, which appears whole or not at all; the ending of its name says how.
+        """Write the picture to a file, whole or not at all; the ending decides the format.
 
         Parameters
         ----------
         path : path
-            ``.svg``: what `to_svg` gives. ``.png``, ``.pdf``: by matplotlib, of the extra ``plot``.
+            ``.svg``: as `to_svg`. ``.png``, ``.pdf``: by matplotlib (extra ``plot``).
 
         Raises
         ------

@@ -64,7 +64,7 @@ class _Panel(Plot):
 def draw_front(front: ParetoFront) -> str:
     """One `<svg>` element, to be written to a file or put into an HTML page.
 
-    Every mark tells its method, weights and metrics when pointed at.
+    Every mark shows its method, weights and metrics on hover.
     """
     plot = _plane(front) if len(front.objective_names) == 2 else _parallel(front)
     return (

@@ -49,7 +49,7 @@ class MultiObjectiveRanker(BaseEstimator):
     aggregation : str
         How several objectives become one:
 
-        * "label": label aggregation: one target is made of all (`combine`), then ranked by. With "sum" and
+        * "label": label aggregation: `combine` makes one target of all, which is learned. With "sum" and
           difference costs the optimal order is that of ``sum_k w_k E[y_k | x]``.
         * "loss": loss aggregation: ``sum_k a_k loss_k``, each the mean over its own pairs. For AUC the
           optimal order is that of ``sum_k a_k eta_k(x) / (pi_k (1 - pi_k))``: skewed labels count for more
@@ -59,22 +59,22 @@ class MultiObjectiveRanker(BaseEstimator):
           Only here `predict` takes other weights without a new fit.
         * "chebyshev": loss aggregation with the weights under which the greatest shortfall
           ``w_k (1 - metric_k / its value alone)`` is least.
-        * "epsilon": loss aggregation with the weights that leave most of the other objectives while those in
+        * "epsilon": loss aggregation with the weights that are best for the other objectives while those in
           `constraints` keep a share of what they attain alone.
 
-        The last two look at `eval_set`; without one at the training rows, on which boosted trees look better
-        than they are, so that constraints may be missed on new rows.
+        The last two judge on `eval_set`, or without one on the training rows. Boosted trees look better there
+        than they are, so that new rows may miss the constraints.
     model : "lightgbm" or "linear"
         Boosted trees, or weights of standardised columns found by L-BFGS.
     weights : array-like (K,), mapping of names to weights, or None
-        Of the objectives; None: equal. Only proportions count.
+        Weights of the objectives; None: equal. Only proportions count.
     n_jobs : int or None
         Threads; no result depends on it.
     random_state : int, None, RandomState or Generator
-        Of LightGBM and of ``combine="stochastic"``.
+        Seed of LightGBM and of ``combine="stochastic"``.
     metric : "auto", "auc" or "ndcg"
-        What is learned and what early stopping and the searches look at: pairwise surrogates of the AUC and
-        the AUC, or LambdaRank and nDCG@10. "auto": "ndcg" where `fit` is given queries.
+        The loss, and the metric of early stopping and of the searches: pairwise surrogates of the AUC and the
+        AUC, or LambdaRank and nDCG@10. "auto": "ndcg" where `fit` is given queries.
     combine : "sum", "product", "max", "lexicographic" or "stochastic"
         As in `aggregate_labels`; "lexicographic" takes the objectives by descending weight.
     cost, surrogate : str
@@ -86,10 +86,10 @@ class MultiObjectiveRanker(BaseEstimator):
     l2 : float
         Penalty of the linear model.
     early_stopping : int
-        Where positive, training stops after so many rounds without a gain on `eval_set`, and the best round
-        is kept.
+        If positive, training stops after this many rounds without a gain on `eval_set`, and keeps the best
+        round.
     stop_on : str, int or None
-        Whose gain: an objective by name or number, "min" or "mean" of all; None is "mean".
+        What must gain: an objective by name or number, or the "min" or "mean" of all; None is "mean".
     constraints : mapping of names to numbers in (0, 1], or None
         For "epsilon": the share of its value alone that an objective must attain on the watched rows.
     verbose : int
@@ -99,18 +99,18 @@ class MultiObjectiveRanker(BaseEstimator):
     ----------
     objective_names_ : list of str
     weights_ : float64 array (K,)
-        Summing to 1; for "chebyshev" and "epsilon" those that were found: ``aggregation="loss"`` with them
-        gives the same model.
+        Weights, summing to 1. For "chebyshev" and "epsilon" these are the weights found;
+        ``aggregation="loss"`` with them gives the same model.
     metric_ : "auc" or "ndcg"
     evals_ : dict
-        ``evals_[objective][metric]`` is a list, a value a round, on the evaluation rows, or on the training
-        rows where there are none: "auc", and with queries "ndcg@10". The rounds are those of the model that
-        was kept, for plug-ins those of each objective's own.
+        ``evals_[objective][metric]`` is a list with a value for each round, on the evaluation rows, or
+        without them on the training rows: "auc", and with queries "ndcg@10". The rounds are those of the
+        model that was kept; for plug-ins, those of each objective's own model.
     best_round_ : int or list of int
-        From 1; one an objective for plug-ins.
+        Number of the best round, from 1; for plug-ins one for each objective.
     attained_, alone_ : float64 array (K,)
-        The metric of each objective on the watched rows at the end; and, for plug-ins, "chebyshev" and
-        "epsilon", that of a model of its own (NaN where none was needed).
+        The final metric of each objective on the watched rows; and, for plug-ins, "chebyshev" and "epsilon",
+        that of a model of its own (NaN where none was needed).
     n_features_in_ : int
     random_state_ : int
         The seed of the fit, see `MetaRanker`.
@@ -198,17 +198,17 @@ class MultiObjectiveRanker(BaseEstimator):
             NaN is a missing value for boosted trees, as in LightGBM, here and in `predict`; the linear model
             refuses it.
         Y : array-like (n, K) or (n,), data frame, or mapping of names to columns
-            Grades >= 0, each label with two different ones at least.
+            Grades >= 0, at least two different ones for each label.
         y : optional
             Y by the name that scikit-learn has for it; not both.
         group : array-like (G,), optional
             Sizes of consecutive queries.
         qid : array-like (n,), optional
-            The query of each row instead, integers or strings, in any order.
+            Instead of `group`: the query of each row, integers or strings, in any order.
         eval_set : (X, Y), optional
-            Rows to watch; early stopping needs them.
+            Rows on which metrics are watched; early stopping needs them.
         eval_group, eval_qid : array-like, optional
-            Their queries, where the training rows have some.
+            Queries of `eval_set`, where the training rows have queries.
 
         Returns
         -------
@@ -217,12 +217,12 @@ class MultiObjectiveRanker(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            An input or a parameter that does not keep its rule; the message names it.
+            An input or a parameter is invalid; the message names it.
 
         Warns
         -----
         UserWarning
-            If no model keeps all `constraints`: the one that misses them by the least is kept.
+            If no model keeps all `constraints`. The one that misses them by the least is kept.
         """
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
@@ -335,18 +335,18 @@ class MultiObjectiveRanker(BaseEstimator):
     # --- use ---------------------------------------------------------------
 
     def predict(self, X: Any, weights: Any = None) -> np.ndarray:
-        """Scores, float64 (n,): the greater, the higher a row ranks (within its query).
+        """Scores, float64 (n,): rows with greater scores rank higher (within their query).
 
         Parameters
         ----------
         X : array-like or sparse (n, d), or data frame
         weights : array-like (K,) or mapping of names to weights, optional
-            Other weights than those of the fit; for plug-ins only.
+            Weights to use instead of those of the fit; for plug-ins only.
 
         Raises
         ------
         ValueError
-            Not fitted, bad input, or other weights where the method learned with its own.
+            Not fitted, bad input, or weights for a method whose weights are fixed by `fit`.
         """
         check_is_fitted(self)
         _check_feature_names(self, X)
@@ -355,18 +355,18 @@ class MultiObjectiveRanker(BaseEstimator):
         return model.scores(features, resolve_n_jobs(self.n_jobs))
 
     def score(self, X: Any, Y: Any = None, group: Any = None, *, y: Any = None, qid: Any = None) -> float:
-        """How well the ranking serves the objectives: the mean over them of one metric, each counting alike.
+        """How well the ranking serves the objectives: the unweighted mean of one metric over them.
 
         Parameters
         ----------
         X, Y, y, group, qid : as in `fit`
-            Of rows that were held out. Y has the objectives of the fit.
+            Held-out rows. Y has the objectives of the fit.
 
         Returns
         -------
         float
-            The metric is nDCG@10 where the rows have queries and AUC where they have none, or what `metric`
-            asks for; by objective it is what `evals_` and `attained_` hold of an `eval_set`.
+            The metric is nDCG@10 for rows with queries and AUC without, or what `metric` asks for. For each
+            objective it is the value that `evals_` and `attained_` hold for an `eval_set`.
 
         Raises
         ------
@@ -396,12 +396,12 @@ class MultiObjectiveRanker(BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """float64 (d,), summing to 1: what each column adds to the ranking; all 0 where none does.
+        """Importance of each column, float64 (d,), summing to 1; all 0 if no column is used.
 
-        Of boosted trees the gain of all splits by the column, as LightGBM counts it; of the linear model the
-        size of its weight times the column's standard deviation. For plug-ins the mean of those of the
-        objectives' models by `weights_`. Names are in `feature_names_in_`, where X was a data frame. Linear
-        models saved by earlier versions lack it.
+        For boosted trees it is the gain of all splits by the column, as LightGBM counts it; for the linear
+        model the absolute weight times the column's standard deviation. For plug-ins it is the mean over the
+        objectives' models, weighted by `weights_`. `feature_names_in_` has the names where X was a data
+        frame. Linear models saved by earlier versions lack importances.
         """
         weights = self.weights_ if self.aggregation in PLUG_IN else np.ones(1)
         parts = [scorer.importances() for scorer in self.scorers_]
@@ -409,12 +409,12 @@ class MultiObjectiveRanker(BaseEstimator):
         return np.asarray(total / (np.sum(total) or 1.0))
 
     def reweighted(self, weights: Any) -> MultiObjectiveRanker:
-        """The same fitted model with other weights of the objectives, without a new fit; for plug-ins only.
+        """Return the fitted model with other weights of the objectives, without a new fit; for plug-ins only.
 
         Raises
         ------
         ValueError
-            Not fitted, or other weights where the method learned with its own.
+            Not fitted, or a method whose weights are fixed by `fit`.
         """
         check_is_fitted(self)
         w = check_weights(weights, len(self.objective_names_), names=self.objective_names_)
@@ -435,7 +435,7 @@ class MultiObjectiveRanker(BaseEstimator):
         return self.plug_in_.combine(raw, self.weights_) if self.aggregation in PLUG_IN else raw[0]
 
     def contributions(self, features: np.ndarray) -> np.ndarray:
-        """float64 (n, d + 1): each column's share of the score and, last, what all rows have in common.
+        """Contributions to the score, float64 (n, d + 1): a value for each column and, last, a constant.
 
         A row sums to its score up to rounding. For plug-ins the shares of each model's log-odds are scaled
         to the probability.

@@ -1,7 +1,7 @@
-"""Weights of loss aggregation found by training: the best minimum, or the most under constraints.
+"""Search for weights of loss aggregation: the best minimum, or the best values under constraints.
 
-Both answer a question about what is attained with weights, so both train a model for weights, look, and
-choose the next; the answer is a plain loss aggregation with weights that can be read and used again.
+Both searches train a model with some weights, measure it and choose the next weights. The result is a plain
+loss aggregation whose weights can be read and used again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIRST_STEP = 2.0
 
 @dataclass
 class Trial:
-    """A model, its weights (summing to 1) and what each objective attains with it."""
+    """A model, its weights (summing to 1) and the metric of each objective."""
 
     weights: np.ndarray
     attained: np.ndarray

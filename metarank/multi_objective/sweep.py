@@ -45,44 +45,45 @@ def pareto_front(
     reference: Any = None,
     n_jobs: int | None = None,
 ) -> ParetoFront:
-    """What several objectives can have of one ranking: a model for each of many weights, measured held out.
+    """Trade-offs of several objectives in one ranking: a model for each of many weights, measured held out.
 
     Parameters
     ----------
     X : array-like or sparse (n, d), or data frame
     Y : array-like (n, K), data frame, or mapping of names to columns
-        Grades >= 0 of K >= 2 objectives, each with two different ones at least.
+        Grades >= 0 of K >= 2 objectives, at least two different ones for each.
     ranker : MultiObjectiveRanker, optional
-        Its settings are used; the object itself is not changed or fitted. Its `aggregation`, `weights` and
-        `constraints` give way to those of the sweep. With `early_stopping` the held-out rows choose the
-        rounds as well, and flatter a little what is measured on them.
+        Its settings are used; the object itself is not changed or fitted. The sweep replaces its
+        `aggregation`, `weights` and `constraints`. With `early_stopping` the held-out rows also choose the
+        rounds, so that metrics on them are slightly too good.
     aggregations : sequence of str
-        Of "label", "loss", "product", "plug-in-label", "plug-in-loss" and "chebyshev". The plug-ins train
-        one model an objective, whatever the number of weights; "chebyshev" trains about ten for each.
+        Some of "label", "loss", "product", "plug-in-label", "plug-in-loss" and "chebyshev". The plug-ins
+        train one model for each objective, whatever the number of weights; "chebyshev" trains about ten for
+        each weight.
     n_weights : int
         For K = 2 the number of weights on the line from (1, 0) to (0, 1), evenly spaced. Beyond, weights
         are the simplex lattice (multiples of 1 / H) with the greatest H that has at most `n_weights`
-        points. A lattice without an inner point gets the equal weights besides, which count as one; the
-        corners and this are trained in any case.
+        points. If that lattice has no inner point, equal weights are added and count as one. The corners
+        and this point are always trained.
     weights : float array (m, K), optional
-        Weights of one's own instead, a row a model; only proportions count.
+        Weights of your own instead, a row for each model; only proportions count.
     group, qid : array-like, optional
         Queries of the rows, as in `MultiObjectiveRanker.fit`.
     eval_set : (X, Y), optional
-        Rows to measure on. Without it a quarter of the rows, of the queries where there are any, is held
-        out: those with the smallest hashes of (random_state, number of the row or id of the query).
+        Rows to measure on. Without it a quarter of the rows (with queries, of the queries) is held out: those
+        with the smallest hashes of (random_state, row number or query id).
     eval_group, eval_qid : array-like, optional
         Queries of `eval_set`.
     reference : float array (K,) or float, optional
-        The corner of the hypervolumes; by default 0, the least that a metric can be.
+        The corner of the hypervolumes; by default 0, the least value of the metrics.
     n_jobs : int or None
         Threads; None takes the ranker's. No result depends on it.
 
     Returns
     -------
     ParetoFront
-        `print` shows a table, `plot(path)` draws it. For each objective it also has the model that learned
-        that objective alone (loss aggregation with all weight on it).
+        `print` shows a table, `plot(path)` draws it. For each objective it also has the model trained on it
+        alone (loss aggregation with all weight on it).
 
     Raises
     ------

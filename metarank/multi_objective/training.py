@@ -29,7 +29,7 @@ PLUG_IN = ("plug-in-label", "plug-in-loss")
 
 @dataclass
 class Result:
-    """What a fit leaves: scorers, their weights, and what was seen of them."""
+    """Result of a fit: scorers, their weights, and the metrics of each round."""
 
     weights: np.ndarray
     scorers: list[Any]
@@ -43,7 +43,7 @@ class Result:
 
 
 class PlugIn:
-    """The Bayes-optimal formulas, for probability models in the place of the truth.
+    """The Bayes-optimal formulas, with probability models in place of the true probabilities.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def metric_of(metric: str, grouping: Grouping) -> str:
 
 
 class Watch:
-    """Keeps the metrics of every round, and tells when there was no gain for long enough.
+    """Keeps the metrics of every round, and says when training should stop.
 
     Parameters
     ----------

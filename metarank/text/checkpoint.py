@@ -1,7 +1,7 @@
-"""Checkpoints: all that training needs to go on after an epoch as if nothing had happened.
+"""Checkpoints: the state from which training resumes after an epoch, with the same result.
 
-Batches and sampled labels follow from the seed and the epoch, so that parameters, Adam's moments and the
-history are all the state there is.
+Batches and sampled labels follow from the seed and the epoch, so the state is the parameters, Adam's
+moments and the history.
 """
 
 from __future__ import annotations

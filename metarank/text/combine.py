@@ -1,4 +1,4 @@
-"""How a label's own vector and its encoded name make up its vector: one formula each, for torch and NumPy."""
+"""How a label's own vector and its encoded name are combined: one formula each, for torch and NumPy."""
 
 from __future__ import annotations
 

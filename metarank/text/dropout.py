@@ -1,6 +1,6 @@
-"""`Dropout`: what a step of the training leaves out at random.
+"""`Dropout`: entries that a training step leaves out at random.
 
-What is left out follows from the seed and the number of the step alone, not from threads or the device.
+The choice follows from the seed and the number of the step alone, not from threads or the device.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Dropout:
         self._rng = np.random.default_rng(np.random.SeedSequence([seed, epoch], spawn_key=(step,)))
 
     def mask(self, n: int, width: int) -> np.ndarray | None:
-        """Float32 (n, width), what vectors are multiplied by: 0, or 1 / (1 - rate) so that means stay.
+        """Factors for vectors, float32 (n, width): 0, or 1 / (1 - rate), which keeps the mean.
 
-        None for rate 0: nothing is drawn and nothing multiplied then.
+        Returns None for rate 0; then no factors are drawn or applied.
         """
         if self.rate == 0:
             return None

@@ -1,4 +1,4 @@
-"""`LabelEmbedder`: language-aware label embeddings (LALE) and the models they are compared with."""
+"""`LabelEmbedder`: language-aware label embeddings (LALE) and related models."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ from metarank.text.unseen import unseen_ids, with_unseen
 class LabelEmbedder(BaseEstimator):
     """Ranks labels for short texts: ``score = q . f + b`` of an encoded query q and a vector f of the label.
 
-    Language-aware label embeddings: what a label's name says is shared by all labels named alike, and a
-    vector of the label's own bends it. Subwords come from byte-pair encoding of the training texts and the
-    label names; q and f_text are the last states of both directions of two BiLSTM (or another encoder), each
-    with a dense layer, which share the table of subword vectors and nothing else. Trained by Adam on the
-    binary cross-entropy of ``sigmoid(score)``. Training needs torch and tokenizers (the extra ``text``), a
-    fitted model tokenizers alone.
+    Language-aware label embeddings (LALE): labels with similar names share what their names say, and a vector
+    of the label's own adjusts it. Subwords come from byte-pair encoding of the training texts and the label
+    names. q and f_text are the last states of both directions of two BiLSTMs (or another encoder), each
+    with a dense layer; the two share only the table of subword vectors. Adam minimises the binary
+    cross-entropy of ``sigmoid(score)``. Training needs torch and tokenizers (the extra ``text``); a fitted
+    model needs tokenizers alone.
 
     Parameters
     ----------
@@ -48,44 +48,44 @@ class LabelEmbedder(BaseEstimator):
         What f is, with f_id a learned vector of each label:
 
         * "lale": ``f_id * f_text``, entry by entry;
-        * "id": ``f_id``; names play no part;
+        * "id": ``f_id``; names are not used;
         * "text": ``f_text``;
         * "concat": ``tanh(W [f_id; f_text] + c)``;
         * "gile": ``w * f_text``, one linear layer for all labels over ``q * f_text``.
     encoder : "bilstm", "cnn" or "bow"
-        Of queries and names. "cnn": the maximum over windows of three subwords; "bow": the mean of
-        the subwords.
+        Encoder of queries and of names. "cnn": the maximum over windows of three subwords; "bow": the mean
+        of the subwords.
     vocabulary_size : int
-        Most subwords.
+        Greatest number of subwords.
     subword_dim, hidden_dim, embedding_dim : int
         G, H (even for "bilstm": half a direction) and E.
     max_length : int
-        Subwords read of a text or name.
+        Number of subwords read from a text or name.
     batch_size, learning_rate, n_epochs : numbers
     patience : int
         Epochs without a gain in nDCG@5 on the held-out part after which training stops.
     validation_fraction : float in [0, 1)
-        Share of the distinct texts held out to choose the epoch by. 0, or fewer than ten texts: none, and
-        the last epoch stands.
+        Share of the distinct texts held out to choose the best epoch. With 0, or fewer than ten texts, none
+        is held out and the last epoch is kept.
     dropout : float in [0, 1)
-        Share of the entries of texts' subword vectors that a step of the training leaves out, at random; the
-        others are divided by ``1 - dropout``. Names are read whole, and so is all that a fitted model reads.
-        Training then takes a few more epochs.
+        Share of the entries of texts' subword vectors that a training step leaves out at random; the others
+        are divided by ``1 - dropout``. Names, and everything a fitted model reads, are read whole. Training
+        then takes a few more epochs.
     sampled_labels : "auto", int or None
-        Labels looked at in a step: those relevant in the batch and others drawn at random to make up this
-        number, the scores corrected for it. None: all; "auto": all up to 4096, above that so many.
+        Number of labels in a training step: those relevant in the batch, filled up with random ones; the
+        scores are corrected for the sampling. None: all labels; "auto": at most 4096.
     loss : "bce" or "warp"
-        "warp" is the ranking loss of WSABIE and TagSpace; `predict_proba` is then no probability.
+        "warp" is the ranking loss of WSABIE and TagSpace; `predict_proba` then gives no probabilities.
     bias : "auto", "label" or "global"
         b of each label, or one of all. "auto": "label" for "id" and "concat".
     name_activation : "linear" or "relu"
-        At the end of the names' encoder. "relu" is the paper's: then no entry of q, which is never negative,
-        can speak against a label, and training often stops short.
+        Activation at the end of the names' encoder. "relu" is the paper's. Since q is never negative
+        either, no entry of q can then lower a score, and training often stops short.
     device : "auto", "cpu" or "cuda"
-        Of the training.
+        Device for training.
     search : "exact" or "faiss"
-        How `rank` finds labels: among all scores, or among those that an HNSW graph of FAISS over the label
-        vectors proposes, at least 64 and four times k. Scores are the same; a label may be missed.
+        How `rank` finds labels: among all, or among those that an HNSW graph of FAISS over the label vectors
+        proposes (at least 64 and four times k). Scores are the same; "faiss" may miss a label.
     n_jobs : int or None
         Threads; no result depends on it.
     random_state : int, None, RandomState or Generator
@@ -186,7 +186,7 @@ class LabelEmbedder(BaseEstimator):
         Parameters
         ----------
         texts : sequence of str (n), or a `Dataset` with texts
-            An empty text is the zero vector: its scores are the labels' biases.
+            An empty text becomes the zero vector; its scores are the labels' biases.
         Y : as in `MetaRanker.fit`: (n, L) matrix or label lists
             Relevant means > 0. Left out with a Dataset.
         y : optional
@@ -194,9 +194,9 @@ class LabelEmbedder(BaseEstimator):
         label_names : sequence of str (L), optional
             Needed unless ``combine="id"`` or `Y` is lists of names. Names may be equal, or empty.
         checkpoint : path, optional
-            A file that is replaced after each epoch. Where it exists, training goes on from it, with the same
-            result as if it had not been interrupted; `n_epochs` and `patience` may be others than before, and
-            epochs that are done stay done.
+            A file that is replaced after each epoch. If it exists, training resumes from it, with the same
+            result as without the interruption. `n_epochs` and `patience` may differ from before; finished
+            epochs are kept.
 
         Returns
         -------
@@ -207,9 +207,9 @@ class LabelEmbedder(BaseEstimator):
         ImportError
             Without the extra ``text``.
         ValueError, TypeError
-            An input or a parameter that does not keep its rule; the message names it.
+            An input or a parameter is invalid; the message names it.
         OSError
-            If nothing can be written at `checkpoint`.
+            If `checkpoint` cannot be written.
         """
         Y = one_target(Y, y)
         n_jobs = check_parameters(self)
@@ -288,7 +288,7 @@ class LabelEmbedder(BaseEstimator):
         return self.rank_vectors(self._queries(texts)[0], k)
 
     def rank_vectors(self, queries: np.ndarray, k: int = 10, *, n_jobs: int | None = None) -> Ranking:
-        """As `rank`, of vectors float32 (n, E) that `encode` gave; `n_jobs` None is the model's."""
+        """As `rank`, for vectors float32 (n, E) from `encode`; `n_jobs=None` takes the model's."""
         check_is_fitted(self)
         check_choice("search", self.search, SEARCHES)
         k, n_jobs = check_k(k), self._threads(n_jobs)
@@ -322,14 +322,14 @@ class LabelEmbedder(BaseEstimator):
         return scores_of_pairs(queries, self.label_vectors_, self.label_bias_, pairs, n_jobs)
 
     def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
-        """q of each text, float32 (n, E); `n_jobs` None is the model's."""
+        """The vector q of each text, float32 (n, E); `n_jobs=None` takes the model's."""
         return self._queries(texts, n_jobs)[0]
 
     def encode_names(self, names: Sequence[str]) -> np.ndarray:
-        """f of labels by their names alone, float32 (r, E), as of labels never seen in training.
+        """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
 
-        Where f has a part of the label's own, that is the mean over the five labels of the training whose
-        encoded names are nearest (by cosine).
+        Where f has a part of the label's own, it is the mean over the five training labels whose encoded
+        names are nearest (by cosine).
 
         Raises
         ------
@@ -344,10 +344,10 @@ class LabelEmbedder(BaseEstimator):
         return self.model_.label_vectors(ids, f_text, n_jobs)
 
     def add_labels(self, names: Sequence[str]) -> LabelEmbedder:
-        """This model with further labels, known by their names alone; their ids follow those of the others.
+        """Return a model with further labels, known by their names alone; their ids follow the existing ones.
 
-        See `encode_names` for their vectors; a bias of the label's own is the mean one. The model stays as it
-        is.
+        `encode_names` gives their vectors; where labels have biases of their own, theirs is the mean. This
+        model does not change.
 
         Raises
         ------
@@ -358,9 +358,9 @@ class LabelEmbedder(BaseEstimator):
         return self.with_names([*(self.label_names_ or ()), *check_texts(names, "names")])
 
     def with_names(self, names: Sequence[str], *, n_jobs: int | None = None) -> LabelEmbedder:
-        """This model with other names: of its L labels, in their order, and of any number of further ones.
+        """Return a model with other names: for its L labels, in their order, and for new labels.
 
-        A label that is renamed keeps what was learned of it alone; further ones are as in `add_labels`.
+        A renamed label keeps the vector and bias of its own; new labels are treated as in `add_labels`.
 
         Raises
         ------

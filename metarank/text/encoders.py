@@ -1,7 +1,7 @@
 """Text encoders as torch modules: vectors of subwords in, one vector a text out.
 
-All end in a dense layer. Padding never matters, and a text without any subword is the zero vector,
-so that its scores are what the labels have without a query.
+All end in a dense layer. Padding has no effect. A text without any subword gives the zero vector, so its
+scores are the labels' biases.
 """
 
 from __future__ import annotations

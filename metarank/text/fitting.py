@@ -26,7 +26,7 @@ LEAST_TO_HOLD_OUT = 10
 
 
 class Fitted(NamedTuple):
-    """What training leaves.
+    """Result of training.
 
     Attributes
     ----------

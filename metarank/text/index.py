@@ -1,4 +1,4 @@
-"""`LabelIndex`: which labels may have the greatest inner products, by a FAISS graph over their vectors."""
+"""`LabelIndex`: labels with great inner products, found by a FAISS graph over their vectors."""
 
 from __future__ import annotations
 

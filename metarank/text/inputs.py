@@ -1,4 +1,4 @@
-"""What `LabelEmbedder` is given: texts, labels, names, query vectors and the place of a checkpoint."""
+"""Inputs of `LabelEmbedder`: texts, labels, names, query vectors and the path of a checkpoint."""
 
 from __future__ import annotations
 

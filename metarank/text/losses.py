@@ -1,4 +1,4 @@
-"""What a batch of scores should be: binary cross-entropy, or WARP."""
+"""Losses of a batch of scores: binary cross-entropy, or WARP."""
 
 from __future__ import annotations
 

@@ -29,13 +29,12 @@ class Sizes(NamedTuple):
 class Network(nn.Module):
     """The score of a query and a label is ``q . f + b``.
 
-    q and f_text are what the query's and the name's encoder make of the subwords; they share the table of
-    subword vectors and nothing else. f is made of f_text and a vector f_id of the label's own, see
-    `combined`.
+    q and f_text are the outputs of the query's and the name's encoder; the two share only the table of
+    subword vectors. f combines f_text with a vector f_id of the label's own, see `combined`.
 
-    b is of the label's own where `label_bias`, otherwise one number for all labels. The query's encoder ends
-    in ReLU. Where the name's does so too, as in the paper, the score of "text" is a sum of products that are
-    never negative: no subword can speak against a label, and training is slow and often stops short.
+    With `label_bias` each label has its own b, otherwise all share one. The query's encoder ends in ReLU.
+    If the name's does so too, as in the paper, the score of "text" is a sum of products that are never
+    negative: no subword can lower a score, and training is slow and often stops short.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ class Map(Protocol):
 def workers(n_jobs: int) -> Iterator[Map]:
     """A map over `n_jobs` threads.
 
-    torch's own threads are held at one inside the block, since how it splits a sum depends on their number,
-    and are as before after it.
+    Inside the block torch uses one thread of its own, since the way it splits a sum depends on their
+    number; the number is restored afterwards.
 
     Examples
     --------

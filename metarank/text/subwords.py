@@ -50,7 +50,7 @@ class TokenLists(NamedTuple):
 class Subwords:
     """Byte-pair encoding (Sennrich et al., 2016), learned from texts.
 
-    Texts are brought to Unicode form NFKC and to lower case and cut at white space and punctuation. The most
+    Texts are normalised to Unicode NFKC, lower-cased, and split at white space and punctuation. The most
     frequent pair of neighbouring subwords becomes a subword until there are `vocabulary_size`, or no pair
     occurs twice. Characters that did not occur in training are dropped.
 

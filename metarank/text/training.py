@@ -44,7 +44,7 @@ class Options:
 
 @dataclass
 class History:
-    """What was seen after each epoch.
+    """Measurements after each epoch.
 
     Attributes
     ----------
@@ -101,9 +101,9 @@ def train(
 ) -> History:
     """Fit the network in place; with a held-out part, to the parameters of the best epoch.
 
-    The order of the texts, the sampled labels and what dropout leaves out in an epoch follow from (seed,
-    epoch) alone. After each epoch the file `checkpoint` is written, where one is named; where it exists,
-    training goes on from it.
+    The order of the texts, the sampled labels and the entries that dropout leaves out in an epoch follow from
+    (seed, epoch) alone. After each epoch the file `checkpoint`, if given, is written; if it exists, training
+    resumes from it.
     """
     network.to(device)
     training = _Training(network, data, held_out, options, checkpoint)

@@ -1,4 +1,4 @@
-"""What a label never seen in training has in the place of what is learned of each label."""
+"""Vectors and biases for labels never seen in training."""
 
 from __future__ import annotations
 
