@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
-from metarank._state import Fields
+from metarank.persist.fields import Array, Ids, Known
+from metarank.persist.spec import Saved, Spec
 
 
-class PackedStrings(Sequence[str]):
+def _check_texts(known: Known) -> None:
+    """ValueError where a text would begin within a character, or bytes are no characters."""
+    utf8, ends = known.utf8, known.ends
+    if np.any(ends[1:] < ends[:-1]) or (ends[-1] if len(ends) else 0) != len(utf8):
+        raise ValueError("ends must not decrease, to the number of bytes")
+    utf8.tobytes().decode("utf-8", "surrogatepass")
+    if np.any(utf8[ends[ends < len(utf8)]] & 0xC0 == 0x80):
+        raise ValueError("ends must not lie within a character")
+
+
+class PackedStrings(Saved, Sequence[str]):
     """A sequence of texts, kept as UTF-8 beside where each of them ends.
 
     Examples
@@ -19,6 +30,12 @@ class PackedStrings(Sequence[str]):
     >>> len(names), names[1], list(names[::2])
     (3, 'süßer', ['ein', ''])
     """
+
+    saved = Spec(
+        Array("utf8", np.uint8, ("bytes",)),
+        Ids("ends", np.int64, below=lambda known: known["bytes"] + 1),
+        check=_check_texts,
+    )
 
     def __init__(self, utf8: np.ndarray, ends: np.ndarray) -> None:
         self.utf8 = utf8
@@ -49,22 +66,3 @@ class PackedStrings(Sequence[str]):
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
-
-    def get_state(self) -> dict[str, Any]:
-        """The arrays."""
-        return {"utf8": self.utf8, "ends": self.ends}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> PackedStrings:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        utf8 = fields.array("utf8", np.uint8, (None,))
-        ends = fields.ids("ends", np.int64, (None,), len(utf8) + 1)
-        if np.any(ends[1:] < ends[:-1]) or (ends[-1] if len(ends) else 0) != len(utf8):
-            raise ValueError("ends must not decrease, to the number of bytes")
-        # A text that begins within a character is none, nor are bytes that are no characters.
-        inner = ends[ends < len(utf8)]
-        utf8.tobytes().decode("utf-8", "surrogatepass")
-        if np.any(utf8[inner] & 0xC0 == 0x80):
-            raise ValueError("ends must not lie within a character")
-        return cls(utf8, ends)

@@ -14,19 +14,31 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._lazy import lazy
-from metarank._state import Fields
 from metarank._validation import Layout, check_features, check_savable_width, check_writable, library_of
 from metarank.data.dataset import Dataset
 from metarank.data.label_text import label_text_matrix
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer
 from metarank.features.transform import FeatureTransform
+from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
+from metarank.persist.spec import Saved, Spec
 from metarank.view import Features
 
 _NOTHING = np.empty(0)
 
 
-class InputEncoder:
+def _check_layout(known: Known) -> None:
+    """ValueError where features of the layout are not brought to a scale in this way."""
+    kind, layout = known.transform.kind, known.layout
+    if kind != "none" and (kind == "scale") != (layout == "dense"):
+        raise ValueError(f"{layout} features are not transformed by {kind!r}")
+    if known.vectorizer is not None and layout != "sparse":
+        raise ValueError("vectorizer must give sparse features")
+    if (known.words is None) != (known.idf is None):
+        raise ValueError("words and idf must be known together")
+
+
+class InputEncoder(Saved):
     """The door of a fitted model: texts or tables in, scaled float32 features out.
 
     Attributes
@@ -50,6 +62,17 @@ class InputEncoder:
     n_features: int = 0
     names: list[str] | None = None
     transform: FeatureTransform
+
+    saved = Spec(
+        Declared("n_features", size="d"),
+        Text("layout", ("dense", "sparse")),
+        Object("transform", FeatureTransform, ("d",)),
+        Object("vectorizer", TextVectorizer, ("d",), optional=True),
+        Strings("names", "d", optional=True),  # not in files written before there were any
+        Strings("words", "d", optional=True),
+        Array("idf", np.float32, ("d",), optional=True),
+        check=_check_layout,
+    )
 
     def fit_encode(self, X: Any) -> Features:
         """Learn the encoding from training input and return its features."""
@@ -172,38 +195,6 @@ class InputEncoder:
             return SpellingIndex(self.vectorizer.vocabulary_, self.vectorizer.idf_, reader=self.vectorizer)
         words, idf = self.words or [], np.zeros(0) if self.idf is None else self.idf
         return SpellingIndex([str(word).lower() for word in words], idf)
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {
-            "vectorizer": self.vectorizer,
-            "layout": self.layout,
-            "n_features": self.n_features,
-            "names": self.names,
-            "transform": self.transform,
-            "words": self.words,
-            "idf": self.idf,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> InputEncoder:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        out = cls()
-        n = out.n_features = fields.size("n_features")
-        out.layout = "dense" if fields.text("layout", ("dense", "sparse")) == "dense" else "sparse"
-        out.transform = fields.object("transform", FeatureTransform)
-        out.transform.check(n, out.layout)
-        if fields.has("vectorizer"):
-            out.vectorizer = fields.object("vectorizer", TextVectorizer)
-            if len(out.vectorizer.vocabulary_) != n or out.layout != "sparse":
-                raise ValueError(f"vectorizer of {fields.name} must give {n} sparse features")
-        # Not in files written before there were any.
-        out.names = fields.strings("names", n) if fields.has("names") else None
-        if fields.has("words"):
-            out.words = fields.strings("words", n)
-            out.idf = fields.array("idf", np.float32, (n,))
-        return out
 
 
 def _apart(features: Features, given: Any) -> Features:

@@ -184,14 +184,6 @@ class BoosterArrays(Saved):
         raw = self._trees.predict(np.ascontiguousarray(X), resolve_n_jobs(n_jobs))
         return raw[:, 0] if self.n_outputs == 1 else raw
 
-    def check_sizes(self, n_features: int, n_outputs: int) -> None:
-        """ValueError unless the trees are over so many columns and outputs."""
-        if (self.n_features, self.n_outputs) != (n_features, n_outputs):
-            raise ValueError(
-                f"trees must have {n_features} features and {n_outputs} outputs, "
-                f"got {self.n_features} and {self.n_outputs}"
-            )
-
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)
 

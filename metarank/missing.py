@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.label_table import LabelTable
+from metarank.persist.fields import Array, Ids, Known
+from metarank.persist.spec import Saved, Spec
 
 # As many pairs are kept with a model.
 MAX_PAIRS = 1_000
@@ -26,8 +27,13 @@ class MissingLabel(NamedTuple):
     probability: float
 
 
+def _check_distinct(known: Known) -> None:
+    if len(set(zip(known.rows.tolist(), known.labels.tolist()))) < len(known.rows):
+        raise ValueError("rows and labels of missing labels must be distinct pairs")
+
+
 @dataclass(frozen=True, eq=False)
-class MissingPairs:
+class MissingPairs(Saved):
     """Unlabelled pairs of training rows, the most probable first; ties by row, then by label.
 
     Parameters
@@ -49,6 +55,13 @@ class MissingPairs:
     rows: np.ndarray
     labels: np.ndarray
     probabilities: np.ndarray
+
+    saved: ClassVar = Spec(
+        Ids("rows", np.int64, ("pairs",), below=lambda known: known.sizes.get("rows", 2**31)),
+        Ids("labels", np.int32, ("pairs",), below="L"),
+        Array("probabilities", np.float32, ("pairs",), least=0, most=1),
+        check=_check_distinct,
+    )
 
     @classmethod
     def surest(
@@ -79,20 +92,3 @@ class MissingPairs:
             raise ValueError(f"rows of missing labels must lie in [0, {n_rows}), got {self.rows.max()}")
         if self.labels.max(initial=-1) >= n_labels:
             raise ValueError(f"missing labels must lie in [0, {n_labels}), got {self.labels.max()}")
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {"rows": self.rows, "labels": self.labels, "probabilities": self.probabilities}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> MissingPairs:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        rows = fields.ids("rows", np.int64, (None,), 2**31)
-        labels = fields.ids("labels", np.int32, (len(rows),), 2**31)
-        if len(set(zip(rows.tolist(), labels.tolist()))) < len(rows):
-            raise ValueError(f"rows and labels of {fields.name} must be distinct pairs")
-        probabilities = fields.array("probabilities", np.float32, (len(rows),), nonnegative=True)
-        if probabilities.max(initial=0) > 1:
-            raise ValueError(f"probabilities of {fields.name} must lie in [0, 1]")
-        return cls(rows, labels, probabilities)

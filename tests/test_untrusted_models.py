@@ -645,7 +645,7 @@ def test_multi_objective_parts(tmp_path):
         (
             (lambda s: s.update(scorers=[]), "scorers"),
             (lambda s: s["scorers"][0].update(kind="x"), "kind"),
-            (lambda s: s.update(n_features=4), "columns"),
+            (lambda s: s.update(n_features=4), "shape"),
             (lambda s: s.update(evals=[[1]]), "evals"),
             (lambda s: s.update(weights={"__float__": "inf"}), "weights"),
             (lambda s: s["params"].update(aggregation="x"), "aggregation"),

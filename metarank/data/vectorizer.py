@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from copy import copy
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +16,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
 from metarank._elementary import log
-from metarank._state import Fields
+from metarank.persist.fields import Array, Flag, Integer, List, Strings
+from metarank.persist.spec import Saved, Spec
 
 _WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
@@ -28,7 +28,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
 
 
-class TextVectorizer(TransformerMixin, BaseEstimator):
+class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
     """TF-IDF rows of texts, "ltc": ``(1 + ln tf) * idf``, then unit length.
 
     ``idf(t) = ln((1 + n) / (1 + df(t))) + 1`` over the n texts of `fit` (scikit-learn's smooth idf).
@@ -64,6 +64,15 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
     >>> v.transform(["how to split and test"]).indices
     array([5, 6], dtype=int32)
     """
+
+    saved = Spec(
+        Integer("min_df", 1, _MOST_TEXTS),
+        Flag("split_identifiers"),
+        Integer("word_ngrams", 1, _LONGEST_RUN),
+        List("char_ngrams", Integer("", 1, _LONGEST_RUN), 2, optional=True, into=tuple),
+        Strings("vocabulary_", "d"),
+        Array("idf_", np.float32, ("d",)),
+    )
 
     def __init__(
         self,
@@ -141,40 +150,6 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
         """The vocabulary as an object array."""
         return np.array(self.vocabulary_, dtype=object)
 
-    def get_state(self) -> dict[str, Any]:
-        """Parameters, vocabulary and idf: strings, numbers and one array."""
-        return {
-            "min_df": self.min_df,
-            "split_identifiers": self.split_identifiers,
-            "word_ngrams": self.word_ngrams,
-            "char_ngrams": None if self.char_ngrams is None else list(self.char_ngrams),
-            "vocabulary": self.vocabulary_,
-            "idf": self.idf_,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> TextVectorizer:
-        """The inverse of `get_state`.
-
-        Raises
-        ------
-        ValueError
-            If the vocabulary and the idf array do not fit together.
-        """
-        fields = Fields(state, cls.__name__)
-        chars = fields.integers("char_ngrams", 1, _LONGEST_RUN) if fields.has("char_ngrams") else None
-        if chars is not None and len(chars) != 2:
-            raise fields.fail("char_ngrams", "be two lengths")
-        self = cls(
-            min_df=fields.integer("min_df", 1, _MOST_TEXTS),
-            split_identifiers=fields.flag("split_identifiers"),
-            word_ngrams=fields.integer("word_ngrams", 1, _LONGEST_RUN),
-            char_ngrams=None if chars is None else (chars[0], chars[1]),
-        )
-        self._check_parameters()
-        self._set(fields.strings("vocabulary"), fields.array("idf", np.float32, (None,)))
-        return self
-
     def _set(self, vocabulary: list[str], idf: np.ndarray) -> None:
         self._column = {term: j for j, term in enumerate(vocabulary)}
         if len(self._column) != len(vocabulary) or idf.shape != (len(vocabulary),):
@@ -223,6 +198,10 @@ class TextVectorizer(TransformerMixin, BaseEstimator):
                 "char_ngrams must be None or (shortest, longest), 1 <= shortest <= longest <= "
                 f"{_LONGEST_RUN}, got {chars!r}"
             )
+
+    def _restored(self) -> None:
+        self._check_parameters()
+        self._set(self.vocabulary_, self.idf_)
 
 
 def _checked(texts: Iterable[str]) -> Iterator[str]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._state import Fields
+from metarank.persist.fields import Array, Known, Text
+from metarank.persist.spec import Saved, Spec
 
 _NO_WEIGHTS = np.empty(0, np.float32)
 
 
-class FeatureTransform:
+def _check_weights(known: Known) -> None:
+    if (known.weights is None) != (known.kind in ("unit", "none")):
+        raise ValueError(f"weights must be known of 'scale' and 'tfidf' alone, the kind is {known.kind!r}")
+
+
+class FeatureTransform(Saved):
     """Bring features to a scale on which distances mean something.
 
     Dense features are divided by their standard deviation ("scale"; constant
@@ -38,6 +43,12 @@ class FeatureTransform:
 
     kind: str = "none"
     weights: np.ndarray | None = None
+
+    saved = Spec(
+        Text("kind", ("scale", "tfidf", "unit", "none")),
+        Array("weights", np.float32, ("d",), optional=True),
+        check=_check_weights,
+    )
 
     @property
     def scale(self) -> np.ndarray | None:
@@ -76,24 +87,3 @@ class FeatureTransform:
         out.data = _core.text_rows(indptr, indices, np.ascontiguousarray(X.data, np.float32), weights)
         out.has_sorted_indices = out.has_canonical_format = True
         return out
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {"kind": self.kind, "weights": self.weights}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> FeatureTransform:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        out = cls()
-        out.kind = fields.text("kind", ("scale", "tfidf", "unit", "none"))
-        if out.kind in ("scale", "tfidf"):
-            out.weights = fields.array("weights", np.float32, (None,))
-        return out
-
-    def check(self, n_features: int, layout: str) -> None:
-        """ValueError unless it brings features of such a number and layout to a scale."""
-        if self.weights is not None and len(self.weights) != n_features:
-            raise ValueError(f"weights must be {n_features}, one a feature, got {len(self.weights)}")
-        if self.kind != "none" and (self.kind == "scale") != (layout == "dense"):
-            raise ValueError(f"{layout} features are not transformed by {self.kind!r}")

@@ -17,6 +17,13 @@ class Platt:
     slope: float
     offset: float
 
+    @classmethod
+    def of(cls, slope: float, offset: float) -> Platt:
+        """With a and b that are known."""
+        out = cls()
+        out.slope, out.offset = slope, offset
+        return out
+
     def fit(self, scores: np.ndarray, target: np.ndarray) -> Platt:
         """Learn a and b by Platt scaling (log loss)."""
         mean, scale = float(scores.mean()), float(scores.std())

@@ -9,10 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._booster_text import booster_of, split_gains
-from metarank._state import Fields
 from metarank.gbdt import BoosterArrays
+from metarank.multi_objective.model import ObjectiveModel
 from metarank.multi_objective.watch import Watch
 from metarank.objectives.aggregation import Aggregation
+from metarank.persist.fields import Object, Text
+from metarank.persist.spec import Spec
 from metarank.ranker.boosting import model_text, pointwise_objective
 
 # A model in LightGBM's text format that scores 0, over features up to a number.
@@ -22,10 +24,15 @@ _BLOCK = 4096
 _BLOCK_VALUES = 1 << 24
 
 
-class BoostedScorer:
+class BoostedScorer(ObjectiveModel):
     """Trees, as LightGBM's text and as arrays that the core evaluates."""
 
     kind = "boosted"
+
+    saved = Spec(
+        Text("text"),
+        Object("arrays", BoosterArrays, {"d": "d", "outputs": "one"}, inline=True),
+    )
 
     def __init__(self, text: str, arrays: BoosterArrays | None = None) -> None:
         self.text = text
@@ -50,18 +57,6 @@ class BoostedScorer:
     def importances(self) -> np.ndarray:
         """float64 (d,): the gain of all splits by each feature, as LightGBM counts it."""
         return split_gains(self.text, self.arrays.n_features)
-
-    def get_state(self) -> dict[str, Any]:
-        return {"kind": self.kind, "text": self.text, "arrays": self.arrays.get_state()}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> BoostedScorer:
-        fields = Fields(state, cls.__name__)
-        return cls(fields.text("text"), BoosterArrays.from_state(fields.raw("arrays")))
-
-    def check_width(self, n_features: int) -> None:
-        """ValueError unless it is of so many columns."""
-        self.arrays.check_sizes(n_features, 1)
 
 
 class Boosting:

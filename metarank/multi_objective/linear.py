@@ -10,9 +10,11 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from metarank import _core
-from metarank._state import Fields
+from metarank.multi_objective.model import ObjectiveModel
 from metarank.multi_objective.watch import Watch
 from metarank.objectives.aggregation import Aggregation
+from metarank.persist.fields import Array, Number
+from metarank.persist.spec import Spec
 from metarank.ranker.linear import column_scale
 
 # Rows looked at to guess how strongly the columns go together.
@@ -24,10 +26,17 @@ _RENEWALS = 5
 Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
-class LinearScorer:
+class LinearScorer(ObjectiveModel):
     """Weights of standardised columns."""
 
     kind = "linear"
+
+    saved = Spec(
+        Array("mean", np.float64, ("d",)),
+        Array("weights", np.float64, ("d",)),
+        Number("intercept"),
+        Array("spread", np.float64, ("d",), least=0, optional=True),  # not kept in older files
+    )
 
     def __init__(
         self, mean: np.ndarray, weights: np.ndarray, intercept: float, spread: np.ndarray | None = None
@@ -47,30 +56,6 @@ class LinearScorer:
     def contributions(self, X: np.ndarray) -> np.ndarray:
         """float64 (n, d + 1): shares of the columns in the score, and the intercept."""
         return np.column_stack([(X - self.mean) * self.weights, np.full(len(X), self.intercept)])
-
-    def get_state(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "mean": self.mean,
-            "weights": self.weights,
-            "intercept": self.intercept,
-            "spread": self.spread,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LinearScorer:
-        fields = Fields(state, cls.__name__)
-        mean = fields.array("mean", np.float64, (None,))
-        weights = fields.array("weights", np.float64, (len(mean),))
-        spread = None  # not kept in older files
-        if fields.has("spread"):
-            spread = fields.array("spread", np.float64, (len(mean),), nonnegative=True)
-        return cls(mean, weights, fields.number("intercept"), spread)
-
-    def check_width(self, n_features: int) -> None:
-        """ValueError unless it is of so many columns."""
-        if len(self.mean) != n_features:
-            raise ValueError(f"a linear scorer must be of {n_features} columns, got {len(self.mean)}")
 
 
 class LinearFit:

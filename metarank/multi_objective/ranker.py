@@ -23,25 +23,76 @@ from metarank._parameters import (
     seed_of,
 )
 from metarank._progress import check_verbose, report, shows_progress
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_features, check_savable_width, check_writable, layout_of
-from metarank.multi_objective.boosted import BoostedScorer
-from metarank.multi_objective.linear import LinearScorer
+from metarank.multi_objective.model import ObjectiveModel
 from metarank.multi_objective.training import PLUG_IN, PlugIn, Training
 from metarank.multi_objective.watch import Metrics, metric_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
+from metarank.persist.fields import (
+    Array,
+    Declared,
+    Field,
+    Group,
+    Integer,
+    Known,
+    List,
+    Object,
+    Params,
+    Strings,
+    Text,
+)
+from metarank.persist.spec import Saved, Spec
 
 Method = Literal["label", "loss", "product", "plug-in-label", "plug-in-loss", "chebyshev", "epsilon"]
 METHODS: tuple[str, ...] = get_args(Method)
-_SCORERS = {scorer.kind: scorer for scorer in (BoostedScorer, LinearScorer)}
 _NAME = "MultiObjectiveRanker"
 _NO_MISSING = "model='linear' knows no missing values; fill them in, or take model='lightgbm', which does"
 
 
-class MultiObjectiveRanker(BaseEstimator):
+class _Curves(Field):
+    """Curves of each objective, in their order: pairs of a name and an array."""
+
+    def read(self, value: Any, known: Known) -> dict[str, dict[str, list[float]]]:
+        if not isinstance(value, list) or len(value) != known["K"]:
+            raise self.fail(known, f"be curves of {known['K']} objectives", value)
+        curve = Array(self.name, np.float64, floats="any")
+        try:
+            read = [{name: curve.read(values, known).tolist() for name, values in pairs} for pairs in value]
+        except TypeError:
+            raise self.fail(known, "be pairs of a name and a curve", value) from None
+        return dict(zip(known.objective_names_, read))
+
+
+class _Rounds(Field):
+    """One number of a round, or several."""
+
+    def read(self, value: Any, known: Known) -> int | list[int]:
+        one = Integer(self.name)
+        return [one.read(v, known) for v in value] if isinstance(value, list) else one.read(value, known)
+
+
+def _pairs(curves: Mapping[str, list[float]]) -> list[list[Any]]:
+    return [[name, np.array(values)] for name, values in curves.items()]
+
+
+def _params_of(model: MultiObjectiveRanker) -> dict[str, Any]:
+    """The parameters as plain values and arrays."""
+    params = as_fitted(model.get_params(deep=False), getattr(model, "_given_", {}))
+    for name in ("weights", "label_gain"):
+        if not isinstance(params[name], (type(None), str, Mapping)):
+            params[name] = np.asarray(params[name])
+    return {name: dict(v) if isinstance(v, Mapping) else v for name, v in params.items()}
+
+
+def _n_models(known: Any) -> int:
+    """One an objective for plug-ins, otherwise one."""
+    return int(known["K"]) if known.aggregation in PLUG_IN else 1
+
+
+class MultiObjectiveRanker(Saved, BaseEstimator):
     """Learns one ranking from several targets.
 
     Parameters
@@ -125,6 +176,27 @@ class MultiObjectiveRanker(BaseEstimator):
     >>> scores.shape, ranker.weights_.round(2)
     ((500,), array([0.67, 0.33]))
     """
+
+    saved = Spec(
+        Params(of=_params_of, seeded=LARGEST_SEED, check=lambda model: model._check_parameters()),
+        Strings("objective_names_", "K"),
+        Array("weights_", np.float64, ("K",), least=0),
+        Text("metric_", ("auc", "ndcg")),
+        Declared("n_features_in_", key="n_features", size="d"),
+        Strings("_feature_names", key="feature_names"),
+        Text("layout_", ("dense", "sparse")),
+        _Curves("evals_", of=lambda model: [_pairs(model.evals_[name]) for name in model.objective_names_]),
+        _Rounds("best_round_"),
+        Array("attained_", np.float64, ("K",), floats="any"),
+        Array("alone_", np.float64, ("K",), floats="any"),
+        List("scorers_", Object("", ObjectiveModel, ("d",), inline=True), _n_models),
+        Group(
+            "plug_in_",
+            PlugIn,
+            Array("top_grade", np.float64, ("K",), least=0),
+            Array("spread", np.float64, ("K",), above=0, optional=True),
+        ),
+    )
 
     def __init__(
         self,
@@ -454,73 +526,6 @@ class MultiObjectiveRanker(BaseEstimator):
         check_is_fitted(self)
         persist.save(self, path)
 
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        params = as_fitted(self.get_params(deep=False), getattr(self, "_given_", {}))
-        params["random_state"] = self.random_state_
-        for name in ("weights", "label_gain"):
-            if not isinstance(params[name], (type(None), str, Mapping)):
-                params[name] = np.asarray(params[name])
-        return {
-            "params": {name: dict(v) if isinstance(v, Mapping) else v for name, v in params.items()},
-            "objective_names": self.objective_names_,
-            "weights": self.weights_,
-            "metric": self.metric_,
-            "evals": [
-                [[name, np.array(values)] for name, values in self.evals_[objective].items()]
-                for objective in self.objective_names_
-            ],
-            "best_round": self.best_round_,
-            "attained": self.attained_,
-            "alone": self.alone_,
-            "n_features": self.n_features_in_,
-            "feature_names": list(getattr(self, "feature_names_in_", [])),
-            "layout": self.layout_,
-            "scorers": [scorer.get_state() for scorer in self.scorers_],
-            "top_grade": self.plug_in_.top_grade,
-            "spread": self.plug_in_.spread,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> MultiObjectiveRanker:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        model = fields.estimator(cls)
-        model._check_parameters()
-        model.random_state_ = seed_of(model.random_state, LARGEST_SEED)
-        model.objective_names_ = fields.strings("objective_names")
-        K = len(model.objective_names_)
-        model.weights_ = fields.array("weights", np.float64, (K,), nonnegative=True)
-        model.metric_ = "auc" if fields.text("metric", ("auc", "ndcg")) == "auc" else "ndcg"
-        evals = fields.raw("evals")
-        if not isinstance(evals, list) or len(evals) != K:
-            raise ValueError(f"evals of {fields.name} must be curves of {K} objectives")
-        model.evals_ = {
-            objective: _curves(curves) for objective, curves in zip(model.objective_names_, evals)
-        }
-        one = not isinstance(fields.raw("best_round"), list)
-        model.best_round_ = fields.integer("best_round") if one else fields.integers("best_round", 0, 2**31)
-        model.attained_ = fields.array("attained", np.float64, (K,), finite=False)
-        model.alone_ = fields.array("alone", np.float64, (K,), finite=False)
-        model.n_features_in_ = fields.size("n_features")
-        if fields.strings("feature_names"):
-            names = fields.strings("feature_names", model.n_features_in_)
-            model.feature_names_in_ = np.array(names, dtype=object)
-        model.layout_ = "dense" if fields.text("layout", ("dense", "sparse")) == "dense" else "sparse"
-        model.scorers_ = [
-            _SCORERS[scorer.text("kind", list(_SCORERS))].from_state(dict(scorer.values))
-            for scorer in fields.parts("scorers")
-        ]
-        for scorer in model.scorers_:
-            scorer.check_width(model.n_features_in_)
-        if len(model.scorers_) != (K if model.aggregation in PLUG_IN else 1):
-            raise ValueError(f"scorers of {fields.name} do not fit {K} objectives by {model.aggregation!r}")
-        spread = fields.array("spread", np.float64, (K,)) if fields.has("spread") else None
-        if spread is not None and not np.all(spread > 0):
-            raise ValueError(f"spread of {fields.name} must be positive")
-        model.plug_in_ = PlugIn(fields.array("top_grade", np.float64, (K,), nonnegative=True), spread)
-        return model
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -528,6 +533,20 @@ class MultiObjectiveRanker(BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.model == "lightgbm"
         return tags
+
+    @property
+    def _feature_names(self) -> list[str]:
+        """Names of the columns; none where X had none."""
+        return list(getattr(self, "feature_names_in_", []))
+
+    @_feature_names.setter
+    def _feature_names(self, names: list[str]) -> None:
+        if names:
+            if len(names) != self.n_features_in_:
+                raise ValueError(
+                    f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}"
+                )
+            self.feature_names_in_ = np.array(names, dtype=object)
 
 
 def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:
@@ -544,15 +563,6 @@ def _remember_feature_names(model: MultiObjectiveRanker, X: Any) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(model, "feature_names_in_"):
         del model.feature_names_in_
-
-
-def _curves(curves: Any) -> dict[str, list[float]]:
-    """Curves by name, as saved."""
-    try:
-        read = Fields(dict(curves), "evals")
-    except (TypeError, ValueError):
-        raise ValueError("evals must be pairs of a name and a curve") from None
-    return {name: read.array(name, np.float64, (None,), finite=False).tolist() for name in read.values}
 
 
 def _check_feature_names(model: MultiObjectiveRanker, X: Any) -> None:

@@ -61,7 +61,10 @@ class Known:
         """A dimension as a number; None where it may be any."""
         if isinstance(dim, str):
             return self.sizes.get(dim)
-        return dim(self) if callable(dim) else dim
+        try:
+            return dim(self) if callable(dim) else dim
+        except KeyError:  # one that it goes by is not known
+            return None
 
     def fits(self, found: tuple[int, ...], dims: tuple[Dim, ...]) -> bool:
         """Whether a shape is of such dimensions; those with a name that were not known are from now on."""

@@ -117,7 +117,7 @@ class Saved:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.tag is not None:
+        if cls.tag is not None and "tag" not in vars(cls):
             register_in_family(cls._family(), cls.saved_as(), cls)
 
     @classmethod

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from metarank import _core
 from metarank._progress import in_turn, note
-from metarank._state import Fields
 from metarank.features.table import FeatureTable
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Each, Number, Object, Params, Text
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted import BoostedRanker
 from metarank.ranker.ensemble import EnsembleRanker
 from metarank.ranker.lists import RankingData
@@ -71,6 +70,13 @@ class AutoRanker(Ranker):
     choice_: str
     ranker_: Ranker
     quality_: dict[str, float]
+
+    saved = saved_with(
+        Text("choice_"),
+        Each("quality_", Number("", floats="any")),
+        Object("ranker_", Ranker, ("columns",), inline=True),
+        params=Params(without=("candidates",)),
+    )
 
     def __init__(
         self,
@@ -136,18 +142,6 @@ class AutoRanker(Ranker):
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         return self.ranker_._contributions(table)
-
-    def _saved_params(self) -> dict[str, Any]:
-        return {"tolerance": self.tolerance, "max_pairs": self.max_pairs, "label_columns": self.label_columns}
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {"choice": self.choice_, "quality": self.quality_, "ranker": self.ranker_.get_state()}
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        self.choice_ = fitted.text("choice")
-        quality = fitted.part("quality")
-        self.quality_ = {name: quality.extended(name, nan=True) for name in quality.values}
-        self.ranker_ = self._member(fitted.raw("ranker"))
 
 
 def list_quality(scores: np.ndarray, data: RankingData, n_jobs: int) -> np.ndarray:

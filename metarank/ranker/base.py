@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from metarank._progress import as_part
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs
 from metarank.features.table import FeatureTable
+from metarank.persist.fields import Field, Params, Part, Strings
+from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
 
 Self = TypeVar("Self", bound="Ranker")
 
 
-class Ranker(BaseEstimator):
+class Ranker(Saved, BaseEstimator):
     """Learns from a `FeatureTable` and the gains of its pairs to score the pairs of a new one.
 
     The pairs of one row of the table's candidates form a list. A subclass stores its
-    parameters in ``__init__`` (keyword only) and implements the methods that start with
-    an underscore; this class validates at the door.
+    parameters in ``__init__`` (keyword only), implements the methods that start with
+    an underscore, and says by `saved_with` what it learns; this class validates at the door.
     """
 
-    _kinds: ClassVar[dict[str, type[Ranker]]] = {}
+    tag = "kind"
 
     # What `make_ranker` calls it.
     name: Any
     names_: list[str]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        Ranker._kinds[cls.__name__] = cls
 
     def fit(
         self: Self,
@@ -93,32 +90,6 @@ class Ranker(BaseEstimator):
         """
         return self._contributions(self._checked(table))
 
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs: plain values, lists, dicts and NumPy arrays."""
-        return {
-            "kind": type(self).__name__,
-            "params": self._saved_params(),
-            "names": list(self.names_),
-            "fitted": self._get_fitted(),
-        }
-
-    @staticmethod
-    def from_state(state: dict[str, Any]) -> Ranker:
-        """The ranker described by `get_state`, of whichever class."""
-        fields = Fields(state, "Ranker")
-        kind = fields.text("kind", list(Ranker._kinds))
-        ranker: Ranker = fields.estimator(Ranker._kinds[kind])
-        ranker.names_ = fields.strings("names")
-        ranker._set_fitted(Fields(fields.raw("fitted"), kind))
-        return ranker
-
-    def _member(self, state: Any) -> Ranker:
-        """A ranker within this one, of the same columns."""
-        member = Ranker.from_state(state)
-        if member.names_ != self.names_:
-            raise ValueError(f"a ranker within a {type(self).__name__} must be of the same columns")
-        return member
-
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
         """Fit on all lists; return each training pair's score from a fit without its fold, float64 (m,).
 
@@ -154,9 +125,6 @@ class Ranker(BaseEstimator):
             raise ValueError(f"table.names must be those seen in fit, {self.names_}, got {list(table.names)}")
         return as_float32(table)
 
-    def _saved_params(self) -> dict[str, Any]:
-        return self.get_params(deep=False)
-
     @abstractmethod
     def _fit(self, data: RankingData, n_jobs: int) -> None: ...
 
@@ -166,9 +134,7 @@ class Ranker(BaseEstimator):
     @abstractmethod
     def _contributions(self, table: FeatureTable) -> np.ndarray: ...
 
-    @abstractmethod
-    def _get_fitted(self) -> dict[str, Any]: ...
 
-    @abstractmethod
-    def _set_fitted(self, fitted: Fields) -> None:
-        """Take what `_get_fitted` gave, of as many columns as `names_` has, or refuse it with ValueError."""
+def saved_with(*fitted: Field, params: Params | None = None) -> Spec:
+    """The spec of a ranker that learns these: their sizes may name the number of columns, "columns"."""
+    return Spec(params or Params(), Strings("names_", "columns"), Part("fitted", *fitted))

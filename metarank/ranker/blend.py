@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from metarank._state import Fields
 from metarank.features.table import FeatureTable
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Array, List, Object, Params
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData, spread_within_lists
 
 
@@ -42,6 +41,12 @@ class BlendRanker(Ranker):
 
     members_: list[Ranker]
     factors_: np.ndarray
+
+    saved = saved_with(
+        List("members_", Object("", Ranker, ("columns",), inline=True), "members"),
+        Array("factors_", np.float64, ("members",), least=0),
+        params=Params(of=lambda blend: {"members": []}),
+    )
 
     def __init__(
         self,
@@ -100,13 +105,5 @@ class BlendRanker(Ranker):
             total += factor * member._contributions(table)
         return total
 
-    def _saved_params(self) -> dict[str, Any]:
-        return {"members": []}
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {"members": [member.get_state() for member in self.members_], "factors": self.factors_}
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        self.members_ = [self._member(state.values) for state in fitted.parts("members")]
+    def _restored(self) -> None:
         self.members = self.members_
-        self.factors_ = fitted.array("factors", np.float64, (len(self.members_),), nonnegative=True)

@@ -9,10 +9,10 @@ import lightgbm as lgb
 import numpy as np
 
 from metarank._booster_text import booster_of
-from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Object, Text
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
     lightgbm_params,
     model_text,
@@ -68,6 +68,11 @@ class BoostedRanker(Ranker):
 
     arrays_: BoosterArrays
     model_text_: str
+
+    saved = saved_with(
+        Text("model_text_"),
+        Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "one"}, inline=True),
+    )
 
     def __init__(
         self,
@@ -195,14 +200,6 @@ class BoostedRanker(Ranker):
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         booster = booster_of(self.model_text_, len(table.names))
         return np.asarray(booster.predict(table.values, pred_contrib=True, num_threads=1))
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {"model_text": self.model_text_, "arrays": self.arrays_.get_state()}
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        self.model_text_ = fitted.text("model_text")
-        self.arrays_ = BoosterArrays.from_state(fitted.raw("arrays"))
-        self.arrays_.check_sizes(len(self.names_), 1)
 
 
 def gains_of_labels(gains: np.ndarray) -> np.ndarray:

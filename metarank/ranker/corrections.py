@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from metarank import _core
-from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.features.table import FeatureTable
+from metarank.persist.fields import Array, Ids, Known, Number, Strings
+from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData
 
 _STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
@@ -20,7 +19,12 @@ _MOST_LABELS = 300
 _TUNING_PAIRS = 700_000
 
 
-class LabelCorrections:
+def _width(known: Known) -> int:
+    """Weights of a label: of its own columns, the pooled log-odds and 1."""
+    return known["own"] + 2
+
+
+class LabelCorrections(Saved):
     """A logistic model for each label that starts at the pooled log-odds and is pulled back to them.
 
     The log-odds of label l are ``a_l s + v_l . z + c_l``, s the pooled score and z some standardised
@@ -38,6 +42,15 @@ class LabelCorrections:
     mean_: np.ndarray
     scale_: np.ndarray
     weights_: np.ndarray  # (L, number of columns + 2): columns, pooled score, intercept
+
+    saved = Spec(
+        Strings("columns"),
+        Number("strength_", 0),
+        Ids("ids_", np.int64, ("own",), below="columns"),
+        Array("mean_", np.float64, (_width,)),
+        Array("scale_", np.float64, (_width,), above=0),
+        Array("weights_", np.float64, (None, _width)),
+    )
 
     def __init__(self, columns: list[str]) -> None:
         self.columns = columns
@@ -124,32 +137,6 @@ class LabelCorrections:
         out[:, -1] += w[:, -1]
         for j, column in enumerate(self.ids_):
             out[:, column] += (table.values[:, column] - self.mean_[j]) / self.scale_[j] * w[:, j]
-        return out
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {
-            "columns": list(self.columns),
-            "strength": self.strength_,
-            "ids": self.ids_,
-            "mean": self.mean_,
-            "scale": self.scale_,
-            "weights": self.weights_,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any], n_columns: int) -> LabelCorrections:
-        """The inverse of `get_state`, for tables of so many columns."""
-        fields = Fields(state, cls.__name__)
-        out = cls(fields.strings("columns"))
-        out.strength_ = fields.number("strength", 0)
-        out.ids_ = fields.ids("ids", np.int64, (None,), n_columns)
-        width = len(out.ids_) + 2
-        out.mean_ = fields.array("mean", np.float64, (width,))
-        out.scale_ = fields.array("scale", np.float64, (width,))
-        if not np.all(out.scale_ > 0):
-            raise ValueError("scale must be positive")
-        out.weights_ = fields.array("weights", np.float64, (None, width))
         return out
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import clone
 
 from metarank._progress import as_part, report
-from metarank._state import Fields
 from metarank.features.table import FeatureTable
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Object
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
 from metarank.ranker.lists import RankingData, cross_fit_scores, trial_scores
@@ -53,6 +51,12 @@ class EnsembleRanker(Ranker):
     pooled_: LogisticRanker
     corrections_: LabelCorrections
     boosted_: BoostedRanker
+
+    saved = saved_with(
+        Object("pooled_", LogisticRanker, ("columns",), inline=True),
+        Object("corrections_", LabelCorrections, ("columns",), inline=True),
+        Object("boosted_", BoostedRanker, ("columns",), inline=True),
+    )
 
     def __init__(self, *, label_columns: list[str] | None = None, n_rounds: int | None = None) -> None:
         self.label_columns = label_columns
@@ -124,20 +128,6 @@ class EnsembleRanker(Ranker):
             self.corrections_.contributions(table, pooled),
             self.boosted_._contributions(table),
         )
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {
-            "pooled": self.pooled_.get_state(),
-            "corrections": self.corrections_.get_state(),
-            "boosted": self.boosted_.get_state(),
-        }
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        pooled, boosted = self._member(fitted.raw("pooled")), self._member(fitted.raw("boosted"))
-        if not isinstance(pooled, LogisticRanker) or not isinstance(boosted, BoostedRanker):
-            raise ValueError("pooled must be a LogisticRanker and boosted a BoostedRanker")
-        self.pooled_, self.boosted_ = pooled, boosted
-        self.corrections_ = LabelCorrections.from_state(fitted.raw("corrections"), len(self.names_))
 
 
 _LARGE_L2 = 3e-4

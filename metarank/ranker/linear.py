@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -12,10 +12,10 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank.features.table import FeatureTable
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Array, Number
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData
 
 # Pairs looked at to choose the penalty, and to guess the curvature of the loss.
@@ -76,6 +76,13 @@ class LinearRanker(Ranker):
     weights_: np.ndarray
     intercept_: float
     l2_: float
+
+    saved = saved_with(
+        Array("mean_", np.float64, ("columns",)),
+        Array("weights_", np.float64, ("columns",)),
+        Number("intercept_"),
+        Number("l2_", 0),
+    )
 
     def __init__(self, *, l2: float | Literal["auto"] = "auto") -> None:
         self.l2 = l2
@@ -163,12 +170,3 @@ class LinearRanker(Ranker):
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         shares = (table.values - self.mean_) * self.weights_
         return np.column_stack([shares, np.full(len(shares), self.intercept_)])
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {"mean": self.mean_, "weights": self.weights_, "intercept": self.intercept_, "l2": self.l2_}
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        shape = (len(self.names_),)
-        self.mean_ = fitted.array("mean", np.float64, shape)
-        self.weights_ = fitted.array("weights", np.float64, shape)
-        self.intercept_, self.l2_ = fitted.number("intercept"), fitted.number("l2", 0)

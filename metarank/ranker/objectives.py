@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.multi_objective import MultiObjectiveRanker
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Object, Params
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import sampled_pairs
 from metarank.ranker.lists import RankingData, hash_numbers, informative_lists
 
@@ -48,6 +48,10 @@ class ObjectivesRanker(Ranker):
     name = "objectives"
 
     model_: MultiObjectiveRanker
+
+    saved = saved_with(
+        Object("model_", MultiObjectiveRanker, {"d": "columns"}), params=Params(without=("model",))
+    )
 
     def __init__(self, *, model: MultiObjectiveRanker | None = None, max_irrelevant: int = 1_000_000) -> None:
         self.model = model
@@ -110,17 +114,6 @@ class ObjectivesRanker(Ranker):
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         return self.model_.contributions(table.values)
-
-    def _saved_params(self) -> dict[str, Any]:
-        return {"max_irrelevant": self.max_irrelevant}
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {"model": self.model_}
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        self.model_ = fitted.object("model", MultiObjectiveRanker)
-        if self.model_.n_features_in_ != len(self.names_):
-            raise ValueError(f"model must be of {len(self.names_)} columns, got {self.model_.n_features_in_}")
 
 
 def _informative(data: RankingData) -> np.ndarray:

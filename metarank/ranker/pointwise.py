@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
 
 import lightgbm as lgb
 import numpy as np
@@ -11,10 +10,10 @@ from sklearn.base import clone
 
 from metarank._booster_text import booster_of
 from metarank._progress import as_part, side_by_side
-from metarank._state import Fields
 from metarank.features.table import FeatureTable
 from metarank.gbdt import BoosterArrays
-from metarank.ranker.base import Ranker
+from metarank.persist.fields import Object, Strings
+from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
     lightgbm_params,
     model_text,
@@ -66,6 +65,11 @@ class PointwiseRanker(Ranker):
 
     arrays_: BoosterArrays
     model_texts_: list[str]
+
+    saved = saved_with(
+        Strings("model_texts_", "models"),
+        Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True),
+    )
 
     def __init__(
         self,
@@ -178,14 +182,6 @@ class PointwiseRanker(Ranker):
             for text in self.model_texts_
         ]
         return np.mean(parts, axis=0)
-
-    def _get_fitted(self) -> dict[str, Any]:
-        return {"model_texts": self.model_texts_, "arrays": self.arrays_.get_state()}
-
-    def _set_fitted(self, fitted: Fields) -> None:
-        self.model_texts_ = fitted.strings("model_texts")
-        self.arrays_ = BoosterArrays.from_state(fitted.raw("arrays"))
-        self.arrays_.check_sizes(len(self.names_), len(self.model_texts_))
 
 
 def _differ(gains: np.ndarray, seen: np.ndarray) -> bool:

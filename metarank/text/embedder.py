@@ -20,6 +20,7 @@ from metarank._threads import resolve_n_jobs
 from metarank._validation import check_candidates
 from metarank.candidates import Candidates
 from metarank.label_table import LabelTable
+from metarank.persist.spec import Saved
 from metarank.ranking import Ranking, check_k
 from metarank.text.index import LabelIndex
 from metarank.text.inference import TextModel
@@ -27,12 +28,12 @@ from metarank.text.inputs import check_checkpoint, check_input, check_texts, che
 from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss, NameActivation
 from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
 from metarank.text.scoring import all_scores, best_of_all, best_of_proposed, probabilities, scores_of_pairs
-from metarank.text.state import restored, state_of
+from metarank.text.state import SAVED
 from metarank.text.subwords import TokenLists
 from metarank.text.unseen import unseen_ids, with_unseen
 
 
-class LabelEmbedder(BaseEstimator):
+class LabelEmbedder(Saved, BaseEstimator):
     """Ranks labels for short texts: ``score = q . f + b`` of an encoded query q and a vector f of the label.
 
     Language-aware label embeddings (LALE): labels with similar names share what their names say, and a vector
@@ -119,6 +120,8 @@ class LabelEmbedder(BaseEstimator):
     >>> model.rank(["some tea"], k=1).labels
     array([[1]], dtype=int32)
     """
+
+    saved = SAVED
 
     def __init__(
         self,
@@ -431,25 +434,6 @@ class LabelEmbedder(BaseEstimator):
         check_is_fitted(self)
         persist.save(self, path)
 
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return state_of(self)
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LabelEmbedder:
-        """The inverse of `get_state`.
-
-        Raises
-        ------
-        ImportError
-            Without `tokenizers`, of the extra ``text``.
-        """
-        return restored(cls, state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The graph of FAISS is built again when it is asked.
-        return {name: value for name, value in super().__getstate__().items() if name != "_label_index"}
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "weights_")
 
@@ -460,3 +444,7 @@ class LabelEmbedder(BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
+
+    def _restored(self) -> None:
+        self.structure_ = {name: getattr(self, name) for name in STRUCTURE}
+        self.model_ = self._text_model()

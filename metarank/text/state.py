@@ -1,86 +1,92 @@
-"""A fitted `LabelEmbedder` as plain values and arrays, and back."""
+"""What a fitted `LabelEmbedder` saves."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from metarank._extra import require_extra
-from metarank._parameters import seed_of
-from metarank._state import Fields
 from metarank._tensors import Tensors
+from metarank.persist.fields import (
+    Array,
+    Each,
+    Entries,
+    Field,
+    Integer,
+    Known,
+    List,
+    Number,
+    Params,
+    Part,
+    Strings,
+    Text,
+)
+from metarank.persist.limits import MOST
+from metarank.persist.spec import Spec
 from metarank.text.inference import weight_shapes
 from metarank.text.kinds import WITH_NAMES
-from metarank.text.parameters import STRUCTURE, check_parameters
+from metarank.text.parameters import check_parameters
 from metarank.text.subwords import Subwords
 
-if TYPE_CHECKING:
-    from metarank.text.embedder import LabelEmbedder
+
+class _Tensors(Part):
+    """Arrays in a file of the safetensors format."""
+
+    def state_of(self, obj: Any) -> dict[str, Any]:
+        return Tensors(super().state_of(obj))
 
 
-def state_of(model: LabelEmbedder) -> dict[str, Any]:
-    """What `from_state` needs."""
-    return {
-        "params": {**model.get_params(deep=False), **model.structure_, "random_state": model.random_state_},
-        "label_names": model.label_names_,
-        "n_labels": model.n_labels_,
-        "n_trained_labels": model.n_trained_labels_,
-        "subwords": model.subwords_.state,
-        "weights": Tensors(model.weights_),
-        "labels": Tensors(vectors=model.label_vectors_, bias=model.label_bias_),
-        "n_parameters": model.n_parameters_,
-        "history": model.history_,
-        "best_epoch": model.best_epoch_,
-    }
+class _Weights(Field):
+    """The weights of a network whose parameters, subwords and labels are known."""
 
+    def written(self, value: Any) -> Tensors:
+        return Tensors(value)
 
-def restored(cls: type[LabelEmbedder], state: dict[str, Any]) -> LabelEmbedder:
-    """The inverse of `state_of`, of a state that need not be trusted.
-
-    Raises
-    ------
-    ValueError
-        If a value does not keep its rule; the message names it.
-    ImportError
-        Without `tokenizers`, of the extra ``text``.
-    """
-    require_extra("text", "tokenizers")
-    fields = Fields(state, cls.__name__)
-    model = fields.estimator(cls)
-    check_parameters(model)
-    model.random_state_ = seed_of(model.random_state)
-    model.structure_ = {name: getattr(model, name) for name in STRUCTURE}
-    labels = fields.part("labels")
-    model.label_bias_ = labels.array("bias", np.float32, (None,))
-    L, E = len(model.label_bias_), int(model.embedding_dim)
-    model.n_labels_ = L
-    model.label_vectors_ = labels.array("vectors", np.float32, (L, E))
-    if fields.integer("n_labels", 1) != L:
-        raise fields.fail("n_labels", f"be {L}, as there are vectors")
-    model.n_trained_labels_ = fields.integer("n_trained_labels", 1, L)
-    model.label_names_ = fields.strings("label_names", L) if fields.has("label_names") else None
-    if model.label_names_ is None and model.combine in WITH_NAMES:
-        raise fields.fail("label_names", f"be known for combine={model.combine!r}")
-    model.subwords_ = Subwords.restored(fields.text("subwords"))
-    weights = fields.part("weights")
-    model.weights_ = {
-        name: weights.array(name, np.float32, shape)
-        for name, shape in weight_shapes(
+    def read(self, value: Any, known: Known) -> Any:
+        model, L = known.made, known["L"]
+        shapes = weight_shapes(
             model.encoder,
             model.combine,
-            (model.subword_dim, model.hidden_dim, E),
-            n_subwords=len(model.subwords_),
+            (model.subword_dim, model.hidden_dim, model.embedding_dim),
+            n_subwords=len(known.subwords_),
             n_labels=L,
-        ).items()
-    }
-    if len(model.weights_["bias"]) not in (1, L):
-        raise weights.fail("bias", f"be of one label or {L}")
-    model.n_parameters_ = fields.integer("n_parameters", 0, 2**62)
-    history = fields.part("history")
-    model.history_ = {name: history.raw(name) for name in history.values}
-    if not all(isinstance(v, list) and all(type(x) is float for x in v) for v in model.history_.values()):
-        raise fields.fail("history", "be lists of numbers")
-    model.best_epoch_ = fields.integer("best_epoch")
-    model.model_ = model._text_model()
-    return model
+        )
+        arrays = (Array(name, np.float32, shape, key=name) for name, shape in shapes.items())
+        weights = Entries(self.name, *arrays).read(value, known)
+        if len(weights["bias"]) not in (1, L):
+            raise ValueError(f"bias must be of one label or {L}, got {len(weights['bias'])}")
+        return weights
+
+
+def _params_of(model: Any) -> dict[str, Any]:
+    return {**model.get_params(deep=False), **model.structure_}
+
+
+def _check_params(model: Any) -> None:
+    require_extra("text", "tokenizers")
+    check_parameters(model)
+
+
+def _check_names(known: Known) -> None:
+    if known.label_names_ is None and known.combine in WITH_NAMES:
+        raise known.fail("label_names", f"be known for combine={known.combine!r}", None)
+
+
+SAVED = Spec(
+    Params(of=_params_of, seeded=MOST, check=_check_params),
+    _Tensors(
+        "labels",
+        Array("label_bias_", np.float32, ("L",), key="bias"),
+        Array("label_vectors_", np.float32, ("L", lambda known: int(known.embedding_dim)), key="vectors"),
+    ),
+    Integer("n_labels_", 1, size="L"),
+    Integer("n_trained_labels_", 1, "L"),
+    Strings("label_names_", "L", optional=True),
+    Text("subwords_", of=lambda model: model.subwords_.state, into=Subwords.restored),
+    _Weights("weights_"),
+    Integer("n_parameters_", 0, 2**62),
+    Each("history_", List("", Number("", floats="any"))),
+    Integer("best_epoch_"),
+    check=_check_names,
+)

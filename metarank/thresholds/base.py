@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from metarank.persist.fields import Field, Part
+from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.lists import ScoredLists
 
 
-class Cut(ABC):
+class Cut(Saved, ABC):
     """A rule learned on training lists for one metric and applied to each new list by itself."""
 
+    tag = "family"
     family: ClassVar[str]
+
+    @classmethod
+    def saved_as(cls) -> str:
+        return cls.family
 
     @abstractmethod
     def fit(self, lists: ScoredLists, metric: str) -> Cut:
@@ -23,10 +30,7 @@ class Cut(ABC):
     def keep(self, lists: ScoredLists) -> np.ndarray:
         """bool (m,): the pairs that get a yes."""
 
-    @abstractmethod
-    def get_state(self) -> dict[str, Any]:
-        """Numbers and arrays that `set_state` restores."""
 
-    @abstractmethod
-    def set_state(self, state: dict[str, Any]) -> Cut:
-        """The inverse of `get_state`."""
+def saved_with(*learned: Field) -> Spec:
+    """The spec of a cut that learns these."""
+    return Spec(Part("state", *learned))

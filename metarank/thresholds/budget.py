@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metarank._state import Fields
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Number
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
 
@@ -22,6 +20,8 @@ class BudgetCut(Cut):
 
     threshold: float
 
+    saved = saved_with(Number("threshold", floats="extended"))
+
     def fit(self, lists: ScoredLists, metric: str) -> BudgetCut:
         budget = min(int(np.count_nonzero(lists.truth) + lists.missed), len(lists.logits))
         self.threshold = float(-np.sort(-lists.logits)[budget - 1]) if budget else np.inf
@@ -29,10 +29,3 @@ class BudgetCut(Cut):
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         return lists.logits >= self.threshold
-
-    def get_state(self) -> dict[str, Any]:
-        return {"threshold": self.threshold}
-
-    def set_state(self, state: dict[str, Any]) -> BudgetCut:
-        self.threshold = Fields(state, type(self).__name__).extended("threshold")
-        return self

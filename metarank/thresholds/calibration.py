@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from metarank import _core
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.metrics.logistic import fit_label_logistic
 from metarank.metrics.platt import Platt, mean_log_odds
+from metarank.persist.fields import Array, Dim, Each, List, Number, Object, Text
+from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.cross_label import CrossLabel
-from metarank.thresholds.lists import LabelIndex
+from metarank.thresholds.lists import LabelIndex, saved_index
 
 # Terms between labels cost L² numbers and need rows to pay for them.
 _CROSS_LABELS = 50
@@ -57,8 +58,17 @@ _MOST = 1e60
 _CONTEXT = 9
 
 
+def _within(name: str, *dims: Dim, least: float = -_MOST) -> Array:
+    """A field of such numbers."""
+    return Array(name, np.float64, dims, least=least, most=_MOST)
+
+
+def _name_of(form: Form) -> str:
+    return next(name for name, known in FORMS.items() if known == form)
+
+
 @dataclass(frozen=True, eq=False)
-class LabelLogistic:
+class LabelLogistic(Saved):
     """A fitted form: coefficients of the columns, by label for the first of them, and between labels."""
 
     form: Form
@@ -66,12 +76,37 @@ class LabelLogistic:
     by_label: np.ndarray
     cross: CrossLabel | None = None
 
+    saved: ClassVar = Spec(
+        Text("form", FORMS, of=lambda model: _name_of(model.form), into=FORMS.__getitem__),
+        _within("shared", lambda known: known.form.columns),
+        _within("by_label", lambda known: known["labels"] + 1, lambda known: known.form.label_columns),
+        Object("cross", CrossLabel, inline=True, optional=True),
+    )
+
     def logits(self, X: np.ndarray, index: np.ndarray) -> np.ndarray:
         """float64 (m,) from the standardised columns, without the terms between labels."""
         return _core.label_logistic_scores(_columns(X, self.form), index, self.shared, self.by_label)
 
 
-class Calibrator:
+def _platt(name: str, optional: bool = False) -> List:
+    """A field of slope and offset."""
+
+    def numbers(calibrator: Calibrator) -> list[float] | None:
+        platt = getattr(calibrator, name)
+        return None if platt is None else [platt.slope, platt.offset]
+
+    return List(
+        name, Number("", -_MOST, _MOST), 2, optional=optional, of=numbers, into=lambda two: Platt.of(*two)
+    )
+
+
+def _by_form(members: list[LabelLogistic]) -> dict[str, LabelLogistic]:
+    if not members:
+        raise ValueError("members must hold at least one form")
+    return {_name_of(member.form): member for member in members}
+
+
+class Calibrator(Saved):
     """Mean log-odds of the three calibrators with the least cross-fitted log loss.
 
     One Platt scaling brings the scores to the scale of log-odds. Then `fit_label_logistic` fits each of
@@ -96,6 +131,21 @@ class Calibrator:
     members_: dict[str, LabelLogistic]
     cross_fitted_: np.ndarray
     trust_: Platt | None
+
+    saved = Spec(
+        _platt("platt_"),
+        _platt("trust_", optional=True),
+        _within("mean_", _CONTEXT),
+        _within("scale_", _CONTEXT, least=1 / _MOST),
+        saved_index("index_"),
+        Each("losses_", Number(""), FORMS),
+        List(
+            "members_",
+            Object("", LabelLogistic, ("labels",), inline=True),
+            of=lambda calibrator: list(calibrator.members_.values()),
+            into=_by_form,
+        ),
+    )
 
     def fit(
         self, candidates: Candidates, scores: np.ndarray, relevant: np.ndarray, fold: np.ndarray
@@ -156,57 +206,6 @@ class Calibrator:
             if model.cross is not None:
                 total += model.cross.logits(candidates, s)
         return self._trusted(total / len(self.members_))
-
-    def get_state(self) -> dict[str, Any]:
-        return {
-            "platt": [self.platt_.slope, self.platt_.offset],
-            "trust": None if self.trust_ is None else [self.trust_.slope, self.trust_.offset],
-            "mean": self.mean_,
-            "scale": self.scale_,
-            "labels": self.index_.ids,
-            "losses": self.losses_,
-            "members": [
-                {
-                    "form": name,
-                    "shared": m.shared,
-                    "by_label": m.by_label,
-                    "cross": None if m.cross is None else m.cross.get_state(),
-                }
-                for name, m in self.members_.items()
-            ],
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Calibrator:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        out = cls()
-        out.platt_ = Platt()
-        out.platt_.slope, out.platt_.offset = fields.numbers("platt", 2, _MOST)
-        out.trust_ = None
-        if fields.has("trust"):
-            out.trust_ = Platt()
-            out.trust_.slope, out.trust_.offset = fields.numbers("trust", 2, _MOST)
-        out.mean_ = fields.array("mean", np.float64, (_CONTEXT,), most=_MOST)
-        out.scale_ = fields.array("scale", np.float64, (_CONTEXT,), most=_MOST)
-        if not out.scale_.min() >= 1 / _MOST:
-            raise ValueError(f"scale must be at least {1 / _MOST}")
-        out.index_ = LabelIndex(fields.ascending_ids("labels", np.int32, 2**31))
-        losses = fields.part("losses")
-        out.losses_ = {form: losses.number(form) for form in FORMS if form in losses}
-        out.members_ = {}
-        for member in fields.parts("members"):
-            name = member.text("form", list(FORMS))
-            form = FORMS[name]
-            out.members_[name] = LabelLogistic(
-                form,
-                member.array("shared", np.float64, (form.columns,), most=_MOST),
-                member.array("by_label", np.float64, (len(out.index_) + 1, form.label_columns), most=_MOST),
-                CrossLabel.from_state(member.raw("cross")) if member.has("cross") else None,
-            )
-        if not out.members_:
-            raise ValueError("members must hold at least one form")
-        return out
 
 
 @dataclass(frozen=True, eq=False)

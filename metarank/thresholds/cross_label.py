@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit
 
 from metarank import _core
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Number
+from metarank.persist.spec import Saved, Spec
 
 _LOW, _HIGH = -6.0, 4.0
 _MIN_RELEVANT = 5
 _MAX_STEPS = 6
 
 
-class CrossLabel:
+class CrossLabel(Saved):
     """Added log-odds ``W[l] . v + b_l``, v the clipped, standardised scores of all labels of the row.
 
     For each label with at least five relevant rows a ridge-penalised logistic regression, with
@@ -26,6 +25,14 @@ class CrossLabel:
     mean: np.ndarray
     scale: float
     weights: np.ndarray
+
+    # Bounds within which sums of products stay within single precision.
+    saved = Spec(
+        Number("ridge", 0),
+        Array("mean", np.float64, ("L",), least=-1e3, most=1e3),
+        Number("scale", 1e-20, 1e3),
+        Array("weights", np.float64, ("L", lambda known: known["L"] + 1), least=-1e12, most=1e12),
+    )
 
     def __init__(self, ridge: float) -> None:
         self.ridge = ridge
@@ -84,18 +91,4 @@ class CrossLabel:
         indptr = np.concatenate([[0], np.cumsum(known)])[candidates.indptr]
         out = np.zeros(len(labels), np.float32)
         out[known] = _core.linear_scores_dense(V, W, bias, indptr, np.ascontiguousarray(labels[known]), 1)
-        return out
-
-    def get_state(self) -> dict[str, Any]:
-        return {"ridge": self.ridge, "mean": self.mean, "scale": self.scale, "weights": self.weights}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> CrossLabel:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        out = cls(fields.number("ridge", 0))
-        # Bounds within which sums of products stay within single precision.
-        out.mean = fields.array("mean", np.float64, (None,), most=1e3)
-        out.scale = fields.number("scale", 1e-20, 1e3)
-        out.weights = fields.array("weights", np.float64, (len(out.mean), len(out.mean) + 1), most=1e12)
         return out

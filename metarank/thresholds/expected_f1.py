@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from metarank import _core
-from metarank._state import Fields
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Flag, Number
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
 # Labels of a row looked at one by one; those behind count by their sum.
@@ -29,6 +27,8 @@ class ExpectedF1Cut(Cut):
     unseen: float
     keep_best: bool
 
+    saved = saved_with(Number("unseen", 0), Flag("keep_best"))
+
     def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
         self.keep_best = lists.never_empty
         self.unseen = float(lists.missed / max(1, lists.n_rows))
@@ -39,11 +39,3 @@ class ExpectedF1Cut(Cut):
             lists.probabilities, lists.candidates.indptr, self.unseen, _MAX_SIZE, not self.keep_best
         )
         return lists.rank < sizes[lists.row]
-
-    def get_state(self) -> dict[str, Any]:
-        return {"unseen": self.unseen, "keep_best": self.keep_best}
-
-    def set_state(self, state: dict[str, Any]) -> ExpectedF1Cut:
-        fields = Fields(state, type(self).__name__)
-        self.unseen, self.keep_best = fields.number("unseen", 0), fields.flag("keep_best")
-        return self

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metarank._state import Fields
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Flag, Number
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.objectives import quality
 from metarank.thresholds.sweep import best_f1_cuts
@@ -34,6 +32,8 @@ class GlobalCut(Cut):
     threshold: float
     keep_best: bool
 
+    saved = saved_with(Flag("plug_in"), Number("threshold", floats="extended"), Flag("keep_best"))
+
     def __init__(self, plug_in: bool = False) -> None:
         self.plug_in = plug_in
 
@@ -55,15 +55,6 @@ class GlobalCut(Cut):
         kept = lists.logits >= self.threshold
         return kept | (lists.rank == 0) if self.keep_best else kept
 
-    def get_state(self) -> dict[str, Any]:
-        return {"plug_in": self.plug_in, "threshold": self.threshold, "keep_best": self.keep_best}
-
-    def set_state(self, state: dict[str, Any]) -> GlobalCut:
-        fields = Fields(state, type(self).__name__)
-        self.plug_in, self.keep_best = fields.flag("plug_in"), fields.flag("keep_best")
-        self.threshold = fields.extended("threshold")
-        return self
-
 
 class HalfCut(Cut):
     """Keep pairs with a probability above 0.5: optimal for Hamming loss where probabilities are right."""
@@ -72,17 +63,13 @@ class HalfCut(Cut):
 
     keep_best: bool = False
 
+    saved = saved_with()
+
     def fit(self, lists: ScoredLists, metric: str) -> HalfCut:
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         return lists.logits >= 0
-
-    def get_state(self) -> dict[str, Any]:
-        return {}
-
-    def set_state(self, state: dict[str, Any]) -> HalfCut:
-        return self
 
 
 class NoneCut(HalfCut):

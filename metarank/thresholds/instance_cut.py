@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from metarank import _core
-from metarank._state import Fields
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Array, Flag, Number
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
 # Sorted top scores that predict the threshold where a column for each label would be too many.
@@ -31,6 +29,8 @@ class InstanceCut(Cut):
     by_label: bool
     weights: np.ndarray
     bias: float
+
+    saved = saved_with(Flag("by_label"), Array("weights", np.float64), Number("bias", floats="extended"))
 
     def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels
@@ -65,15 +65,6 @@ class InstanceCut(Cut):
         with np.errstate(under="ignore"):
             out[lists.row[inside], place[inside]] = scores[inside]
         return out
-
-    def get_state(self) -> dict[str, Any]:
-        return {"by_label": self.by_label, "weights": self.weights, "bias": self.bias}
-
-    def set_state(self, state: dict[str, Any]) -> InstanceCut:
-        fields = Fields(state, type(self).__name__)
-        self.by_label, self.bias = fields.flag("by_label"), fields.extended("bias")
-        self.weights = fields.array("weights", np.float64, (None,))
-        return self
 
 
 def rescaled(scores: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:

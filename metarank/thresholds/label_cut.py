@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metarank._state import Fields
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Array, Flag, Number
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.global_cut import GlobalCut
-from metarank.thresholds.lists import LabelIndex, ScoredLists
+from metarank.thresholds.lists import LabelIndex, ScoredLists, saved_index
 from metarank.thresholds.sweep import best_f1_cuts, fewest_mistakes_cuts
 
 
@@ -34,6 +32,13 @@ class LabelCut(Cut):
     thresholds: np.ndarray
     keep_best: bool
 
+    saved = saved_with(
+        Number("shrinkage", 0),
+        saved_index("index"),
+        Array("thresholds", np.float64, (lambda known: known["labels"] + 1,), floats="extended"),
+        Flag("keep_best"),
+    )
+
     def __init__(self, shrinkage: float = 0.0) -> None:
         self.shrinkage = shrinkage
 
@@ -56,20 +61,3 @@ class LabelCut(Cut):
     def keep(self, lists: ScoredLists) -> np.ndarray:
         kept = lists.logits >= self.thresholds[self.index.of(lists.labels)]
         return kept | (lists.rank == 0) if self.keep_best else kept
-
-    def get_state(self) -> dict[str, Any]:
-        return {
-            "shrinkage": self.shrinkage,
-            "labels": self.index.ids,
-            "thresholds": self.thresholds,
-            "keep_best": self.keep_best,
-        }
-
-    def set_state(self, state: dict[str, Any]) -> LabelCut:
-        fields = Fields(state, type(self).__name__)
-        self.shrinkage, self.keep_best = fields.number("shrinkage", 0), fields.flag("keep_best")
-        self.index = LabelIndex(fields.ascending_ids("labels", np.int32, 2**31))
-        self.thresholds = fields.array("thresholds", np.float64, (len(self.index) + 1,), finite=False)
-        if np.isnan(self.thresholds).any():
-            raise ValueError("thresholds must not be NaN")
-        return self

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
 from metarank import _core
 from metarank._elementary import logistic
 from metarank._progress import report
-from metarank._state import Fields
 from metarank._threads import single_threaded_blas
 from metarank._validation import finite_scores
 from metarank.candidates import Candidates
 from metarank.persist import register
+from metarank.persist.fields import Each, List, Number, Object, Text
+from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.base import Cut
 from metarank.thresholds.budget import BudgetCut
 from metarank.thresholds.calibration import Calibrator
@@ -48,13 +48,6 @@ _DEFAULTS: dict[str, Callable[[], Cut]] = {
     "subset-accuracy": SubsetCut,
 }
 _CHALLENGERS: tuple[Callable[[], Cut], ...] = (GlobalCut, LabelCut, InstanceCut)
-_ALL_CUTS: dict[str, Callable[[], Cut]] = {
-    **_FAMILIES,
-    "half": HalfCut,
-    "none": NoneCut,
-    "subset": SubsetCut,
-}
-
 # A challenger must beat the default by so many standard errors; with fewer,
 # chance chooses more often than merit.
 _STANDARD_ERRORS = 2.0
@@ -66,7 +59,7 @@ _SEED_SHIFT = 1_000_003
 
 
 @register
-class ThresholdLearner:
+class ThresholdLearner(Saved):
     """Calibrates scores and learns one cut for each of five metrics.
 
     Parameters
@@ -108,6 +101,14 @@ class ThresholdLearner:
     calibrator_: Calibrator
     cuts_: dict[str, Cut]
     held_out_: dict[str, tuple[float, float, float]]
+
+    saved = Spec(
+        Text("threshold"),
+        Object("calibrator_", Calibrator, inline=True),
+        # Not kept in older files.
+        Each("held_out_", List("", Number(""), 3, into=tuple), METRICS, older=dict),
+        Each("cuts_", Object("", Cut, inline=True), METRICS, every=True),
+    )
 
     def __init__(self, threshold: str = "auto") -> None:
         if threshold not in THRESHOLDS:
@@ -223,35 +224,6 @@ class ThresholdLearner:
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
         return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {
-            "threshold": self.threshold,
-            "calibrator": self.calibrator_.get_state(),
-            "held_out": {metric: list(values) for metric, values in self.held_out_.items()},
-            "cuts": {m: {"family": cut.family, "state": cut.get_state()} for m, cut in self.cuts_.items()},
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ThresholdLearner:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        out = cls(fields.text("threshold"))
-        out.calibrator_ = Calibrator.from_state(fields.raw("calibrator"))
-        out.held_out_ = {}  # not kept in older files
-        if fields.has("held_out"):
-            judged = fields.part("held_out")
-            for metric in METRICS:
-                if judged.has(metric):
-                    value, low, high = judged.numbers(metric, 3)
-                    out.held_out_[metric] = value, low, high
-        cuts = fields.part("cuts")
-        out.cuts_ = {}
-        for metric in METRICS:
-            cut = cuts.part(metric)
-            out.cuts_[metric] = _ALL_CUTS[cut.text("family", list(_ALL_CUTS))]().set_state(cut.raw("state"))
-        return out
 
 
 def _checked_scores(candidates: Candidates, scores: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 from metarank import _core
 from metarank._elementary import logistic
 from metarank.candidates import Candidates
+from metarank.persist.fields import Group, Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +98,10 @@ class LabelIndex:
         at = np.searchsorted(self.ids, labels)
         known = self.ids[np.minimum(at, len(self.ids) - 1)] == labels
         return np.where(known, at, len(self.ids)).astype(np.int32)
+
+
+def saved_index(name: str) -> Group:
+    """The field of a `LabelIndex`; "labels" is the number of its ids."""
+    return Group(
+        name, LabelIndex, Ids("ids", np.int32, ("labels",), below=2**31, ascending=True, key="labels")
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from metarank import _core
 from metarank._elementary import log
-from metarank._state import Fields
 from metarank.candidates import Candidates
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Array, Flag, Ids, Number
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
 _PRIOR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
@@ -35,6 +33,13 @@ class SubsetCut(Cut):
     counts: np.ndarray
     prior_weight: float
     keep_best: bool
+
+    saved = saved_with(
+        Array("sets", np.bool_, ("sets", None)),
+        Ids("counts", np.int64, ("sets",), first=1, below=2**62),
+        Number("prior_weight", 0, 1),
+        Flag("keep_best"),
+    )
 
     def fit(self, lists: ScoredLists, metric: str) -> SubsetCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels
@@ -100,18 +105,3 @@ class SubsetCut(Cut):
         every = Candidates.all_labels(len(z), k)
         sums = _core.linear_scores_dense(z, weights, np.zeros(k, np.float32), every.indptr, every.labels, 1)
         return sums.reshape(len(z), k).astype(np.float64)
-
-    def get_state(self) -> dict[str, Any]:
-        return {
-            "sets": self.sets,
-            "counts": self.counts,
-            "prior_weight": self.prior_weight,
-            "keep_best": self.keep_best,
-        }
-
-    def set_state(self, state: dict[str, Any]) -> SubsetCut:
-        fields = Fields(state, type(self).__name__)
-        self.sets = fields.array("sets", bool, (None, None))
-        self.counts = fields.ids("counts", np.int64, (len(self.sets),), 2**62, 1)
-        self.prior_weight, self.keep_best = fields.number("prior_weight", 0, 1), fields.flag("keep_best")
-        return self

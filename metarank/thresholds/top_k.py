@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from metarank._state import Fields
-from metarank.thresholds.base import Cut
+from metarank.persist.fields import Integer
+from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.objectives import quality
 
@@ -21,6 +19,8 @@ class TopKCut(Cut):
 
     k: int
 
+    saved = saved_with(Integer("k"))
+
     def fit(self, lists: ScoredLists, metric: str) -> TopKCut:
         most = int(min(lists.rank.max(initial=-1) + 1, _MAX_K))
         values = [quality(metric, lists.rank < k, lists)[0] for k in range(most + 1)]
@@ -29,10 +29,3 @@ class TopKCut(Cut):
 
     def keep(self, lists: ScoredLists) -> np.ndarray:
         return lists.rank < self.k
-
-    def get_state(self) -> dict[str, Any]:
-        return {"k": self.k}
-
-    def set_state(self, state: dict[str, Any]) -> TopKCut:
-        self.k = Fields(state, type(self).__name__).integer("k")
-        return self
