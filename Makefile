@@ -1,73 +1,105 @@
-# make demo: set-up, then the main job on the embedded data.   make test: set-up, then every test.
+# make demo: the least set-up, then the main job on the embedded data.   make test: what tests need, then the tests.
+# make check: everything, then all other tests.   make setup: everything, and no more.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+# What has been installed: to use metarank, to test it, and all extras and tools.
+DEMO := $(VENV)/.demo
+TEST := $(VENV)/.test
+ALL := $(VENV)/.all
 CORE := $(wildcard metarank/_core/*.cpp metarank/_core/*.h metarank/_core/bindings/* metarank/_core/CMakeLists.txt)
 MODULES := $(shell find metarank -name '*.py' | LC_ALL=C sort | cksum)
 
 # Idle OpenMP threads must sleep, not spin: spinning costs a factor of ten on a busy machine.
 export OMP_WAIT_POLICY := passive
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The constraints hold for the build's own environment too, so that every machine builds with the versions tested.
+export PIP_CONSTRAINT := $(abspath constraints.txt)
 
-.PHONY: demo test lint levels crash isolation fuzz sanitize stubs bench clean
+# As many processes as cores; a file is tested by one of them, so that it prepares what its tests share once.
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --durations 10
+COVER := --cov --cov-append --cov-report=
 
-demo: $(STAMP)
+.PHONY: setup demo test test-quick check lint levels crash isolation fuzz sanitize stubs bench clean
+
+setup: $(ALL)
+
+demo: $(DEMO)
 	$(BIN)/metarank demo
 
-test: $(STAMP)
-	$(BIN)/python -m pytest
+test: $(TEST)
+	$(PYTEST) -m "not check" $(if $(COVERAGE),$(COVER))
+
+test-quick: $(TEST)
+	$(PYTEST) -m "not check and not slow" tests
+
+# What takes long, a browser, another build or much of the machine; then the share of metarank that this and
+# `make test COVERAGE=yes` before it went through.
+check: $(ALL) build/levels/.built
+	METARANK_BASELINE_CORE=$(abspath build/levels) $(PYTEST) -m check $(COVER) tests
+	$(BIN)/python tests/check/covered.py
 
 # Killed, failed or interrupted at every system call of a write; says how many were tried.
-crash: $(STAMP)
-	$(BIN)/python -m pytest tests/test_crash_safety.py tests/test_interrupts.py
+crash: $(TEST)
+	$(BIN)/python -m pytest tests/check/test_crash_safety.py tests/check/test_interrupts.py
 
 # Beside other libraries, after a fork, within threads and control groups.
-isolation: $(STAMP)
-	$(BIN)/python -m pytest tests/test_isolation.py
+isolation: $(TEST)
+	$(BIN)/python -m pytest tests/check/test_isolation.py
 
 # Saved models under every level of the processor that can be forced, with a core of their own for the least.
-levels: $(STAMP)
+levels: $(ALL) build/levels/.built
+	METARANK_BASELINE_CORE=$(abspath build/levels) $(BIN)/python -m pytest tests/check/test_cpu_levels.py
+
+build/levels/.built: $(CORE) | $(ALL)
 	$(BIN)/cmake -S metarank/_core -B build/levels -DCMAKE_BUILD_TYPE=Release -DMETARANK_BASELINE=ON \
 	    -DPython_EXECUTABLE=$(abspath $(BIN)/python)
 	$(BIN)/cmake --build build/levels --parallel
-	METARANK_BASELINE_CORE=$(abspath build/levels) $(BIN)/python -m pytest tests/test_cpu_levels.py
+	touch $@
 
-lint: $(STAMP)
+lint: $(ALL)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
 
 # The types of the compiled core, for mypy; run after a change of its bindings.
-stubs: $(STAMP)
+stubs: $(ALL)
 	$(BIN)/python -m nanobind.stubgen -m metarank._core -o metarank/_core.pyi
 
-bench: $(STAMP)
+bench: $(ALL)
 	$(BIN)/python experiments/small_mlc/run.py
 
 # Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others, with
 # a sanitized core FUZZ="--sanitize address".
-fuzz: $(STAMP)
+fuzz: $(ALL)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m fuzz.run $(FUZZ)
 
 # The core's tests under address, undefined-behaviour and thread sanitizers; SANITIZE=thread for one kind.
-sanitize: $(STAMP)
+sanitize: $(ALL)
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sanitize.run $(SANITIZE)
 
-# The constraints hold for the build's own environment too, so that every machine builds with the versions tested.
-$(STAMP): pyproject.toml constraints.txt $(CORE)
+$(DEMO): pyproject.toml constraints.txt $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=$(abspath constraints.txt) $(BIN)/python -m pip install -q -e ".[dev]"
+	$(BIN)/python -m pip install -q -e .
 	echo "$(MODULES)" > $(VENV)/.modules
-	touch $(STAMP)
+	touch $@
+
+# The core is built once, above: what is installed by now is asked what else it needs.
+$(TEST): pyproject.toml constraints.txt | $(DEMO)
+	$(BIN)/python -m pip install -q "metarank-ltr[test]"
+	touch $@
+
+$(ALL): pyproject.toml constraints.txt | $(TEST)
+	$(BIN)/python -m pip install -q "metarank-ltr[dev]"
+	touch $@
 
 # What is installed finds modules by a list of their names: where one came, went or moved, it is made anew.
 ifneq ($(MODULES),$(shell cat $(VENV)/.modules 2>/dev/null))
-$(STAMP): moved
+$(DEMO): moved
 endif
 .PHONY: moved
 moved:
 
 clean:
-	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage

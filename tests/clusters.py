@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import signal
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+# What workers must have on their path to find the scorers of the tests by name.
+PATHS = [str(Path(__file__).parent), str(Path(__file__).parent / "check")]
 
 
 @contextmanager
@@ -36,3 +43,23 @@ def digest(model: Any, folder: Path) -> str:
     """The digest of a saved model: equal ones are equal in every byte."""
     model.save(folder)
     return str(json.loads((folder / "manifest.json").read_text())["digest"])
+
+
+def preloading() -> dict[str, Any]:
+    """Workers find scorers of the tests by their names, as they are found in the tests' own process."""
+    return {"processes": True, "preload": f"import sys; sys.path[:0] = {PATHS!r}"}
+
+
+def kill_at(path: Path) -> threading.Thread:
+    """Kill the worker that leaves its number at `path`, as soon as it does."""
+
+    def wait() -> None:
+        for _ in range(2400):
+            if path.exists() and (pid := path.read_text()):
+                os.kill(int(pid), signal.SIGKILL)
+                return
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread

@@ -1,6 +1,7 @@
 """Before anything brings an OpenMP runtime: its idle threads must sleep, not spin."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -17,6 +18,15 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("steady")
+
+
+CHECKS = Path(__file__).parent / "check"
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if CHECKS in item.path.parents:
+            item.add_marker(pytest.mark.check)
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import makers
 import pytest
-from clusters import cluster, digest
+from clusters import cluster, digest, kill_at, preloading
 
 pytest.importorskip("distributed")
 
 from dask.sizeof import sizeof
 from sklearn.base import clone
-from test_distributed_faults import kill_at, preloading
 
 from metarank import MetaRanker
 from metarank.distributed import DaskMetaRanker, tasks

@@ -14,7 +14,7 @@ from metarank import MetaRanker, load
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "PROMISES.md").read_text(encoding="utf-8")
 PROMISES = re.findall(r"^- (.*?)(?=^- |^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
-NAMED = re.compile(r"`(tests/\w+\.py)::(test_\w+)`")
+NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda text: " ".join(text.split())[:50])

@@ -1,9 +1,11 @@
-"""The set-up that `make demo` and `make test` share: when it runs again."""
+"""The set-up: what each command of `make` installs, and when it runs again."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,12 @@ def test_a_module_that_came_or_went_means_a_new_set_up(tmp_path):
 
     def installs() -> bool:
         asked = subprocess.run(
-            ["make", "-n", ".venv/.installed"], cwd=tmp_path, capture_output=True, text=True, check=True
+            ["make", "-n", ".venv/.demo"], cwd=tmp_path, capture_output=True, text=True, check=True
         )
         noted = [line for line in asked.stdout.splitlines() if line.startswith("echo ")]
         for line in noted:  # what the set-up would leave
             subprocess.run(line, shell=True, cwd=tmp_path, check=True)
-            (venv / ".installed").touch()
+            (venv / ".demo").touch()
         return "pip install" in asked.stdout
 
     assert installs()
@@ -41,3 +43,32 @@ def test_a_module_that_came_or_went_means_a_new_set_up(tmp_path):
     assert not installs()
     (package / "two.py").write_text("# no other file\n")
     assert not installs()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_a_command_installs_what_it_needs_and_no_more(tmp_path):
+    """Each level stands on the one before, and the core is built by the first alone."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    levels = {"demo": ["-e ."], "test": ["-e .", '"metarank-ltr[test]"']}
+    levels["setup"] = [*levels["test"], '"metarank-ltr[dev]"']
+    levels |= {"test-quick": levels["test"], "lint": levels["setup"], "check": levels["setup"]}
+    for command, installed in levels.items():
+        asked = subprocess.run(
+            ["make", "-n", command], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert re.findall("pip install -q (.+)", asked.stdout) == installed
+
+
+def test_extras_hold_what_they_are_named_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    heavy = ("torch", "dask", "pandas", "polars", "ruff", "mypy", "matplotlib")
+    assert not [line for line in project["dependencies"] if line.startswith(heavy)]
+    assert extras["test"][0] == f"{project['name']}[data,text,dask,plot,serve]"
+    assert extras["dev"][0] == f"{project['name']}[test]"
+    assert set(extras) == {"data", "text", "dask", "plot", "serve", "test", "dev"}
+    pinned = (ROOT / "constraints.txt").read_text().replace("_", "-").lower()
+    for line in [*project["dependencies"], *(line for extra in extras.values() for line in extra)]:
+        name = re.match(r"[\w-]+", line).group().lower()
+        assert name == project["name"] or f"\n{name}==" in pinned

@@ -15,7 +15,7 @@ from metarank.candidates import Candidates
 from metarank.crossfit import held_out_columns
 from metarank.data import make_extreme
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "leave_fold_out"
+FOLDER = Path(__file__).parents[2] / "experiments" / "leave_fold_out"
 sys.path.insert(0, str(FOLDER))
 
 from schemes import PLAIN, SCHEMES, SHARED, OneTree, SharedHierarchy  # noqa: E402

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "propensity"
+FOLDER = Path(__file__).parents[2] / "experiments" / "propensity"
 _PATH = list(sys.path)
 sys.path.insert(0, str(FOLDER))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from metarank.data import make_extreme
 from metarank.scorers.dense_index import HnswIndex
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "neighbors"
+FOLDER = Path(__file__).parents[2] / "experiments" / "neighbors"
 sys.path.insert(0, str(FOLDER))
 
 import indexes  # noqa: E402

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "small_mlc"
+FOLDER = Path(__file__).parents[2] / "experiments" / "small_mlc"
 sys.path.insert(0, str(FOLDER))
 
 import baselines  # noqa: E402

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 if "METARANK_SANITIZED_CORE" in os.environ:
     from sanitize.core import import_core
 
@@ -38,7 +38,7 @@ from metarank.scorers.training_rows import DenseRows  # noqa: E402
 from metarank.thresholds import METRICS  # noqa: E402
 
 CUTS = ("instance", "expected-f1", "label")
-EARLIER = HERE / "compatibility"
+EARLIER = HERE.parent / "compatibility"
 
 
 def save(folder: Path) -> None:

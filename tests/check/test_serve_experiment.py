@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 
 from services import served
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "serve"
+FOLDER = Path(__file__).parents[2] / "experiments" / "serve"
 sys.path.insert(0, str(FOLDER))
 
 import attack_tables  # noqa: E402

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "small_mlc"
+FOLDER = Path(__file__).parents[2] / "experiments" / "small_mlc"
 _PATH, _MODULES = list(sys.path), dict(sys.modules)
 # Another study may have a module of the same name.
 _OWN = ("cache", "cuts_page", "datasets", "learned_cuts", "methods", "plot", "run", "tables", "timing")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "extreme"
+FOLDER = Path(__file__).parents[2] / "experiments" / "extreme"
 _PATH, _MODULES = list(sys.path), dict(sys.modules)
 # Another study may have a module of the same name.
 _OWN = ("contenders", "cuts", "judging", "report", "run", "sets", "verdicts")

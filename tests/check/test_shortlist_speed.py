@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "shortlist_speed"
+FOLDER = Path(__file__).parents[2] / "experiments" / "shortlist_speed"
 sys.path.insert(0, str(FOLDER))
 
 import measure  # noqa: E402

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 sys.path.append(str(EXPERIMENTS))
 from whole_page import WholePage, add_options, losses  # noqa: E402
 

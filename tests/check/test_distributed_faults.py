@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import warnings
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import makers
 import numpy as np
 import pytest
-from clusters import cluster, digest
+from clusters import PATHS, cluster, digest, kill_at, preloading
 
 pytest.importorskip("distributed")
 
@@ -24,7 +23,6 @@ from metarank.distributed import DaskMetaRanker, rank
 from metarank.persist import register
 
 LOW = {"effort": "low", "n_folds": 2, "n_jobs": 1}
-TESTS = Path(__file__).parent
 
 
 @register
@@ -60,26 +58,6 @@ class Slow(makers.MeanFeature):
         return out
 
 
-def kill_at(path: Path) -> threading.Thread:
-    """Kill the worker that leaves its number at `path`, as soon as it does."""
-
-    def wait() -> None:
-        for _ in range(2400):
-            if path.exists() and (pid := path.read_text()):
-                os.kill(int(pid), signal.SIGKILL)
-                return
-            time.sleep(0.05)
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    return thread
-
-
-def preloading() -> dict[str, object]:
-    """Workers find the scorer of this file by its name, as they do in the tests' own process."""
-    return {"processes": True, "preload": f"import sys; sys.path.insert(0, {str(TESTS)!r})"}
-
-
 def test_a_worker_killed_during_training_and_prediction_changes_nothing(tmp_path):
     train = makers.dense()
     settings = {**LOW, "features": ["neighbors", Slow()]}
@@ -105,7 +83,7 @@ def test_a_worker_killed_during_training_and_prediction_changes_nothing(tmp_path
 
 RUN = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {paths!r}
 from clusters import cluster
 from metarank.distributed import DaskMetaRanker
 import makers, test_distributed_faults as here
@@ -121,7 +99,7 @@ def test_a_run_whose_client_dies_goes_on_from_what_is_kept(tmp_path, caplog):
     script, folder, kept = tmp_path / "run.py", tmp_path / "marks", tmp_path / "kept"
     folder.mkdir()
     (folder / "score").write_text("")
-    script.write_text(RUN.format(tests=str(TESTS), folder=str(folder), resume=str(kept)))
+    script.write_text(RUN.format(paths=PATHS, folder=str(folder), resume=str(kept)))
     killer = kill_at(folder / "fit")  # worker, scheduler and client are one process here
     died = subprocess.run([sys.executable, str(script)], capture_output=True, timeout=600)
     killer.join()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "xreg"
+FOLDER = Path(__file__).parents[2] / "experiments" / "xreg"
 sys.path.insert(0, str(FOLDER))
 
 from rivals import LowRank, PairwiseRanker, shortlist  # noqa: E402

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "scale"
+FOLDER = Path(__file__).parents[2] / "experiments" / "scale"
 sys.path.insert(0, str(FOLDER))
 
 import run as scale_run  # noqa: E402

@@ -48,7 +48,7 @@ def work(tmp_path_factory) -> Path:
 
 
 def interrupted(seconds: float, note: Path, argv: tuple) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(seconds), str(note)]
+    command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1]), str(seconds), str(note)]
     return subprocess.run([*command, *map(str, argv)], capture_output=True, text=True, check=False)
 
 

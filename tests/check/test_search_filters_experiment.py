@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import f1_score
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "search_filters"
+FOLDER = Path(__file__).parents[2] / "experiments" / "search_filters"
 _PATH, _MODULES = list(sys.path), dict(sys.modules)
 # Another study may have a module of the same name.
 _OWN = tuple(path.stem for path in FOLDER.glob("*.py"))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-FOLDER = Path(__file__).parents[1] / "experiments" / "aggregation"
+FOLDER = Path(__file__).parents[2] / "experiments" / "aggregation"
 _PATH = list(sys.path)
 sys.path.insert(0, str(FOLDER))
 
