@@ -59,6 +59,7 @@ def test_resume_must_be_a_folder_that_can_be_written_to(folder, why):
         DaskMetaRanker(client, resume=folder).fit(makers.dense())
 
 
+@pytest.mark.check_beyond(1)
 @pytest.mark.parametrize("maker", list(SETTINGS))
 def test_same_model_as_locally(maker, two, tmp_path):
     train = makers.MAKERS[maker]()
@@ -66,6 +67,7 @@ def test_same_model_as_locally(maker, two, tmp_path):
     same(MetaRanker(**SETTINGS[maker]).fit(train), model, tmp_path)
 
 
+@pytest.mark.check
 def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
     """Documents of the installed libraries, in many parts."""
     train = data.load_pydocs("train").take(np.arange(120))
@@ -77,6 +79,7 @@ def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
         assert digest(model, tmp_path / f"{n_workers}") == local
 
 
+@pytest.mark.check
 @pytest.mark.parametrize(
     "params",
     [
@@ -97,6 +100,7 @@ def test_same_model_with_other_scorers(params, tmp_path):
     same(MetaRanker(**settings).fit(train), model, tmp_path)
 
 
+@pytest.mark.check
 def test_same_model_where_folds_are_without_some_labels(tmp_path):
     """Label names are known and all labels ranked: each fold is described without a few of them."""
     rows = makers.many_texts()
@@ -106,6 +110,7 @@ def test_same_model_where_folds_are_without_some_labels(tmp_path):
     same(MetaRanker(**LOW).fit(train), model, tmp_path)
 
 
+@pytest.mark.check
 def test_same_model_with_weights_exclusions_and_objectives(tmp_path):
     train = makers.sparse(80)
     rng = np.random.default_rng(0)
@@ -141,6 +146,7 @@ class Failing(LabelScorer):
         raise ValueError("no such luck")
 
 
+@pytest.mark.check
 def test_error_of_a_task_is_that_of_a_local_fit_and_leaves_nothing_behind(tmp_path):
     with cluster(2) as client:
         model = DaskMetaRanker(client, **LOW).fit(makers.dense())

@@ -49,6 +49,7 @@ def test_local_cluster_and_resume_give_the_same_model(files, tmp_path):
     assert any(path.name.startswith("rank-") for path in (tmp_path / "kept").iterdir())
 
 
+@pytest.mark.check
 def test_scheduler_elsewhere_gives_the_same_model(files, tmp_path):
     folder, local = files
     with cluster(2, processes=True) as client:
@@ -75,6 +76,7 @@ def test_results_that_are_not_kept_are_a_line(files, tmp_path, monkeypatch, caps
     assert lines[0].endswith(f"results were not kept in {tmp_path / 'kept'}: No space left on device")
 
 
+@pytest.mark.check
 def test_every_pair_is_ranked_by_all_workers(files, tmp_path):
     folder, _ = files
     options = [*QUICK, "--local-cluster", "1", "--ranker", "lambdarank", "--ranker-pairs", "all"]
@@ -146,6 +148,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.check
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("key", ["pass", "raise KeyboardInterrupt"])
 def test_nothing_is_logged_while_a_cluster_is_ended(key, tmp_path):
@@ -163,6 +166,7 @@ def has_workers(pid):
     return any(b"spawn_main" in Path(f"/proc/{number}/cmdline").read_bytes() for number in numbers)
 
 
+@pytest.mark.check
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("moment", ["starting", "working"])

@@ -43,6 +43,7 @@ def quality(model: MetaRanker, test: Dataset) -> float:
     return float(np.nanmean(metrics.per_row(test.Y, model.decision_function(test), "nDCG@5")))
 
 
+@pytest.mark.check_beyond(1)
 def test_as_good_as_a_local_fit_and_an_ordinary_model(two, many_parts, tmp_path):
     rows = makers.dense(600, L=8)
     train, test = rows.take(np.arange(300)), rows.take(np.arange(300, 600))
@@ -89,6 +90,7 @@ class Seen:
         monkeypatch.setattr(lgb.LGBMRanker, "fit", look)
 
 
+@pytest.mark.check
 def test_lists_are_never_split_and_all_are_learned_from(many_parts, monkeypatch):
     """Shortlists of many lengths: each fit sees each list outside its fold that teaches something, whole."""
     train = makers.many_labels(80)
@@ -121,6 +123,7 @@ def noting(seen: Seen, dataset):
     return look
 
 
+@pytest.mark.check
 def test_a_fit_begins_again_where_a_worker_was_lost(many_parts, monkeypatch, tmp_path):
     train = makers.dense()
     settings = {**SETTINGS, "ranker": BoostedRanker(n_rounds=3)}
@@ -148,6 +151,7 @@ def die_in_lightgbm(mark: str) -> None:
     lgb.LGBMRanker.fit = fatal
 
 
+@pytest.mark.check
 def test_no_fit_waits_for_a_worker_that_is_gone(monkeypatch, tmp_path):
     """It is the only one, so that none is left to complain."""
     monkeypatch.setattr("metarank.distributed.every_pair._PATIENCE", 2.0)

@@ -32,6 +32,7 @@ def names(folder: Path, stage: str) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.name.startswith(f"{stage}-"))
 
 
+@pytest.mark.check
 def test_same_model_with_any_number_of_workers(tmp_path):
     """A forest in blocks, label trees one by one, what re-ranks beside them."""
     train = makers.many_labels(80)
@@ -51,6 +52,7 @@ def test_same_model_with_any_number_of_workers(tmp_path):
         assert not names(kept, "fit-all")
 
 
+@pytest.mark.check
 def test_fewer_trees_than_workers_and_a_single_one(tmp_path):
     """An ensemble of one block is one task, as it was."""
     settings = {
@@ -85,6 +87,7 @@ class TellingScorer(makers.MeanFeature):
         return super().fit(view, n_jobs=n_jobs)
 
 
+@pytest.mark.check
 def test_fits_on_all_rows_wait_for_the_trees_that_training_rows_are_described_by():
     train = makers.many_labels(60)
     BEGUN.clear()
@@ -126,6 +129,7 @@ def without_marks(model: MetaRanker) -> MetaRanker:
     return model
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("is_kept", [False, True])
 def test_a_worker_killed_while_trees_grow_repeats_only_what_was_lost(is_kept, tmp_path):
     train = makers.many_labels(60)
@@ -150,6 +154,7 @@ def test_a_worker_killed_while_trees_grow_repeats_only_what_was_lost(is_kept, tm
     assert again == 1 if is_kept else 1 <= again < 6
 
 
+@pytest.mark.check
 def test_a_damaged_block_of_trees_is_made_again_and_no_other(tmp_path):
     train = makers.many_labels(60)
     kept = tmp_path / "kept"

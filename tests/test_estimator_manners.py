@@ -120,6 +120,7 @@ def test_scorers_gives_every_named_scorer_and_the_base():
 SEEDED = [name for name in LABELLED if name != "OneVsAll"]
 
 
+@pytest.mark.check_beyond(2)
 @pytest.mark.parametrize("name", SEEDED)
 def test_drawn_seeds_are_told_and_repeat_the_fit(name, tmp_path):
     """None draws another seed each time; a RandomState or Generator says which, and moves on."""
@@ -187,6 +188,7 @@ def test_a_run_that_goes_on_elsewhere_needs_a_seed_that_is_not_drawn(tmp_path):
             model.fit(ds)
 
 
+@pytest.mark.check_beyond(1)
 @pytest.mark.parametrize(
     ("method", "as_given"),
     [
@@ -217,6 +219,7 @@ def test_classes_are_names_or_numbers_and_follow_the_labels(tmp_path):
     assert metarank.load(tmp_path / "M").classes_.tolist() == [*makers.TOPICS, "tea bread"]
 
 
+@pytest.mark.check_beyond(2)
 @pytest.mark.parametrize("ranker", ["logistic", "pointwise", "lambdarank", "ensemble", "blend", "auto"])
 def test_importances_are_shares_of_the_columns_in_the_scores(ranker, tmp_path):
     ds = makers.dense()

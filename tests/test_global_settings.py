@@ -86,6 +86,7 @@ def usual(tmp_path_factory):
     return made
 
 
+@pytest.mark.check_beyond(3)
 @pytest.mark.parametrize("maker", MODELS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_of_the_process_change_no_byte(setting, maker, usual, tmp_path):

@@ -69,6 +69,7 @@ def apart(value, error, other, other_error):
     return abs(value - other) / max(np.hypot(error, other_error), 1e-9)
 
 
+@pytest.mark.check_beyond(2)
 @pytest.mark.parametrize(("kind", "n_folds"), CASES)
 def test_reported_quality_is_that_of_new_rows(kind, n_folds):
     model, new, truth = fitted(kind, n_folds)

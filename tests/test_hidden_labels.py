@@ -112,6 +112,7 @@ def products(n: int, labels: list[str], seed: int) -> Dataset:
     return Dataset(texts=texts, Y=sp.csr_matrix(Y), label_names=labels)
 
 
+@pytest.mark.check
 def test_labels_added_by_name_are_found_where_all_labels_are_ranked():
     added = ["olive", "ring"]
     known = [name for name in COLOURS + THINGS if name not in added]

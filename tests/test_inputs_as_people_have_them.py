@@ -31,6 +31,7 @@ WORDS = ["sea sun", "code bug", "salt bread"] * (N // 3)
 FEATURE = X[:, 0]
 
 
+@pytest.mark.check_beyond(7)
 @pytest.mark.parametrize("kind", ["matrix", "array"])
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_every_sparse_format(form, kind):
@@ -262,6 +263,7 @@ def test_standard_input_is_a_file_by_the_name_of_a_dash(files, kind, monkeypatch
     assert "standard input is closed: name a file" in capsys.readouterr().err
 
 
+@pytest.mark.check
 def test_every_command_takes_standard_input_and_process_substitution(tmp_path):
     table = tmp_path / "t.csv"
     table.write_text(TABLE)

@@ -156,6 +156,7 @@ def test_labels_never_seen_are_found_by_their_names(data):
     assert new[:, :10].tobytes() == old.tobytes()
 
 
+@pytest.mark.check
 @pytest.mark.parametrize("effort", ["low", "medium"])
 def test_label_text_learned_adds_it_to_what_auto_chose(effort):
     texts, Y = products(120)

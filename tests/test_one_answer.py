@@ -103,6 +103,7 @@ def kind(request) -> str:
 WEIGHTS = [None, 0, 2.5]
 
 
+@pytest.mark.check_beyond(8)
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_an_explanation_has_the_place_and_the_score_of_rank(kind, weight):
     model, rows = case(kind)

@@ -169,6 +169,7 @@ def test_graph_holds_every_relation_and_finds_the_unreturned(whole):
     assert expected.any()
 
 
+@pytest.mark.check
 def test_another_process_builds_the_same(whole):
     program = """
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer

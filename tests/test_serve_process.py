@@ -108,6 +108,7 @@ def wait_until_working(port: int) -> None:
     raise AssertionError(text)
 
 
+@pytest.mark.check
 def test_overload_is_refused_and_passes(folder):
     """Many more requests at once than may wait: each gets a ranking or 429; then all is well.
 
@@ -123,6 +124,7 @@ def test_overload_is_refused_and_passes(folder):
         assert post(port, {"instance": texts[0]})[0] == 200
 
 
+@pytest.mark.check
 def test_a_body_that_does_not_come_is_given_up(folder):
     lines = [
         "POST /rank HTTP/1.1",
@@ -199,6 +201,7 @@ def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it does not come to hold")
 
 
+@pytest.mark.check
 def test_processes_answer_alike_count_together_and_are_replaced(folder):
     texts = list(makers.texts().texts)[:12]
     expected = list(makers.fitted("texts").rank(texts, k=3))
@@ -232,6 +235,7 @@ def test_processes_answer_alike_count_together_and_are_replaced(folder):
         assert not any(psutil.pid_exists(pid) for pid in last)
 
 
+@pytest.mark.check
 def test_processes_end_with_the_first(folder):
     with serving(folder, "--processes", 2) as (process, _):
         found = children(process)
@@ -241,6 +245,7 @@ def test_processes_end_with_the_first(folder):
         until(lambda: not any(psutil.pid_exists(pid) for pid in found))
 
 
+@pytest.mark.check
 def test_processes_that_still_start_end_with_ctrl_c(folder):
     with starting(folder, "--processes", 2) as process:
         until(lambda: bool(children(process)))
@@ -251,6 +256,7 @@ def test_processes_that_still_start_end_with_ctrl_c(folder):
         until(lambda: not any(psutil.pid_exists(pid) for pid in found))
 
 
+@pytest.mark.check
 def test_processes_answer_what_is_in_flight(folder):
     texts = list(makers.texts().texts) * 4
     with serving(folder, "--processes", 2, "--threads", 1) as (process, port):
@@ -271,6 +277,7 @@ def load_what_is_not_there() -> None:
     sys.exit("no such model")
 
 
+@pytest.mark.check
 def test_a_process_that_cannot_begin_ends_the_service(capfd):
     with pytest.raises(ValueError, match="ended before it could answer"):
         run_processes(load_what_is_not_there, 2, port=0)

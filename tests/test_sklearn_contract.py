@@ -24,6 +24,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.check
 @parametrize_with_checks(
     [MetaRanker(effort="low", n_folds=2, n_jobs=1)], expected_failed_checks=lambda estimator: EXPECTED
 )

@@ -340,6 +340,7 @@ def test_save_and_load(model, tmp_path):
     assert load(tmp_path / "M2").n_labels_ == 11
 
 
+@pytest.mark.check
 def test_neither_import_nor_prediction_needs_torch(model, tmp_path):
     model.save(tmp_path / "M")
     code = (
