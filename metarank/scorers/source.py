@@ -42,7 +42,7 @@ def sources_of(shortlisters: Sequence[LabelScorer], scorers: Sequence[LabelScore
     --------
     >>> a, b, c = LabelScorer(), LabelScorer(), LabelScorer()
     >>> [(s.proposes, s.describes) for s in sources_of([a, c], [b, c])]
-    [(True, False), (False, True), (True, True)]
+    [(False, True), (True, False), (True, True)]
     """
     describes = {id(s) for s in scorers}
     waiting = list({id(s): s for s in shortlisters}.values())
