@@ -70,10 +70,8 @@ def embedded_data_in_small(monkeypatch):
     monkeypatch.setattr(data, "load_pydocs", small)
 
 
-@every_page
-def test_python_runs(page, tmp_path, monkeypatch, embedded_data_in_small):
+def run(page: Path) -> None:
     """The blocks of a page one after another, as a reader would paste them."""
-    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": page.stem}
     for block in blocks(page, "python"):
         code = compile("\n" * block.line + block.code, str(page), "exec")
@@ -82,6 +80,19 @@ def test_python_runs(page, tmp_path, monkeypatch, embedded_data_in_small):
             exec(code, names)
         else:
             assert block.note.startswith(("needs ", "not run: ")), block
+
+
+@pytest.mark.slow
+@every_page
+def test_python_runs(page, tmp_path, monkeypatch, embedded_data_in_small):
+    monkeypatch.chdir(tmp_path)
+    run(page)
+
+
+@pytest.mark.check
+def test_the_readme_runs_on_the_whole_of_the_embedded_data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(PAGES[0])
 
 
 @every_page
