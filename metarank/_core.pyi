@@ -533,11 +533,17 @@ def train_svm_sparse(
     Annotated[NDArray[numpy.float32], dict(shape=(None, None))],
     Annotated[NDArray[numpy.float32], dict(shape=(None,))],
 ]: ...
+
+class SquaredHingeOptions:
+    def __init__(self, *, C: float, tolerance: float, least: float, max_epochs: int, seed: int) -> None: ...
+
 def train_squared_hinge(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
+    X: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
+    ],
     label_indptr: Annotated[
         NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
@@ -547,11 +553,7 @@ def train_squared_hinge(
     ],
     order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     factor: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    C: float,
-    tolerance: float,
-    max_epochs: int,
-    least: float,
-    seed: int,
+    options: SquaredHingeOptions,
     n_threads: int,
 ) -> tuple[
     Annotated[NDArray[numpy.int64], dict(shape=(None,))],
@@ -696,52 +698,45 @@ class InvertedIndex:
     @property
     def max_l1_norm(self) -> float: ...
 
+class NeighborColumns:
+    def __init__(self, *, metrics: Sequence[int], orders: Sequence[int], means: Sequence[int]) -> None: ...
+
 def label_neighbors_sparse(
     index: InvertedIndex,
     indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    pair_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    pairs: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ],
-    pair_labels: Annotated[
-        NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    label_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    metrics: Sequence[int],
-    orders: Sequence[int],
-    means: Sequence[int],
+    columns: NeighborColumns,
     n_threads: int,
 ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
 def label_neighbors_dense(
-    X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    sq_norm: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    max_sq_norm: float,
-    max_l1_norm: float,
+    points: tuple[
+        Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        float,
+        float,
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ],
     Q: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    pair_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    pairs: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ],
-    pair_labels: Annotated[
-        NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    label_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    row_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    row_labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    metrics: Sequence[int],
-    orders: Sequence[int],
-    means: Sequence[int],
-    proposals: Annotated[
-        NDArray[numpy.int32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)
-    ],
-    bounds: Annotated[
-        NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    columns: NeighborColumns,
+    proposals: tuple[
+        Annotated[
+            NDArray[numpy.int32], dict(shape=(None, None, None), order="C", device="cpu", writable=False)
+        ],
+        Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     ],
     n_threads: int,
 ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
@@ -1076,64 +1071,70 @@ def label_vectors(
     Q: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     n_threads: int,
 ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+
+class Clustering:
+    def __init__(
+        self, *, branching: int, max_leaf: int, max_iterations: int, tolerance: float, sample: int, seed: int
+    ) -> None: ...
+
 def partition_labels_dense(
     V: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    branching: int,
-    max_leaf: int,
-    max_iterations: int,
-    tolerance: float,
-    sample: int,
-    seed: int,
+    how: Clustering,
     n_threads: int,
 ) -> tuple[
     Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
 ]: ...
 def partition_labels_sparse(
-    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
+    V: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
+    ],
     labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    branching: int,
-    max_leaf: int,
-    max_iterations: int,
-    tolerance: float,
-    sample: int,
-    seed: int,
+    how: Clustering,
     n_threads: int,
 ) -> tuple[
     Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
 ]: ...
+
+class LabelTreeOptions:
+    def __init__(
+        self,
+        *,
+        loss: int,
+        C: float,
+        mean_cost: bool,
+        tolerance: float,
+        max_epochs: int,
+        bias: float,
+        threshold: float,
+        visitors: int,
+        link: int,
+        seed: int,
+        first_slot: int,
+    ) -> None: ...
+
 def train_label_trees(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    label_indptr: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    X: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
     ],
-    label_rows: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    relevance: Annotated[
-        NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+    labels: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ],
     row_cost: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    roots: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    child_start: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    hierarchy: tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     ],
-    child: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    loss: int,
-    C: float,
-    mean_cost: bool,
-    tolerance: float,
-    max_epochs: int,
-    bias: float,
-    threshold: float,
-    visitors: int,
-    link: int,
-    seed: int,
-    first_slot: int,
+    options: LabelTreeOptions,
     n_threads: int,
 ) -> dict: ...
 
@@ -1348,32 +1349,44 @@ class LabelTrees:
         Annotated[NDArray[numpy.float32], dict(shape=(None,))],
     ]: ...
 
+class L1LogisticOptions:
+    def __init__(self, *, tolerance: float, max_steps: int, max_passes: int) -> None: ...
+
+class SplitOptions:
+    def __init__(
+        self,
+        *,
+        log_cost: float,
+        rank_cost: float,
+        balanced: bool,
+        rounds: int,
+        ideal_normaliser: bool,
+        logistic: L1LogisticOptions,
+    ) -> None: ...
+
+class GrowOptions:
+    def __init__(
+        self, *, first_tree: int, n_trees: int, max_leaf: int, labels_per_leaf: int, max_depth: int, seed: int
+    ) -> None: ...
+
 def train_instance_trees(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    y_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    y_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    y_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_labels: int,
+    X: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
+    ],
+    Y: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
+    ],
     row_weight: Annotated[
         NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
-    first_tree: int,
-    n_trees: int,
-    max_leaf: int,
-    labels_per_leaf: int,
-    max_depth: int,
-    log_cost: float,
-    rank_cost: float,
-    balanced: bool,
-    rounds: int,
-    ideal_normaliser: bool,
-    tolerance: float,
-    max_steps: int,
-    max_passes: int,
-    seed: int,
+    split: SplitOptions,
+    grow: GrowOptions,
     n_threads: int,
 ) -> dict:
     """
@@ -1381,25 +1394,22 @@ def train_instance_trees(
     """
 
 def split_instances(
-    x_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    x_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_features: int,
-    y_indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    y_indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    y_data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_labels: int,
+    X: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
+    ],
+    Y: tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        int,
+    ],
     row_weight: Annotated[
         NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
     ],
-    log_cost: float,
-    rank_cost: float,
-    balanced: bool,
-    rounds: int,
-    ideal_normaliser: bool,
-    tolerance: float,
-    max_steps: int,
-    max_passes: int,
+    options: SplitOptions,
     seed: int,
 ) -> tuple[
     Annotated[NDArray[numpy.float32], dict(shape=(None,))],

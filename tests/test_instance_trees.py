@@ -44,14 +44,18 @@ def split(X: sp.csr_matrix, Y: sp.csr_matrix, weight: Any = None, **options: Any
         "balanced": False,
         "rounds": 1,
         "ideal_normaliser": False,
-        "tolerance": 1e-7,
-        "max_steps": 200,
-        "max_passes": 100,
         "seed": 1,
     }
+    logistic = {"tolerance": 1e-7, "max_steps": 200, "max_passes": 100}
+    for name in options:
+        assert name in settings or name in logistic
+    settings |= {name: value for name, value in options.items() if name in settings}
+    logistic |= {name: value for name, value in options.items() if name in logistic}
+    seed = settings.pop("seed")
     weight = np.ones(X.shape[0], np.float32) if weight is None else weight.astype(np.float32)
+    how = _core.SplitOptions(**settings, logistic=_core.L1LogisticOptions(**logistic))
     out: tuple[np.ndarray, ...] = _core.split_instances(
-        *csr_parts(X), X.shape[1], *csr_parts(Y), Y.shape[1], weight, **{**settings, **options}
+        (*csr_parts(X), X.shape[1]), (*csr_parts(Y), Y.shape[1]), weight, how, seed
     )
     return out
 

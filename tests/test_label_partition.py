@@ -112,9 +112,10 @@ HOW = dict(max_iterations=10, tolerance=1e-4, sample=4096)
 
 def grown(V, labels, *, n_threads=1, **how):
     labels = np.asarray(labels, np.int32)
+    clustering = _core.Clustering(**how)
     if sp.issparse(V):
-        return _core.partition_labels_sparse(*csr_parts(V), V.shape[1], labels, **how, n_threads=n_threads)
-    return _core.partition_labels_dense(V, labels, **how, n_threads=n_threads)
+        return _core.partition_labels_sparse((*csr_parts(V), V.shape[1]), labels, clustering, n_threads)
+    return _core.partition_labels_dense(V, labels, clustering, n_threads)
 
 
 @pytest.mark.parametrize(("branching", "max_leaf"), [(2, 10), (3, 7), (5, 20), (16, 4), (2, 1), (256, 3)])

@@ -252,11 +252,18 @@ def test_a_subclass_with_a_fit_of_its_own_does_not_divide() -> None:
 def test_the_core_refuses_negative_numbers() -> None:
     X = csr_parts(sp.eye(3, format="csr", dtype=np.float32))
     ones = np.ones(3, np.float32)
+    logistic = _core.L1LogisticOptions(tolerance=0.1, max_steps=2, max_passes=2)
+    split = _core.SplitOptions(
+        log_cost=1.0, rank_cost=1.0, balanced=True, rounds=1, ideal_normaliser=False, logistic=logistic
+    )
+    grow = _core.GrowOptions(first_tree=-1, n_trees=1, max_leaf=2, labels_per_leaf=2, max_depth=9, seed=0)
     with pytest.raises(ValueError, match="first_tree must not be negative"):
-        _core.train_instance_trees(
-            *X, 3, *X, 3, ones, -1, 1, 2, 2, 9, 1.0, 1.0, True, 1, False, 0.1, 2, 2, 0, 1
-        )
+        _core.train_instance_trees((*X, 3), (*X, 3), ones, split, grow, 1)
     tree = Hierarchy.from_nested([0, 1, 2])
-    arrays = (*X, 3, *X, ones, tree.roots, tree.child_start, tree.child)
+    nodes = (tree.roots, tree.child_start, tree.child)
+    options = _core.LabelTreeOptions(
+        loss=1, C=1.0, mean_cost=False, tolerance=0.1, max_epochs=2, bias=1.0, threshold=0.1, visitors=0,
+        link=1, seed=0, first_slot=-1,
+    )  # fmt: skip
     with pytest.raises(ValueError, match="first_slot must be non-negative"):
-        _core.train_label_trees(*arrays, 1, 1.0, False, 0.1, 2, 1.0, 0.1, 0, 1, 0, -1, 1)
+        _core.train_label_trees((*X, 3), X, ones, nodes, options, 1)

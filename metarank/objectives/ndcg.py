@@ -78,17 +78,17 @@ class NdcgLists:
     ) -> tuple[float, np.ndarray, np.ndarray]:
         """(loss, gradient, hessian) at finite float64 scores (n,); see `ndcg_gradients`."""
         return _core.lambda_gradients(
-            scores,
-            scores if rank_by is None else rank_by,
-            self.gains,
-            self.ideal,
-            self.order,
-            self.indptr,
-            self.sigmoid,
-            self.truncation,
-            self.norm,
-            with_loss,
-            n_jobs,
+            scores=scores,
+            rank_by=scores if rank_by is None else rank_by,
+            gains=self.gains,
+            ideal=self.ideal,
+            order=self.order,
+            indptr=self.indptr,
+            sigmoid=self.sigmoid,
+            truncation=self.truncation,
+            norm=self.norm,
+            with_loss=with_loss,
+            n_threads=n_jobs,
         )
 
     def ndcg(self, scores: np.ndarray, k: int = 10, *, n_jobs: int = 1) -> float:

@@ -89,14 +89,14 @@ class AucPairs:
         self, scores: np.ndarray, surrogate: str, with_loss: bool, n_jobs: int
     ) -> tuple[float, np.ndarray, np.ndarray]:
         return _core.auc_gradients(
-            scores,
-            self.target,
-            self.order,
-            self.indptr,
-            surrogate,
-            self.cost == "difference",
-            with_loss,
-            n_jobs,
+            scores=scores,
+            target=self.target,
+            order=self.order,
+            indptr=self.indptr,
+            surrogate=surrogate,
+            difference=self.cost == "difference",
+            with_loss=with_loss,
+            n_threads=n_jobs,
         )
 
 

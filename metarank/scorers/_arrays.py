@@ -77,8 +77,13 @@ def linear_scores(
     """``bias[l] + x . W[:, l]`` for each pair, float32 (m,); W is float32 (d, L)."""
     check_rows(X, candidates)
     if sp.issparse(X):
-        parts = csr_parts(X)
         return _core.linear_scores_sparse(
-            *parts, X.shape[1], W, bias, candidates.indptr, candidates.labels, n_jobs
+            *csr_parts(X),
+            n_features=X.shape[1],
+            W=W,
+            bias=bias,
+            indptr=candidates.indptr,
+            labels=candidates.labels,
+            n_threads=n_jobs,
         )
     return _core.linear_scores_dense(dense(X), W, bias, candidates.indptr, candidates.labels, n_jobs)

@@ -505,11 +505,18 @@ def learn_hierarchy(
         V = fixed
         if V is None:
             V = principal_label_vectors(X, Y, n_dims=n_dims, seed=basis_seed, n_jobs=threads)
-        how = (seen, branching, max_leaf, max_iterations, float(tolerance), _SAMPLE, tree_seed, threads)
+        how = _core.Clustering(
+            branching=branching,
+            max_leaf=max_leaf,
+            max_iterations=max_iterations,
+            tolerance=float(tolerance),
+            sample=_SAMPLE,
+            seed=tree_seed,
+        )
         if sp.issparse(V):
-            trees.append(_core.partition_labels_sparse(*csr_parts(V), V.shape[1], *how))
+            trees.append(_core.partition_labels_sparse((*csr_parts(V), V.shape[1]), seen, how, threads))
         else:
-            trees.append(_core.partition_labels_dense(V, *how))
+            trees.append(_core.partition_labels_dense(V, seen, how, threads))
     return _joined(trees, n_labels)
 
 

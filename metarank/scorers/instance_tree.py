@@ -197,28 +197,32 @@ class FastXML(TreeEnsemble, Shortlister):
         # Float32 sums of gains neither overflow nor vanish, whatever the unit of the relevances.
         scale = float(Y.data.max(initial=0.0)) or 1.0
         seed = np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0]
+        gains = np.maximum(Y.data.astype(np.float64) / scale, _LEAST_GAIN).astype(np.float32)
+        split = _core.SplitOptions(
+            log_cost=float(self.C),
+            rank_cost=float(self.C_rank),
+            balanced=bool(self.balanced),
+            rounds=self.rounds,
+            ideal_normaliser=self.normaliser == "ideal",
+            logistic=_core.L1LogisticOptions(
+                tolerance=float(self.tolerance), max_steps=_STEPS, max_passes=_PASSES
+            ),
+        )
+        grow = _core.GrowOptions(
+            first_tree=first,
+            n_trees=count,
+            max_leaf=self.max_leaf,
+            labels_per_leaf=self.labels_per_leaf,
+            max_depth=_MAX_DEPTH,
+            seed=int(seed >> 1),
+        )
         forest = _core.train_instance_trees(
-            *csr_parts(X),
-            X.shape[1],
-            *csr_parts(Y)[:2],
-            np.maximum(Y.data.astype(np.float64) / scale, _LEAST_GAIN).astype(np.float32),
-            Y.shape[1],
-            _of_mean_1(sample_weight, X.shape[0]),
-            first,
-            count,
-            self.max_leaf,
-            self.labels_per_leaf,
-            _MAX_DEPTH,
-            float(self.C),
-            float(self.C_rank),
-            bool(self.balanced),
-            self.rounds,
-            self.normaliser == "ideal",
-            float(self.tolerance),
-            _STEPS,
-            _PASSES,
-            int(seed >> 1),
-            n_jobs,
+            X=(*csr_parts(X), X.shape[1]),
+            Y=(*csr_parts(Y)[:2], gains, Y.shape[1]),
+            row_weight=_of_mean_1(sample_weight, X.shape[0]),
+            split=split,
+            grow=grow,
+            n_threads=n_jobs,
         )
         return {"scale": np.array([scale]), **forest}
 

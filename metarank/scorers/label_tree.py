@@ -201,28 +201,27 @@ class LabelTree(TreeEnsemble, Shortlister):
             first_slot = first * (tree.n_slots // count)  # trees over the same labels have as many slots
         by_label = Y.tocsc()
         by_label.sort_indices()
+        weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+        options = _core.LabelTreeOptions(
+            loss=LOSSES[self._loss],
+            C=float(self._settled("C")),
+            mean_cost=self.cost == "mean",
+            tolerance=float(self._settled("tolerance")),
+            max_epochs=int(self._settled("max_epochs")),
+            bias=1.0,
+            threshold=float(self.prune),
+            visitors=int(self._settled("visitors")),
+            link=self._link,
+            seed=seed,
+            first_slot=first_slot,
+        )
         arrays = _core.train_label_trees(
-            *csr_parts(X),
-            X.shape[1],
-            by_label.indptr.astype(np.int64),
-            by_label.indices.astype(np.int32),
-            by_label.data,
-            np.ones(X.shape[0], np.float32) if sample_weight is None else sample_weight.astype(np.float32),
-            tree.roots,
-            tree.child_start,
-            tree.child,
-            LOSSES[self._loss],
-            float(self._settled("C")),
-            self.cost == "mean",
-            float(self._settled("tolerance")),
-            int(self._settled("max_epochs")),
-            1.0,
-            float(self.prune),
-            int(self._settled("visitors")),
-            self._link,
-            seed,
-            first_slot,
-            n_jobs,
+            X=(*csr_parts(X), X.shape[1]),
+            labels=(by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32), by_label.data),
+            row_cost=weight.astype(np.float32),
+            hierarchy=(tree.roots, tree.child_start, tree.child),
+            options=options,
+            n_threads=n_jobs,
         )
         nodes = {"roots": tree.roots, "child_start": tree.child_start, "child": tree.child}
         return {"label_scale": label_scale, "row_share": arrays.pop("frac"), **nodes, **arrays}

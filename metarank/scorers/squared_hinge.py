@@ -47,10 +47,19 @@ def squared_hinge_weights(
     factor = pruning_factors(X)
 
     def train(order: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        options = _core.SquaredHingeOptions(
+            C=C, tolerance=tolerance, least=least, max_epochs=max_epochs, seed=seed
+        )
         return _core.train_squared_hinge(
-            *csr_parts(X), X.shape[1], *labels, positive_cost.astype(np.float32), order, factor,
-            C, tolerance, max_epochs, least, seed, n_jobs,
-        )  # fmt: skip
+            X=(*csr_parts(X), X.shape[1]),
+            label_indptr=labels[0],
+            label_rows=labels[1],
+            positive_cost=positive_cost.astype(np.float32),
+            order=order,
+            factor=factor,
+            options=options,
+            n_threads=n_jobs,
+        )
 
     least = 0.0
     if weights_per_label is not None:

@@ -135,22 +135,12 @@ class DenseRows:
         # Rows without labels are not read unless FAISS proposed some.
         by_row = labels.by_row if proposed[0][0].shape[1] else _no_labels(len(self.X))
         return _core.label_neighbors_dense(
-            self.X,
-            self.sq_norm,
-            self.max_sq_norm,
-            self.max_l1_norm,
-            Q,
-            candidates.indptr,
-            candidates.labels,
-            labels.indptr,
-            labels.rows,
-            *by_row,
-            [METRICS[metric] for metric in metrics],
-            list(orders),
-            list(means),
-            np.stack([ids for ids, _ in proposed]),
-            np.stack([bounds for _, bounds in proposed]),
-            n_jobs,
+            points=(self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row),
+            Q=Q,
+            pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
+            columns=_columns(metrics, orders, means),
+            proposals=(np.stack([ids for ids, _ in proposed]), np.stack([bounds for _, bounds in proposed])),
+            n_threads=n_jobs,
         )
 
     def nearest(
@@ -204,15 +194,15 @@ class DenseRows:
         n_jobs: int,
     ) -> tuple[np.ndarray, np.ndarray]:
         return _core.nearest_rows_dense(
-            self.X,
-            self.sq_norm,
-            Q,
-            np.ascontiguousarray(rows, np.int32),
-            k,
-            METRICS[metric],
-            proposals,
-            bounds,
-            n_jobs,
+            X=self.X,
+            sq_norm=self.sq_norm,
+            Q=Q,
+            rows=np.ascontiguousarray(rows, np.int32),
+            k=k,
+            metric=METRICS[metric],
+            proposals=proposals,
+            bounds=bounds,
+            n_threads=n_jobs,
         )
 
     def _propose(self, Q: np.ndarray, metric: str, m: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -296,14 +286,9 @@ class SparseRows:
         return _core.label_neighbors_sparse(
             self.index,
             *csr_arrays(self.queries(X)),
-            candidates.indptr,
-            candidates.labels,
-            labels.indptr,
-            labels.rows,
-            [METRICS[metric] for metric in metrics],
-            list(orders),
-            list(means),
-            n_jobs,
+            pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
+            columns=_columns(metrics, orders, means),
+            n_threads=n_jobs,
         )
 
     def nearest(
@@ -318,6 +303,12 @@ class SparseRows:
             METRICS[metric],
             n_jobs,
         )
+
+
+def _columns(metrics: Sequence[str], orders: Sequence[int], means: Sequence[int]) -> _core.NeighborColumns:
+    return _core.NeighborColumns(
+        metrics=[METRICS[metric] for metric in metrics], orders=list(orders), means=list(means)
+    )
 
 
 TrainingRows = DenseRows | SparseRows

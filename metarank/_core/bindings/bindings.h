@@ -11,6 +11,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,6 +61,36 @@ struct type_caster<metarank::Array<T, D>> {
   }
 };
 
+// A plain struct of views and numbers, from a tuple of them in their order.
+template <typename Struct, typename... Fields>
+struct struct_caster {
+  using Tuple = std::tuple<Fields...>;
+  using Value = Struct;
+  template <typename>
+  using Cast = Value;
+  static constexpr auto Name = make_caster<Tuple>::Name;
+  template <typename>
+  bool can_cast() const noexcept {
+    return true;
+  }
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    return tuple_.from_python(source, flags, cleanup);
+  }
+  explicit operator Value() {
+    return std::apply([](auto&&... fields) { return Struct{fields...}; }, tuple_.operator Tuple());
+  }
+
+ private:
+  make_caster<Tuple> tuple_;
+};
+
+// (indptr, indices, data, n_columns)
+template <>
+struct type_caster<metarank::CsrView>
+    : struct_caster<metarank::CsrView, metarank::In1<std::int64_t>, metarank::In1<std::int32_t>,
+                    metarank::In1<float>, std::int64_t> {};
+
 }  // namespace nanobind::detail
 
 namespace metarank::bindings {
@@ -93,6 +125,25 @@ template <std::size_t... Held, typename Class, typename Construct, std::size_t N
 void bind_borrower(Class& scope, Construct&& construct, Names (&names)[N]) {
   detail::define(scope, "__init__", std::forward<Construct>(construct), names, std::make_index_sequence<N>(),
                  nb::keep_alive<1, Held>()...);
+}
+
+// An option by its name.
+template <typename Options, typename T>
+struct Field {
+  const char* name;
+  T Options::*member;
+};
+
+// Options as a class whose constructor takes all of them, each by its name.
+template <typename Options, typename... T>
+void bind_options(nb::module_& m, const char* name, const Field<Options, T>&... fields) {
+  nb::class_<Options>(m, name).def(
+      "__init__",
+      [members = std::make_tuple(fields.member...)](Options* self, T... values) {
+        new (self) Options{};
+        std::apply([&](auto... member) { ((self->*member = std::move(values)), ...); }, members);
+      },
+      nb::kw_only(), nb::arg(fields.name)...);
 }
 
 // NumPy's, without a copy.

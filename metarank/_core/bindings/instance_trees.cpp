@@ -4,6 +4,31 @@
 #include "../instance_tree_train.h"
 #include "bindings.h"
 
+namespace nanobind::detail {
+
+// By the names of InstanceTrees' constructor.
+template <>
+struct type_caster<metarank::InstanceTreeArrays> {
+  static constexpr auto Name = const_name("dict");
+
+  static handle from_cpp(metarank::InstanceTreeArrays&& trees, rv_policy, cleanup_list*) {
+    using metarank::bindings::to_numpy;
+    dict out;
+    out["roots"] = to_numpy(std::move(trees.roots));
+    out["child"] = to_numpy(std::move(trees.child));
+    out["bias"] = to_numpy(std::move(trees.bias));
+    out["weight_start"] = to_numpy(std::move(trees.weight_start));
+    out["feature"] = to_numpy(std::move(trees.feature));
+    out["weight"] = to_numpy(std::move(trees.weight));
+    out["leaf_start"] = to_numpy(std::move(trees.leaf_start));
+    out["leaf_label"] = to_numpy(std::move(trees.leaf_label));
+    out["leaf_value"] = to_numpy(std::move(trees.leaf_value));
+    return out.release();
+  }
+};
+
+}  // namespace nanobind::detail
+
 namespace metarank::bindings {
 
 namespace {
@@ -12,60 +37,19 @@ using Indptr = In1<std::int64_t>;
 using Ids = In1<std::int32_t>;
 using Values = In1<float>;
 
-nb::dict to_dict(InstanceTreeArrays&& trees) {
-  nb::dict out;
-  out["roots"] = to_numpy(std::move(trees.roots));
-  out["child"] = to_numpy(std::move(trees.child));
-  out["bias"] = to_numpy(std::move(trees.bias));
-  out["weight_start"] = to_numpy(std::move(trees.weight_start));
-  out["feature"] = to_numpy(std::move(trees.feature));
-  out["weight"] = to_numpy(std::move(trees.weight));
-  out["leaf_start"] = to_numpy(std::move(trees.leaf_start));
-  out["leaf_label"] = to_numpy(std::move(trees.leaf_label));
-  out["leaf_value"] = to_numpy(std::move(trees.leaf_value));
-  return out;
-}
-
 void bind_training(nb::module_& m) {
-  m.def(
-      "train_instance_trees",
-      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
-         Values y_data, std::int64_t n_labels, Values row_weight, std::int64_t first_tree, int n_trees,
-         std::int64_t max_leaf, std::int64_t labels_per_leaf, std::int64_t max_depth, double log_cost, double rank_cost,
-         bool balanced, int rounds, bool ideal_normaliser, double tolerance, int max_steps, int max_passes,
-         std::uint64_t seed, int n_threads) {
-        InstanceTreeArrays trees;
-        {
-          nb::gil_scoped_release release;
-          trees = train_instance_trees({x_indptr, x_indices, x_data, n_features}, {y_indptr, y_indices, y_data, n_labels},
-                                       row_weight,
-                                       {log_cost, rank_cost, balanced, rounds, ideal_normaliser,
-                                        {tolerance, max_steps, max_passes}},
-                                       {first_tree, n_trees, max_leaf, labels_per_leaf, max_depth, seed}, n_threads);
-        }
-        return to_dict(std::move(trees));
-      },
-      nb::arg("x_indptr"), nb::arg("x_indices"), nb::arg("x_data"), nb::arg("n_features"), nb::arg("y_indptr"),
-      nb::arg("y_indices"), nb::arg("y_data"), nb::arg("n_labels"), nb::arg("row_weight"), nb::arg("first_tree"),
-      nb::arg("n_trees"), nb::arg("max_leaf"), nb::arg("labels_per_leaf"), nb::arg("max_depth"), nb::arg("log_cost"),
-      nb::arg("rank_cost"), nb::arg("balanced"), nb::arg("rounds"), nb::arg("ideal_normaliser"), nb::arg("tolerance"),
-      nb::arg("max_steps"), nb::arg("max_passes"), nb::arg("seed"), nb::arg("n_threads"),
-      "Arrays of `InstanceTrees`: trees first_tree .. first_tree + n_trees of a forest, seeded by their number.");
-  bind(
-      m, "split_instances",
-      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr y_indptr, Ids y_indices,
-         Values y_data, std::int64_t n_labels, Values row_weight, double log_cost, double rank_cost, bool balanced,
-         int rounds, bool ideal_normaliser, double tolerance, int max_steps, int max_passes, std::uint64_t seed) {
-        return split_instances({x_indptr, x_indices, x_data, n_features}, {y_indptr, y_indices, y_data, n_labels},
-                               row_weight,
-                               {log_cost, rank_cost, balanced, rounds, ideal_normaliser,
-                                {tolerance, max_steps, max_passes}},
-                               seed);
-      },
-      {"x_indptr", "x_indices", "x_data", "n_features", "y_indptr", "y_indices", "y_data", "n_labels", "row_weight",
-       "log_cost", "rank_cost", "balanced", "rounds", "ideal_normaliser", "tolerance", "max_steps", "max_passes",
-       "seed"},
-      "(w, bias, sides, right, objective after every block) of one node that holds all rows.");
+  bind_options(m, "L1LogisticOptions", Field{"tolerance", &L1Logistic::Options::tolerance},
+               Field{"max_steps", &L1Logistic::Options::max_steps}, Field{"max_passes", &L1Logistic::Options::max_passes});
+  bind_options(m, "SplitOptions", Field{"log_cost", &SplitOptions::log_cost}, Field{"rank_cost", &SplitOptions::rank_cost},
+               Field{"balanced", &SplitOptions::balanced}, Field{"rounds", &SplitOptions::rounds},
+               Field{"ideal_normaliser", &SplitOptions::ideal_normaliser}, Field{"logistic", &SplitOptions::logistic});
+  bind_options(m, "GrowOptions", Field{"first_tree", &GrowOptions::first_tree}, Field{"n_trees", &GrowOptions::n_trees},
+               Field{"max_leaf", &GrowOptions::max_leaf}, Field{"labels_per_leaf", &GrowOptions::labels_per_leaf},
+               Field{"max_depth", &GrowOptions::max_depth}, Field{"seed", &GrowOptions::seed});
+  bind(m, "train_instance_trees", &train_instance_trees, {"X", "Y", "row_weight", "split", "grow", "n_threads"},
+       "Arrays of `InstanceTrees`: trees first_tree .. first_tree + n_trees of a forest, seeded by their number.");
+  bind(m, "split_instances", &split_instances, {"X", "Y", "row_weight", "options", "seed"},
+       "(w, bias, sides, right, objective after every block) of one node that holds all rows.");
 }
 
 }  // namespace

@@ -6,6 +6,80 @@
 #include "../label_vectors.h"
 #include "bindings.h"
 
+namespace nanobind::detail {
+
+// By the names of WeightBlocks' constructor.
+template <>
+struct type_caster<metarank::WeightArrays> {
+  static constexpr auto Name = const_name("dict");
+
+  static handle from_cpp(metarank::WeightArrays&& weights, rv_policy, cleanup_list*) {
+    using metarank::bindings::to_numpy;
+    dict out;
+    out["node_block"] = to_numpy(std::move(weights.node_block));
+    out["block_slot"] = to_numpy(std::move(weights.block_slot));
+    out["bucket_start"] = to_numpy(std::move(weights.bucket_start));
+    out["data_start"] = to_numpy(std::move(weights.data_start));
+    out["shift"] = to_numpy(std::move(weights.shift));
+    out["bucket_offset"] = to_numpy(std::move(weights.bucket_offset));
+    out["data"] = to_numpy(std::move(weights.data));
+    out["bias"] = to_numpy(std::move(weights.bias));
+    out["scale"] = to_numpy(std::move(weights.scale));
+    return out.release();
+  }
+};
+
+// Those, and `frac`.
+template <>
+struct type_caster<metarank::TrainedTrees> {
+  static constexpr auto Name = const_name("dict");
+
+  static handle from_cpp(metarank::TrainedTrees&& trees, rv_policy policy, cleanup_list* cleanup) {
+    auto out = steal<dict>(make_caster<metarank::WeightArrays>::from_cpp(std::move(trees.weights), policy, cleanup));
+    out["frac"] = metarank::bindings::to_numpy(std::move(trees.frac));
+    return out.release();
+  }
+};
+
+// (indptr, rows, relevance)
+template <>
+struct type_caster<metarank::LabelRows>
+    : struct_caster<metarank::LabelRows, metarank::In1<std::int64_t>, metarank::In1<std::int32_t>,
+                    metarank::In1<float>> {};
+
+// (roots, child_start, child)
+template <>
+struct type_caster<metarank::HierarchyView>
+    : struct_caster<metarank::HierarchyView, metarank::In1<std::int32_t>, metarank::In1<std::int64_t>,
+                    metarank::In1<std::int32_t>> {};
+
+// Kinds of loss and link go by their numbers.
+template <typename Kind>
+struct number_caster {
+  using Value = Kind;
+  template <typename>
+  using Cast = Value;
+  static constexpr auto Name = const_name("int");
+  template <typename>
+  static constexpr bool can_cast() {
+    return true;
+  }
+
+  bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {
+    return number_.from_python(source, flags, cleanup);
+  }
+  explicit operator Value() { return static_cast<Kind>(number_.value); }
+
+ private:
+  make_caster<int> number_;
+};
+template <>
+struct type_caster<metarank::LinearLoss> : number_caster<metarank::LinearLoss> {};
+template <>
+struct type_caster<metarank::Link> : number_caster<metarank::Link> {};
+
+}  // namespace nanobind::detail
+
 namespace metarank::bindings {
 
 namespace {
@@ -14,68 +88,24 @@ using Indptr = In1<std::int64_t>;
 using Ids = In1<std::int32_t>;
 using Values = In1<float>;
 
-// By the names of WeightBlocks' constructor.
-nb::dict to_dict(WeightArrays&& a) {
-  nb::dict out;
-  out["node_block"] = to_numpy(std::move(a.node_block));
-  out["block_slot"] = to_numpy(std::move(a.block_slot));
-  out["bucket_start"] = to_numpy(std::move(a.bucket_start));
-  out["data_start"] = to_numpy(std::move(a.data_start));
-  out["shift"] = to_numpy(std::move(a.shift));
-  out["bucket_offset"] = to_numpy(std::move(a.bucket_offset));
-  out["data"] = to_numpy(std::move(a.data));
-  out["bias"] = to_numpy(std::move(a.bias));
-  out["scale"] = to_numpy(std::move(a.scale));
-  return out;
-}
-
 void bind_training(nb::module_& m) {
   bind(m, "feature_range", &feature_range,
        {"x_indptr", "x_indices", "x_data", "n_features", "y_indptr", "y_indices", "y_data", "S", "n_threads"});
   bind(m, "label_vectors", &label_vectors,
        {"x_indptr", "x_indices", "x_data", "y_indptr", "y_indices", "y_data", "n_labels", "Q", "n_threads"});
-  bind(
-      m, "partition_labels_dense",
-      [](In2<float> V, Ids labels, std::int64_t branching, std::int64_t max_leaf, int max_iterations, double tolerance,
-         std::int64_t sample, std::uint64_t seed, int n_threads) {
-        return partition_labels_dense(V, labels, {branching, max_leaf, max_iterations, tolerance, sample, seed},
-                                      n_threads);
-      },
-      {"V", "labels", "branching", "max_leaf", "max_iterations", "tolerance", "sample", "seed", "n_threads"});
-  bind(
-      m, "partition_labels_sparse",
-      [](Indptr indptr, Ids indices, Values data, std::int64_t n_features, Ids labels, std::int64_t branching,
-         std::int64_t max_leaf, int max_iterations, double tolerance, std::int64_t sample, std::uint64_t seed,
-         int n_threads) {
-        return partition_labels_sparse({indptr, indices, data, n_features}, labels,
-                                       {branching, max_leaf, max_iterations, tolerance, sample, seed}, n_threads);
-      },
-      {"indptr", "indices", "data", "n_features", "labels", "branching", "max_leaf", "max_iterations", "tolerance",
-       "sample", "seed", "n_threads"});
-  m.def(
-      "train_label_trees",
-      [](Indptr x_indptr, Ids x_indices, Values x_data, std::int64_t n_features, Indptr label_indptr, Ids label_rows,
-         Values relevance, Values row_cost, Ids roots, Indptr child_start, Ids child, int loss, double C,
-         bool mean_cost, double tolerance, int max_epochs, double bias, double threshold, int visitors, int link,
-         std::uint64_t seed, std::int64_t first_slot, int n_threads) {
-        TrainedTrees trees;
-        {
-          nb::gil_scoped_release release;
-          trees = train_label_trees({x_indptr, x_indices, x_data, n_features}, {label_indptr, label_rows, relevance},
-                                    row_cost, {roots, child_start, child},
-                                    {static_cast<LinearLoss>(loss), C, mean_cost, tolerance, max_epochs, bias,
-                                     threshold, visitors, static_cast<Link>(link), seed, first_slot},
-                                    n_threads);
-        }
-        nb::dict out = to_dict(std::move(trees.weights));
-        out["frac"] = to_numpy(std::move(trees.frac));
-        return out;
-      },
-      nb::arg("x_indptr"), nb::arg("x_indices"), nb::arg("x_data"), nb::arg("n_features"), nb::arg("label_indptr"),
-      nb::arg("label_rows"), nb::arg("relevance"), nb::arg("row_cost"), nb::arg("roots"), nb::arg("child_start"),
-      nb::arg("child"), nb::arg("loss"), nb::arg("C"), nb::arg("mean_cost"), nb::arg("tolerance"),
-      nb::arg("max_epochs"), nb::arg("bias"), nb::arg("threshold"), nb::arg("visitors"), nb::arg("link"),
-      nb::arg("seed"), nb::arg("first_slot"), nb::arg("n_threads"));
+  bind_options(m, "Clustering", Field{"branching", &Clustering::branching}, Field{"max_leaf", &Clustering::max_leaf},
+               Field{"max_iterations", &Clustering::max_iterations}, Field{"tolerance", &Clustering::tolerance},
+               Field{"sample", &Clustering::sample}, Field{"seed", &Clustering::seed});
+  bind(m, "partition_labels_dense", &partition_labels_dense, {"V", "labels", "how", "n_threads"});
+  bind(m, "partition_labels_sparse", &partition_labels_sparse, {"V", "labels", "how", "n_threads"});
+  using Options = LabelTreeOptions;
+  bind_options(m, "LabelTreeOptions", Field{"loss", &Options::loss}, Field{"C", &Options::C},
+               Field{"mean_cost", &Options::mean_cost}, Field{"tolerance", &Options::tolerance},
+               Field{"max_epochs", &Options::max_epochs}, Field{"bias", &Options::bias},
+               Field{"threshold", &Options::threshold}, Field{"visitors", &Options::visitors},
+               Field{"link", &Options::link}, Field{"seed", &Options::seed}, Field{"first_slot", &Options::first_slot});
+  bind(m, "train_label_trees", &train_label_trees,
+       {"X", "labels", "row_cost", "hierarchy", "options", "n_threads"});
 }
 
 void bind_weights(nb::module_& m) {
@@ -95,13 +125,8 @@ void bind_weights(nb::module_& m) {
       .def_prop_ro("n_slots", &WeightBlocks::n_slots)
       .def("decode", &decode_weights, Unlocked(), "CSR arrays (indptr, indices, values) of the rounded weights, a row a slot.");
   bind(blocks, "find", &find_weights, {"block", "feature"}, "Slots (within the block) and 16-bit weights of a feature.");
-  m.def(
-      "encode_weights",
-      [](Indptr indptr, Ids indices, Values values, Values bias, Indptr node_start) {
-        return to_dict(encode_weights(indptr, indices, values, bias, node_start));
-      },
-      nb::arg("indptr"), nb::arg("indices"), nb::arg("values"), nb::arg("bias"), nb::arg("node_start"),
-      "Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the biases and each node's first slot.");
+  bind(m, "encode_weights", &encode_weights, {"indptr", "indices", "values", "bias", "node_start"},
+       "Arrays of WeightBlocks from a canonical CSR matrix (a row a slot), the biases and each node's first slot.");
 }
 
 }  // namespace

@@ -30,17 +30,12 @@ void bind_linear(nb::module_& m) {
   bind(m, "train_svm_sparse", &train_svm_sparse,
        {"x_indptr", "x_indices", "x_data", "n_features", "label_indptr", "label_rows", "C", "tolerance", "max_epochs",
         "seed", "n_threads"});
-  bind(
-      m, "train_squared_hinge",
-      [](In1<std::int64_t> x_indptr, In1<std::int32_t> x_indices, In1<float> x_data, std::int64_t n_features,
-         In1<std::int64_t> label_indptr, In1<std::int32_t> label_rows, In1<float> positive_cost,
-         In1<std::int32_t> order, In1<float> factor, float C, float tolerance, int max_epochs, float least,
-         std::uint64_t seed, int n_threads) {
-        return train_squared_hinge({x_indptr, x_indices, x_data, n_features}, label_indptr, label_rows, positive_cost,
-                                   order, factor, {C, tolerance, least, max_epochs, seed}, n_threads);
-      },
-      {"x_indptr", "x_indices", "x_data", "n_features", "label_indptr", "label_rows", "positive_cost", "order",
-       "factor", "C", "tolerance", "max_epochs", "least", "seed", "n_threads"});
+  using Options = SquaredHingeOptions;
+  bind_options(m, "SquaredHingeOptions", Field{"C", &Options::C}, Field{"tolerance", &Options::tolerance},
+               Field{"least", &Options::least}, Field{"max_epochs", &Options::max_epochs},
+               Field{"seed", &Options::seed});
+  bind(m, "train_squared_hinge", &train_squared_hinge,
+       {"X", "label_indptr", "label_rows", "positive_cost", "order", "factor", "options", "n_threads"});
   bind(m, "linear_scores_dense", &linear_scores_dense, {"X", "W", "bias", "indptr", "labels", "n_threads"});
   bind(m, "linear_scores_sparse", &linear_scores_sparse,
        {"x_indptr", "x_indices", "x_data", "n_features", "W", "bias", "indptr", "labels", "n_threads"});

@@ -8,6 +8,27 @@
 #include "../votes.h"
 #include "bindings.h"
 
+namespace nanobind::detail {
+
+// (pair_indptr, pair_labels, label_indptr, label_rows)
+template <>
+struct type_caster<metarank::LabelPairs>
+    : struct_caster<metarank::LabelPairs, metarank::In1<std::int64_t>, metarank::In1<std::int32_t>,
+                    metarank::In1<std::int64_t>, metarank::In1<std::int32_t>> {};
+
+// (X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels)
+template <>
+struct type_caster<metarank::DensePoints>
+    : struct_caster<metarank::DensePoints, metarank::In2<float>, metarank::In1<float>, double, double,
+                    metarank::In1<std::int64_t>, metarank::In1<std::int32_t>> {};
+
+// (rows, bounds)
+template <>
+struct type_caster<metarank::Proposals>
+    : struct_caster<metarank::Proposals, metarank::In3<std::int32_t>, metarank::In2<double>> {};
+
+}  // namespace nanobind::detail
+
 namespace metarank::bindings {
 
 namespace {
@@ -17,29 +38,12 @@ using Ids = In1<std::int32_t>;
 using Values = In1<float>;
 
 void bind_neighbors_of_labels(nb::module_& m) {
-  bind(
-      m, "label_neighbors_sparse",
-      [](const InvertedIndex& index, Indptr indptr, Ids indices, Values data, Indptr pair_indptr, Ids pair_labels,
-         Indptr label_indptr, Ids label_rows, std::vector<int> metrics, std::vector<int> orders,
-         std::vector<int> means, int n_threads) {
-        return label_neighbors_sparse(index, indptr, indices, data,
-                                      {pair_indptr, pair_labels, label_indptr, label_rows}, {metrics, orders, means},
-                                      n_threads);
-      },
-      {"index", "indptr", "indices", "data", "pair_indptr", "pair_labels", "label_indptr", "label_rows", "metrics",
-       "orders", "means", "n_threads"});
-  bind(
-      m, "label_neighbors_dense",
-      [](In2<float> X, Values sq_norm, double max_sq_norm, double max_l1_norm, In2<float> Q, Indptr pair_indptr,
-         Ids pair_labels, Indptr label_indptr, Ids label_rows, Indptr row_indptr, Ids row_labels,
-         std::vector<int> metrics, std::vector<int> orders, std::vector<int> means, In3<std::int32_t> proposals,
-         In2<double> bounds, int n_threads) {
-        return label_neighbors_dense({X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels}, Q,
-                                     {pair_indptr, pair_labels, label_indptr, label_rows}, {metrics, orders, means},
-                                     {proposals, bounds}, n_threads);
-      },
-      {"X", "sq_norm", "max_sq_norm", "max_l1_norm", "Q", "pair_indptr", "pair_labels", "label_indptr", "label_rows",
-       "row_indptr", "row_labels", "metrics", "orders", "means", "proposals", "bounds", "n_threads"});
+  bind_options(m, "NeighborColumns", Field{"metrics", &NeighborColumns::metrics},
+               Field{"orders", &NeighborColumns::orders}, Field{"means", &NeighborColumns::means});
+  bind(m, "label_neighbors_sparse", &label_neighbors_sparse,
+       {"index", "indptr", "indices", "data", "pairs", "columns", "n_threads"});
+  bind(m, "label_neighbors_dense", &label_neighbors_dense,
+       {"points", "Q", "pairs", "columns", "proposals", "n_threads"});
   bind(m, "row_norms", &row_norms, {"X"});
 }
 
