@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import hypothesis
 import pytest
 from terminal import in_a_terminal
+from tiers import CHECKS, is_slow
 
 # The same examples in every run, however long one of them takes: what passes once passes again.
 hypothesis.settings.register_profile(
@@ -20,8 +21,21 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("steady")
 
+# What tests import or start; there are no examples in it.
+collect_ignore = [
+    path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")
+]
+collect_ignore += [f"check/{path.name}" for path in CHECKS.glob("*.py") if not path.name.startswith("test_")]
 
-CHECKS = Path(__file__).parent / "check"
+
+def pytest_ignore_collect(collection_path, config):
+    """What would be left out in the end need not be imported."""
+    wanted = config.option.markexpr
+    if ("not check" in wanted and collection_path == CHECKS) or (
+        "not slow" in wanted and is_slow(collection_path)
+    ):
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(items):
@@ -32,6 +46,8 @@ def pytest_collection_modifyitems(items):
         kept = item.get_closest_marker("check_beyond")
         if CHECKS in item.path.parents or (kept is not None and seen[place] > kept.args[0]):
             item.add_marker(pytest.mark.check)
+        if is_slow(item.path):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tiers import SLOW
 
 ROOT = Path(__file__).parent.parent
 
@@ -72,3 +73,8 @@ def test_extras_hold_what_they_are_named_for():
     for line in [*project["dependencies"], *(line for extra in extras.values() for line in extra)]:
         name = re.match(r"[\w-]+", line).group().lower()
         assert name == project["name"] or f"\n{name}==" in pinned
+
+
+def test_files_that_are_slow_are_there():
+    """Those that `tiers.py` names, so that a file that is renamed does not get into `make test-quick`."""
+    assert not [name for name in SLOW if not (ROOT / "tests" / f"test_{name}.py").is_file()]

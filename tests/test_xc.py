@@ -363,7 +363,7 @@ def test_unreadable_paths(tmp_path):
     ("file", "content", "options"),
     [
         ("a.csv", b"text,labels\nx,y\n", {}),
-        ("a.tsv.gz", gzip.compress(b"text\tlabels\nx\ty\n"), {}),
+        ("a.tsv.gz", gzip.compress(b"text\tlabels\nx\ty\n", mtime=0), {}),
         ("a.txt", b'{"text": "x"}\n', {}),
         ("a.txt", b"__label__y x\n", {}),
         ("a.txt", b"words,tags\nx,y\n", {"text_column": "words", "labels_column": "tags"}),

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "check"), str(HERE.parents[1])]
 
 import makers  # noqa: E402
 from cpu_levels_child import CUTS, KINDS, answers, digest  # noqa: E402
