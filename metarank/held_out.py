@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._state import Fields
 from metarank.candidates import Candidates
 from metarank.metrics.resampling import Interval
+from metarank.persist.fields import Each, List, Number
 from metarank.thresholds import ThresholdLearner
 from metarank.thresholds.objectives import METRICS
 
@@ -97,11 +96,10 @@ def quality_lines(quality: Mapping[str, Interval]) -> list[str]:
     ]
 
 
-def quality_state(quality: Mapping[str, Interval] | None) -> Any:
-    """Plain values for a saved model."""
-    return None if quality is None else {name: list(interval) for name, interval in quality.items()}
-
-
-def quality_from(fields: Fields) -> dict[str, Interval]:
-    """The inverse of `quality_state`."""
-    return {name: Interval(*fields.numbers(name, 3)) for name in (*ORDER, *SETS.values()) if fields.has(name)}
+# What a model saves of it; None in files of before.
+SAVED = Each(
+    "held_out_quality",
+    List("", Number(""), 3, into=lambda values: Interval(*values)),
+    (*ORDER, *SETS.values()),
+    optional=True,
+)

@@ -85,10 +85,3 @@ class MissingPairs(Saved):
             )
             for row, label, probability in zip(self.rows[:k], self.labels[:k], self.probabilities[:k])
         ]
-
-    def check_sizes(self, n_rows: int | None, n_labels: int) -> None:
-        """ValueError unless they are among so many rows, where that is known, and labels."""
-        if n_rows is not None and self.rows.max(initial=-1) >= n_rows:
-            raise ValueError(f"rows of missing labels must lie in [0, {n_rows}), got {self.rows.max()}")
-        if self.labels.max(initial=-1) >= n_labels:
-            raise ValueError(f"missing labels must lie in [0, {n_labels}), got {self.labels.max()}")

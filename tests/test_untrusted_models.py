@@ -153,7 +153,7 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
         ("texts", "inv_propensity", 0, np.inf, "finite"),
         ("texts", "inv_propensity", 0, 0.0, "positive"),
         ("texts", "row_names.utf8", 0, 0xFF, "row_names|utf-8"),
-        ("texts", "missing.rows", 0, 10**6, "rows of missing"),
+        ("texts", "missing.rows", 0, 10**6, "rows of MissingPairs"),
         ("dense", "missing.rows", 0, 2**40, "rows"),
         ("dense", "missing.rows", slice(None), 0, "distinct pairs"),
         ("dense", "missing.probabilities", 0, 1.5, "probabilities"),
@@ -443,9 +443,9 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["params"].update(shortlist_size=0), "shortlist_size"),
         (lambda s: s["params"].update(__class__=3), "__class__|kind"),
         (lambda s: s["params"].update(features=["nonsense"]), "features"),
-        (lambda s: s.update(encoder=s["scorers"][0]), "encoder .*InputEncoder"),
-        (lambda s: s.update(scorers=[s["encoder"]]), "scorers .*LabelScorer"),
-        (lambda s: s.update(feature_columns=["x"]), "columns"),
+        (lambda s: s.update(encoder=s["sources"][0]["scorer"]), "encoder .*InputEncoder"),
+        (lambda s: s["sources"][0].update(scorer=s["encoder"]), "scorer .*LabelScorer"),
+        (lambda s: s.update(feature_columns=["x"]), "feature_importances|columns"),
         (lambda s: s["ranker"].update(kind="Popen"), "kind"),
         (lambda s: s["ranker"]["params"].update(l2={"a": 1}, no=1), "params"),
         (lambda s: s["ranker"]["fitted"].update(intercept="x"), "intercept"),
@@ -455,7 +455,7 @@ def test_no_attribute_is_set_by_name():
         (lambda s: s["thresholds"]["calibrator"].update(platt=[1.0]), "platt"),
         (lambda s: s["thresholds"]["calibrator"].update(platt=[1.0, 1e300]), "platt"),
         (lambda s: s.update(n_rows=7), "rows|row_names"),
-        (lambda s: s.update(row_names=None, n_rows=7), "keeps 60 rows, the model 7"),
+        (lambda s: s.update(row_names=None, n_rows=7), "must be (of )?(60 rows|7)"),
         (lambda s: s.update(choices=["\ud800"]), "UTF-8"),
         (lambda s: s["params"].update({"\ud800": 1}), "UTF-8"),
         (lambda s: s.update(label_names=["a"]), "label_names"),
@@ -474,11 +474,16 @@ def test_parts_that_do_not_fit(attack, change, match):
 def test_a_scorer_of_other_labels_or_features_is_refused(saved, attack, tmp_path):
     other = Attack(saved / "dense", tmp_path / "other")
     tried = attack("texts")
-    prior = next(i for i, s in enumerate(tried.state["scorers"]) if s["__object__"] == "LabelPrior")
-    own = tried.state["scorers"][prior]["state"]["log_prior"]["__array__"]
-    foreign = next(s for s in other.state["scorers"] if s["__object__"] == "LabelPrior")
-    shutil.copy(other.folder / foreign["state"]["log_prior"]["__array__"], tried.folder / own)
-    tried.array(own.removesuffix(".npy"), lambda a: a).refused("LabelPrior is of 4 labels, the model of 3")
+    own, foreign = (
+        next(
+            scorer["state"]["log_prior"]["__array__"]
+            for scorer in (source["scorer"] for source in model.state["sources"])
+            if scorer["__object__"] == "LabelPrior"
+        )
+        for model in (tried, other)
+    )
+    shutil.copy(other.folder / foreign, tried.folder / own)
+    tried.array(own.removesuffix(".npy"), lambda a: a).refused("must be of 3 labels, got 4")
 
 
 def test_files_are_regular_and_of_the_size_declared(attack):

@@ -15,17 +15,15 @@ from typing import Any, TypeVar
 import numpy as np
 
 from metarank import persist
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Array, Each, Field, Integer, Known, Object, Strings
 from metarank.persist.reading import load_values
+from metarank.persist.spec import Spec
 from metarank.ranker import Ranker
 from metarank.scorers.tree_ensemble import TreeBlock
 from metarank.stages import RankedPairs
-from metarank.thresholds import ThresholdLearner
 
 T = TypeVar("T")
-# Fields of a `TreeBlock` beside its arrays.
-_BLOCK = ("first", "count", "n_features", "n_labels")
 logger = logging.getLogger("metarank.distributed")
 
 
@@ -85,50 +83,57 @@ class KeptResults:
         return result
 
 
+class _Result(Field):
+    """A result within another."""
+
+    def written(self, value: Any) -> dict[str, Any]:
+        return _state(value)
+
+    def read(self, value: Any, known: Known) -> Any:
+        return _restored(value)
+
+
+# Results of a class of their own. Others are numbers, dicts of values, and what can be saved by itself.
+_KINDS: dict[str, tuple[Any, Spec]] = {
+    "candidates": (
+        Candidates,
+        Spec(
+            Array("indptr", np.int64),
+            Array("labels", np.int32, ("pairs",)),
+            Integer("n_labels"),
+            Each("scores", Array("", (np.float32, np.float64), ("pairs",), floats="any")),
+        ),
+    ),
+    "ranked": (
+        RankedPairs,
+        Spec(
+            Object("ranker", Ranker, inline=True),
+            Array("scores", np.float64),
+            Strings("feature_columns", "columns"),
+            Strings("raw_columns", optional=True),
+            Array("importances", np.float64, ("columns",)),
+        ),
+    ),
+    "trees": (
+        TreeBlock,
+        Spec(*map(Integer, ("first", "count", "n_features", "n_labels")), _Result("arrays")),
+    ),
+    "noted": (Noted, Spec(_Result("result"), Strings("notes"))),
+}
+
+
 def _state(result: Any) -> dict[str, Any]:
-    if isinstance(result, Candidates):
-        pairs = {"indptr": result.indptr, "labels": result.labels, "n_labels": result.n_labels}
-        return {"kind": "candidates", **pairs, "scores": dict(result.scores)}
-    if isinstance(result, RankedPairs):
-        return {
-            "kind": "ranked",
-            "ranker": result.ranker.get_state(),
-            "scores": result.scores,
-            "feature_columns": result.feature_columns,
-            "raw_columns": result.raw_columns,
-            "importances": result.importances,
-        }
-    if isinstance(result, TreeBlock):
-        numbers = {name: getattr(result, name) for name in _BLOCK}
-        return {"kind": "trees", **numbers, "arrays": _state(result.arrays)}
-    if isinstance(result, Noted):
-        return {"kind": "noted", "result": _state(result.result), "notes": result.notes}
-    if isinstance(result, ThresholdLearner):
-        return {"kind": "thresholds", "learner": result.get_state()}
-    if isinstance(result, (int, float)):
-        return {"kind": "number", "value": result}
+    for kind, (cls, spec) in _KINDS.items():
+        if isinstance(result, cls):
+            return {"kind": kind, **spec.state_of(result)}
     if isinstance(result, dict):
         return {"kind": "values", "names": list(result), "values": list(result.values())}
-    return {"kind": "scorer", "scorer": result}
+    return {"kind": "value", "value": result}
 
 
 def _restored(state: Any) -> Any:
-    if Fields(state, "a kept result").text("kind") == "candidates":
-        scores = {name: np.asarray(values) for name, values in state["scores"].items()}
-        indptr, labels = np.asarray(state["indptr"]), np.asarray(state["labels"])
-        return Candidates(indptr, labels, state["n_labels"], scores)
-    if state["kind"] == "ranked":
-        names = state["feature_columns"], state["raw_columns"], np.asarray(state["importances"])
-        return RankedPairs(Ranker.from_state(state["ranker"]), np.asarray(state["scores"]), *names)
-    if state["kind"] == "trees":
-        return TreeBlock(**{name: state[name] for name in _BLOCK}, arrays=_restored(state["arrays"]))
-    if state["kind"] == "noted":
-        return Noted(_restored(state["result"]), state["notes"])
-    if state["kind"] == "thresholds":
-        return ThresholdLearner.from_state(state["learner"])
-    if state["kind"] == "number":
-        return state["value"]
-    if state["kind"] == "values":
-        values = [np.asarray(v) if isinstance(v, np.ndarray) else v for v in state["values"]]
-        return dict(zip(state["names"], values))
-    return state["scorer"]
+    kind = state["kind"]
+    if kind in _KINDS:
+        cls, spec = _KINDS[kind]
+        return spec.restored(cls, state, {})
+    return dict(zip(state["names"], state["values"])) if kind == "values" else state["value"]

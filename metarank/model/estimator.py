@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from metarank import persist
 from metarank._parameters import as_fitted, check_random_state, check_real, one_target, remembered, seed_of
 from metarank._progress import check_verbose, note, report, shows_progress, taking_notes
-from metarank._state import Fields
 from metarank._threads import resolve_n_jobs, single_threaded_blas
 from metarank._validation import check_sample_weight, check_writable
 from metarank.choices import EFFORTS, check_names
@@ -33,9 +32,11 @@ from metarank.memory import parse_budget
 from metarank.missing import MissingLabel
 from metarank.model.answer import Answering
 from metarank.model.fit import FitOptions, fit_model
-from metarank.model.fitted import FittedModel, Scored
+from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
 from metarank.model.inputs import check_given, read_training, short_names
 from metarank.multi_objective import MultiObjectiveRanker
+from metarank.persist.fields import Group, Params
+from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker, make_ranker
 from metarank.ranking import Ranking, check_k, row_index
 from metarank.relevance import aligned_relevance
@@ -70,8 +71,14 @@ class _Learned:
 _NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
 
 
+def _params_of(model: MetaRanker) -> dict[str, Any]:
+    """The parameters of the fit as plain values, the seed among them."""
+    params = _plain(as_fitted(model.get_params(deep=False), getattr(model, "_given_", {})))
+    return params | {"random_state": model.random_state_}
+
+
 @persist.register
-class MetaRanker(BaseEstimator):
+class MetaRanker(Saved, BaseEstimator):
     """Rank the labels of an instance and decide how many of them to keep.
 
     Each pair (instance, label) becomes a document described by meta-features
@@ -215,6 +222,11 @@ class MetaRanker(BaseEstimator):
     encoder_ = _Learned()
     row_names_ = _Learned()
     prior_ = _Learned()
+
+    saved = Spec(
+        Params(of=_params_of, check=lambda model: model._check_parameters(trains=False)),
+        Group("fitted_", fitted_model, *SAVED),
+    )
 
     def __init__(
         self,
@@ -771,22 +783,6 @@ class MetaRanker(BaseEstimator):
         """Write the fitted model to a folder, whole or not at all; see `metarank.load`."""
         self._check_is_fitted()
         persist.save(self, path)
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        params = _plain(as_fitted(self.get_params(deep=False), getattr(self, "_given_", {})))
-        return {"params": params | {"random_state": self.random_state_}, **self.fitted_.get_state()}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> MetaRanker:
-        """The inverse of `get_state`."""
-        fields = Fields(state, cls.__name__)
-        model = fields.estimator(cls)
-        model._check_parameters(trains=False)
-        seed = seed_of(model.random_state)
-        options = model._options(seed, 1)
-        model.fitted_ = FittedModel.from_state(fields, standardizes=options.standardizes, random_state=seed)
-        return model
 
     @property
     def feature_names_in_(self) -> np.ndarray:

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from metarank import held_out
 from metarank._elementary import log, log_odds
-from metarank._parameters import check_real
-from metarank._state import Fields
+from metarank._parameters import check_real, seed_of
 from metarank._strings import PackedStrings
 from metarank._validation import finite_scores
 from metarank.candidates import Candidates
 from metarank.data.separators import AUTO, check_separator
 from metarank.encoder import InputEncoder
-from metarank.held_out import quality_from, quality_state
 from metarank.label_table import LabelTable
 from metarank.metrics.resampling import Interval
 from metarank.missing import MissingPairs
+from metarank.persist.fields import (
+    Array,
+    Derived,
+    Field,
+    Ids,
+    Integer,
+    Known,
+    List,
+    Number,
+    Object,
+    Strings,
+    Text,
+)
 from metarank.ranker import Ranker
 from metarank.ranker.objectives import ObjectivesRanker
 from metarank.scorers.base import LabelScorer
@@ -215,102 +227,6 @@ class FittedModel:
             raise ValueError("objective_weights needs a model that was fitted on several objectives")
         return self.ranker.reweighted(objective_weights)
 
-    # --- persistence ------------------------------------------------------------
-
-    def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
-        return {
-            "encoder": self.encoder,
-            "n_labels": self.n_labels,
-            "n_rows": self.n_rows,
-            "label_names": self.label_names,
-            "label_separator": self.label_separator,
-            "row_names": self.row_names,
-            "inv_propensity": self.inv_propensity,
-            "objective_names": self.objective_names,
-            "feature_columns": self.feature_columns,
-            "choices": self.choices,
-            "raw_columns": self.raw_columns,
-            "feature_importances": self.feature_importances,
-            "held_out_quality": quality_state(self.held_out_quality),
-            "prior": self.prior,
-            "propensity_weight": self.propensity_weight,
-            "sources": [
-                {"scorer": s.scorer, "proposes": s.proposes, "describes": s.describes} for s in self.sources
-            ],
-            "ranker": self.ranker.get_state(),
-            "thresholds": self.thresholds.get_state(),
-            "removed": self.removed,
-            "missing": None if self.missing is None else self.missing.get_state(),
-        }
-
-    @classmethod
-    def from_state(cls, fields: Fields, *, standardizes: bool, random_state: int) -> FittedModel:
-        """The inverse of `get_state`, of a `MetaRanker`'s values."""
-        L = fields.integer("n_labels")
-        row_names = _packed(fields.raw("row_names"))
-        named = None if row_names is None else len(row_names)
-        columns = fields.strings("feature_columns")
-        of_columns = (len(columns),)
-        model = cls(
-            encoder=fields.object("encoder", InputEncoder),
-            n_labels=L,
-            label_names=fields.strings("label_names", L) if fields.has("label_names") else None,
-            label_separator=_separator(fields),
-            n_rows=fields.integer("n_rows") if fields.has("n_rows") else named,
-            row_names=row_names,
-            inv_propensity=fields.array("inv_propensity", np.float64, (L,)),
-            prior=fields.array("prior", np.float32, (L,)) if fields.has("prior") else None,
-            objective_names=fields.strings("objective_names") if fields.has("objective_names") else None,
-            sources=_sources(fields),
-            standardizes=standardizes,
-            feature_columns=columns,
-            raw_columns=fields.strings("raw_columns") if fields.has("raw_columns") else None,
-            ranker=Ranker.from_state(fields.raw("ranker")),
-            thresholds=ThresholdLearner.from_state(fields.raw("thresholds")),
-            propensity_weight=(
-                fields.number("propensity_weight", 0, 10) if "propensity_weight" in fields else 0.0
-            ),
-            random_state=random_state,
-            removed=(
-                fields.ascending_ids("removed", np.int32, L) if "removed" in fields else np.zeros(0, np.int32)
-            ),
-            missing=MissingPairs.from_state(fields.raw("missing")) if fields.has("missing") else None,
-            feature_importances=(
-                fields.array("feature_importances", np.float64, of_columns, nonnegative=True)
-                if fields.has("feature_importances")
-                else None
-            ),
-            held_out_quality=(
-                quality_from(fields.part("held_out_quality")) if fields.has("held_out_quality") else None
-            ),
-            choices=fields.strings("choices") if "choices" in fields else [],
-        )
-        model._check_agreement(fields.name)
-        return model
-
-    def _check_agreement(self, name: str) -> None:
-        """ValueError unless the parts of a loaded model are of one model."""
-        named, L = None if self.row_names is None else len(self.row_names), self.n_labels
-        if named is not None and named != self.n_rows:
-            raise ValueError(f"row_names of {name} must be {self.n_rows}, got {named}")
-        if L and not self.inv_propensity.min() > 0:
-            raise ValueError(f"inv_propensity of {name} must be positive")
-        for source in self.sources:
-            scorer = source.scorer
-            for what, own, of in zip(("features", "labels"), (self.n_features_in, L), scorer.sizes()):
-                if of is not None and of != own:
-                    raise ValueError(f"{source.name} is of {of} {what}, the model of {own}")
-            n_kept = scorer.rows_kept()
-            if None not in (n_kept, self.n_rows) and n_kept != self.n_rows:
-                raise ValueError(f"{source.name} keeps {n_kept} rows, the model {self.n_rows}")
-        if self.prior is not None and L and not (self.prior.min() > 0 and self.prior.max() < 1):
-            raise ValueError(f"prior of {name} must lie between 0 and 1")
-        if self.ranker.names_ != self.feature_columns:
-            raise ValueError(f"ranker of {name} must be of the columns in feature_columns")
-        if self.missing is not None:
-            self.missing.check_sizes(self.n_rows, L)
-
 
 def blank_rows(X: Features) -> np.ndarray:
     """bool (n,): encoded rows of a sparse model that hold nothing, such as texts without a known word.
@@ -321,27 +237,62 @@ def blank_rows(X: Features) -> np.ndarray:
     return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else np.diff(X.indptr) == 0
 
 
-def _sources(fields: Fields) -> list[Source]:
+class _Names(Field):
+    """The names of training rows, a plain list in earlier files; "rows" is their number."""
+
+    def read(self, value: Any, known: Known) -> PackedStrings:
+        names = PackedStrings.of(Strings(self.name).read(value, known)) if isinstance(value, list) else value
+        if not isinstance(names, PackedStrings) or not known.fits((len(names),), ("rows",)):
+            raise self.fail(known, "be names", value)
+        return names
+
+
+class _Sources(List):
     """The list of sources; earlier files hold two lists, of those that propose and of those that describe."""
-    if "sources" not in fields:
-        return sources_of(fields.objects("shortlisters", LabelScorer), fields.objects("scorers", LabelScorer))
-    found = [
-        Source(part.object("scorer", LabelScorer), part.flag("proposes"), part.flag("describes"))
-        for part in fields.parts("sources")
-    ]
-    for source in found:
-        if source.proposes and not source.scorer.proposes:
-            raise ValueError(f"{source.name} of {fields.name} must not propose: it has no shortlist")
-    return found
+
+    def take(self, state: Mapping[str, Any], known: Known) -> None:
+        if self.saved_key in state:
+            super().take(state, known)
+            return
+        lists = Known(known.name, known.sizes)
+        for name in ("shortlisters", "scorers"):
+            List(name, Object("", LabelScorer, ("d", "L", "rows"))).take(state, lists)
+        known.values[self.name] = sources_of(lists.shortlisters, lists.scorers)
 
 
-def _separator(fields: Fields) -> str | None:
-    """What parted labels in the training data; not kept in older files."""
-    if "label_separator" not in fields:
-        return AUTO
-    return check_separator(fields.text("label_separator") if fields.has("label_separator") else None)
+# What a `MetaRanker` saves of its `FittedModel`. Earlier versions did not keep all of it: see `older`, and
+# most of what is optional.
+SAVED: tuple[Field, ...] = (
+    Object("encoder", InputEncoder, ("d",)),
+    Integer("n_labels", size="L"),
+    _Names("row_names", optional=True),
+    Integer("n_rows", size="rows", optional=True),
+    Strings("label_names", "L", optional=True),
+    Text("label_separator", optional=True, older=AUTO, into=check_separator),
+    Array("inv_propensity", np.float64, ("L",), above=0),
+    Strings("objective_names", optional=True),
+    Strings("feature_columns", "columns"),
+    Strings("choices", older=list),
+    Strings("raw_columns", optional=True),
+    Array("feature_importances", np.float64, ("columns",), least=0, optional=True),
+    held_out.SAVED,
+    Array("prior", np.float32, ("L",), above=0, below=1, optional=True),
+    Number("propensity_weight", 0, 10, older=0.0),
+    _Sources("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
+    Object("ranker", Ranker, ("columns",), inline=True),
+    Object("thresholds", ThresholdLearner, inline=True),
+    Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
+    Object("missing", MissingPairs, ("L", "rows"), inline=True, optional=True),
+    Derived("random_state", lambda known: seed_of(known.random_state)),
+    Derived("standardizes", lambda known: known._options(0, 1).standardizes),
+)
 
 
-def _packed(names: Any) -> PackedStrings | None:
-    """The names of training rows, a plain list in earlier files."""
-    return PackedStrings.of(names) if isinstance(names, list) else names
+def fitted_model(**values: Any) -> FittedModel:
+    """The model of saved values; ValueError where its parts are not of one model."""
+    model = FittedModel(**values)
+    if model.n_rows is None and model.row_names is not None:
+        model.n_rows = len(model.row_names)
+    if model.ranker.names_ != model.feature_columns:
+        raise ValueError("ranker must be of the columns in feature_columns")
+    return model

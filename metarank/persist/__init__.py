@@ -9,7 +9,7 @@ Equal contents, such as the training rows that several scorers keep, share a fil
 
 A folder is untrusted input: digests tell damage, not malice. So nothing of it is run, classes come from the
 register alone, sizes are compared with those of the files before anything is allocated (`Limits`), and each
-class checks dtype, shape, range and fit of what it is given (`metarank._state`).
+class says dtype, shape, range and fit of what it takes (`metarank.persist.spec`).
 """
 
 from metarank.persist.classes import ModelError, register

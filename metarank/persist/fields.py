@@ -350,7 +350,7 @@ class Params(Field):
 class Array(Field):
     """A C-contiguous array of one of the dtypes, of such dimensions, its values in [least, most].
 
-    `above` is what all values are greater than, where there is one.
+    `above` is what all values are greater than, `below` what they are less than, where there is one.
     """
 
     dtype: Any = None
@@ -358,6 +358,7 @@ class Array(Field):
     least: float = -math.inf
     most: float = math.inf
     above: float | None = None
+    below: Any = None
     floats: Floats = "finite"
 
     def read(self, value: Any, known: Known) -> np.ndarray:
@@ -387,6 +388,8 @@ class Array(Field):
         if self.above is not None and not low > self.above:
             rule = "positive" if self.above == 0 else f"greater than {self.above}"
             raise ValueError(f"{name} must be {rule}, got {low}")
+        if self.below is not None and not high < self.below:
+            raise ValueError(f"{name} must be less than {self.below}, got {high}")
         if (low < self.least) or (high > self.most):
             rule = f"lie in [{self.least}, {self.most}]" if math.isfinite(self.most) else "not be negative"
             raise ValueError(f"{name} must {rule}, got {low if low < self.least else high}")
@@ -533,16 +536,16 @@ class Group(Part):
 
 
 @dataclass(frozen=True)
-class SizeOf(Field):
-    """A size that is known already, for what is built of a group; nothing of it is saved."""
+class Derived(Field):
+    """What follows from what is known already, for what is built of a group; nothing of it is saved."""
 
-    size: str = ""
+    follows: Callable[[Known], Any] = lambda known: None
 
     def put(self, obj: Any, state: dict[str, Any]) -> None:
         pass
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
-        known.values[self.name] = known[self.size]
+        known.values[self.name] = self.follows(known)
 
 
 @dataclass(frozen=True)

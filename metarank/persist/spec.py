@@ -21,6 +21,7 @@ from metarank.persist.classes import class_in_family, register_in_family
 from metarank.persist.fields import Field, Known
 
 S = TypeVar("S", bound="Saved")
+T = TypeVar("T")
 
 
 class Spec:
@@ -72,7 +73,7 @@ class Spec:
             field.measure(obj, known)
         return known.sizes
 
-    def restored(self, cls: type[S], state: Any, sizes: dict[str, int]) -> S:
+    def restored(self, cls: type[T], state: Any, sizes: dict[str, int]) -> T:
         """The inverse of `state_of`; `sizes` are those known already, and are added to.
 
         Raises
@@ -94,8 +95,9 @@ class Spec:
             made = cls(**{name: values.pop(name) for name in list(values) if name in wanted})
         for name, value in values.items():
             setattr(made, name, value)
-        made._restored()
-        out: S = made
+        if isinstance(made, Saved):
+            made._restored()
+        out: T = made
         return out
 
 

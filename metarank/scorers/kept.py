@@ -7,11 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from metarank._state import Fields
 from metarank.candidates import Candidates
+from metarank.persist.fields import Declared, Ids, Known, Object
+from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.training_rows import check_lists
 from metarank.view import Features
+
+
+def _check_kept(known: Known) -> None:
+    if isinstance(known.scorer, KeptScorer) or not len(known.now):
+        raise ValueError("scorer must be one of some labels, not kept itself")
 
 
 class KeptScorer(LabelScorer):
@@ -29,6 +35,13 @@ class KeptScorer(LabelScorer):
     n_labels : int
         Size L of the label set now.
     """
+
+    saved = Spec(
+        Object("scorer", LabelScorer, {"d": "d", "L": "before", "rows": "rows"}),
+        Declared("n_labels", size="L"),
+        Ids("now", np.int32, ("before",), first=-1, below="L"),
+        check=_check_kept,
+    )
 
     def __init__(self, *, scorer: LabelScorer, now: np.ndarray, n_labels: int) -> None:
         self.scorer = scorer
@@ -107,22 +120,3 @@ class KeptScorer(LabelScorer):
             for name, values in found.scores.items()
         }
         return Candidates(indptr, label[starts], self.n_labels, scores)
-
-    def get_state(self) -> dict[str, Any]:
-        return {"scorer": self.scorer, "now": self.now, "n_labels": self.n_labels}
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> KeptScorer:
-        fields = Fields(state, cls.__name__)
-        scorer = fields.object("scorer", LabelScorer)
-        n_labels = fields.size("n_labels")
-        now = fields.ids("now", np.int32, (scorer.sizes()[1],), n_labels, -1)
-        if isinstance(scorer, cls) or not len(now):
-            raise ValueError("scorer must be one of some labels, not kept itself")
-        return cls(scorer=scorer, now=now, n_labels=n_labels)
-
-    def sizes(self) -> tuple[int | None, int | None]:
-        return self.scorer.sizes()[0], self.n_labels
-
-    def rows_kept(self) -> int | None:
-        return self.scorer.rows_kept()

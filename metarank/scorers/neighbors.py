@@ -21,6 +21,7 @@ from metarank.candidates import Candidates
 from metarank.persist.fields import (
     Array,
     Csr,
+    Derived,
     Entries,
     Field,
     Flag,
@@ -32,7 +33,6 @@ from metarank.persist.fields import (
     List,
     Plain,
     Rows,
-    SizeOf,
     Strings,
     Text,
     check_csr,
@@ -84,7 +84,7 @@ _ROWS: tuple[Field, ...] = (
         _label_rows,
         Ids("rows", np.int32, ("carriers",), below="rows", key="label_rows"),
         Indptr("indptr", n="L", end="carriers", key="label_indptr"),
-        SizeOf("n_rows", size="rows"),
+        Derived("n_rows", lambda known: known["rows"]),
     ),
 )
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from metarank.persist.fields import Flag, Known, Object
+from metarank.persist.spec import Saved, Spec
 from metarank.scorers.base import LabelScorer
 
 
+def _check_proposes(known: Known) -> None:
+    if known.proposes and not known.scorer.proposes:
+        raise ValueError(f"{type(known.scorer).__name__} must not propose: it has no shortlist")
+
+
 @dataclass(frozen=True, eq=False)
-class Source:
+class Source(Saved):
     """A scorer of a model.
 
     Parameters
@@ -25,6 +32,13 @@ class Source:
     scorer: LabelScorer
     proposes: bool
     describes: bool
+
+    saved: ClassVar = Spec(
+        Object("scorer", LabelScorer, ("d", "L", "rows")),
+        Flag("proposes"),
+        Flag("describes"),
+        check=_check_proposes,
+    )
 
     @property
     def name(self) -> str:

@@ -77,8 +77,8 @@ SAVED = Spec(
     Params(of=_params_of, seeded=MOST, check=_check_params),
     _Tensors(
         "labels",
-        Array("label_bias_", np.float32, ("L",), key="bias"),
         Array("label_vectors_", np.float32, ("L", lambda known: int(known.embedding_dim)), key="vectors"),
+        Array("label_bias_", np.float32, ("L",), key="bias"),
     ),
     Integer("n_labels_", 1, size="L"),
     Integer("n_trained_labels_", 1, "L"),
