@@ -32,7 +32,7 @@ LEAST_LABELS, LEAST_FEATURES, LEAST_COLUMNS = MOST_IMPLIED_LABELS, 1 << 24, 1 <<
 
 
 def most_text(n_bytes: int) -> int:
-    """The bytes of text that so many bytes on the disk may hold.
+    """Greatest number of bytes of text that this many bytes on the disk may hold.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def most_text(n_bytes: int) -> int:
 
 
 def check_present(path: str | os.PathLike[str]) -> None:
-    """ValueError where a file is mostly holes, which are read as zeros and take up nothing on the disk."""
+    """Raise ValueError if a file is mostly holes, which read as zeros and take no space on the disk."""
     found = Path(path).stat()
     there = bytes_on_disk(found)
     if found.st_size > most_text(there) and _has_hole(path, found.st_size):
@@ -56,7 +56,7 @@ def check_present(path: str | os.PathLike[str]) -> None:
 def check_sizes(
     n_features: int, n_labels: int, n_bytes: int, *, said: str, given: tuple[bool, bool] = (False, False)
 ) -> None:
-    """ValueError where a text of so many bytes declares too many features or labels.
+    """Raise ValueError if a text of this many bytes declares too many features or labels.
 
     `said` opens the message; `given` tells which of the two the caller has said as well.
     """
@@ -72,7 +72,7 @@ def check_sizes(
 
 
 def most_of_table(n_bytes: int) -> int:
-    """The bytes of values that a table of so many bytes may stand for.
+    """Greatest number of bytes of values that a table of this many bytes may hold.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def most_of_table(n_bytes: int) -> int:
 
 
 def check_table(decoded: int, n_bytes: int, advice: str) -> None:
-    """ValueError where the values of a table of `n_bytes` take up too much when decoded."""
+    """Raise ValueError if the values of a table of `n_bytes` take too much memory when decoded."""
     if decoded > most_of_table(n_bytes):
         raise ValueError(
             f"its {n_bytes} bytes stand for values of {decoded} bytes, more than {most_of_table(n_bytes)}: "
@@ -92,7 +92,7 @@ def check_table(decoded: int, n_bytes: int, advice: str) -> None:
 
 
 def _has_hole(path: str | os.PathLike[str], size: int) -> bool:
-    """Whether the system shows a hole; one that knows none, and tells of no blocks, is believed."""
+    """Whether the file system reports a hole. One that reports neither holes nor blocks is trusted."""
     if not hasattr(os, "SEEK_HOLE"):
         return False
     with open(path, "rb") as f:

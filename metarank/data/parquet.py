@@ -1,9 +1,9 @@
-"""Parquet into Arrow tables, with what a file will take up known before it is decoded.
+"""Parquet into Arrow tables; the memory that a file takes is known before it is decoded.
 
-A page is encoded as runs and as numbers of entries of a dictionary, and compressed after: few bytes can stand
-for any number of values, and the sizes in the file's metadata are those before decoding. So the heads of all
-pages are read first, which tell how many values they hold. Where texts that are written once may come to too
-much, they are first decoded as numbers of entries of a dictionary, or few at a time, which tells how much.
+A page is encoded as runs and as positions in a dictionary, and then compressed: few bytes can stand for any
+number of values, and the sizes in the file's metadata are those before decoding. So the headers of all pages,
+which hold the numbers of values, are read first. Where repeated texts may take too much memory, they are
+first decoded as positions in a dictionary, or a few at a time, to find their size.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read_table(
     Raises
     ------
     ValueError
-        If its values would take up more than `metarank.data.guard` lets so many bytes stand for.
+        If its values would take more memory than `metarank.data.guard` allows for its size.
     pyarrow.ArrowException, OSError
         If it is damaged.
     """
@@ -110,7 +110,7 @@ def _read(file: IO[bytes], n_bytes: int, row_groups: Sequence[int] | None) -> pa
 
 
 def check_metadata(file: IO[bytes], metadata: Any) -> None:
-    """ValueError where the values that the metadata of a file tells of take up too much."""
+    """Raise ValueError if the values declared in the metadata of a file take too much memory."""
     columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     _check_chunks(_chunks(file, metadata), columns, file.seek(0, io.SEEK_END))
 

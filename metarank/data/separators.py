@@ -79,7 +79,7 @@ def described(separator: str | None) -> str:
 
 
 def chosen_separator(cells: Sequence[str]) -> str | None:
-    """What "auto" stands for in a column, see the module's text; "auto" itself where no cell holds anything.
+    """The separator that "auto" chooses for a column, see the module; "auto" itself if all cells are empty.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def chosen_separator(cells: Sequence[str]) -> str | None:
 
 
 def _share_of_several_places(rows: list[list[str]]) -> float:
-    """Of the labels in cells that are parted, each cell counted once: how many stand elsewhere too."""
+    """Share of the labels in split cells, each cell counted once, that also stand in another place."""
     distinct = {tuple(row) for row in rows}
     places: dict[str, set[int]] = {}
     for row in distinct:
@@ -155,16 +155,16 @@ def split(cell: str, separator: str | None) -> list[str]:
 def cut_column(
     cells: Sequence[Any], separator: str | None, *, column: str, where: Callable[[int], str]
 ) -> tuple[list[list[Any]], str | None]:
-    """The labels of each cell of a column, and by what its texts were parted.
+    """The labels of each cell of a column, and the separator of its texts.
 
     Cells are text, a list of names or integers, one integer, or None for no label. Where no cell is text or a
-    list of names, integers stay such. What "auto" is decided to be, where any cell holds a sign, is told to
-    the logger, in one line that calls the column `column`.
+    list of names, integers stay integers. Where any cell holds a sign, the logger gets the choice of "auto"
+    in one line that names the column `column`.
 
     Raises
     ------
     ValueError
-        If a cell holds anything else; it is called `where(its place)`.
+        If a cell holds anything else; the message names it by `where(its position)`.
     """
     if separator == AUTO:
         texts = [cell for cell in cells if isinstance(cell, str)]
@@ -191,9 +191,9 @@ def cut_column(
 
 
 def cut_labels(Y: Any, separator: str | None, *, name: str = "Y") -> tuple[Any, str | None]:
-    """Y with its texts parted, where it is a column of texts (nulls are rows without labels), and by what.
+    """Split the texts of Y, if it is a column of texts; return the separator too.
 
-    Anything else is given back as it is, with the separator as it is.
+    Nulls are rows without labels. Anything else is returned unchanged, with the separator unchanged.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def cut_labels(Y: Any, separator: str | None, *, name: str = "Y") -> tuple[Any, 
 
 
 def same_separator(given: str | None, separator: str | None) -> bool:
-    """Whether two columns were parted alike, as far as they were parted at all."""
+    """Whether two columns have the same separator; a column without one agrees with any."""
     return AUTO in (given, separator) or given == separator
 
 

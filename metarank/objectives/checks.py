@@ -140,7 +140,7 @@ class Grouping:
     Parameters
     ----------
     order : int64 array (n,)
-        The rows, group after group; within a group as they came.
+        The rows, group after group; within a group in their original order.
     indptr : int64 array (G + 1,)
         Group g holds the rows ``order[indptr[g]:indptr[g + 1]]``.
     ids : int64 array (G,)
@@ -167,7 +167,7 @@ class Grouping:
         return out
 
     def sorted_by(self, target: np.ndarray) -> np.ndarray:
-        """int64 array (n,): the rows, group after group, each by ascending target; ties as they came."""
+        """int64 array (n,): the rows, group after group, by ascending target; ties keep their order."""
         if not self.has_queries:
             return np.argsort(target, kind="stable")
         return np.lexsort((target, self.group_of_row))
