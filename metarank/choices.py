@@ -154,7 +154,9 @@ def choose_features(
         elif isinstance(item, LabelScorer):
             out.append(item)
         else:
-            raise TypeError(f"features must hold names and LabelScorers, got {item!r}")
+            raise TypeError(
+                f"features must hold names and scorers, subclasses of metarank.scorers.LabelScorer, got {item!r}"
+            )
     return out
 
 
@@ -234,6 +236,7 @@ def choose_shortlister(
             out.append(item)
         else:
             raise TypeError(
-                f"shortlister must be a name, a scorer with shortlist(), a list of them or None, got {item!r}"
+                "shortlister must be a name, a metarank.scorers.LabelScorer with a shortlist() of its own, a "
+                f"list of them or None, got {item!r}"
             )
     return out

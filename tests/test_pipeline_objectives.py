@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 
 import metarank
 from metarank import MetaRanker, MultiObjectiveRanker, metrics
 from metarank.data.dataset import Dataset
+from metarank.scorers import LabelScorer
 
 N, L = 240, 6
 FAST = {"features": ["neighbors", "centroids"], "n_jobs": 1, "n_folds": 3}
@@ -215,8 +215,8 @@ def test_constraints_are_judged_on_lists_that_were_not_learned_from():
     assert ndcgs(model, test, wanted)["clicks"] > ndcgs(alone, test, wanted)["clicks"]
 
 
-def test_a_scorer_that_is_no_label_scorer_describes_each_objective():
-    class Constant(BaseEstimator):
+def test_a_scorer_of_ones_own_describes_each_objective():
+    class Constant(LabelScorer):
         def fit(self, view, *, n_jobs=1):
             self.n_labels_ = view.n_labels
             return self

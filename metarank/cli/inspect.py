@@ -80,7 +80,9 @@ def _sizes(manifest: dict[str, Any]) -> list[list[Any]]:
 def _parts(model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The named parts of a model's tree in the manifest. A scorer that also proposes labels is one part."""
     for key, value in model["state"].items():
-        if key in ("shortlisters", "scorers"):
+        if key == "sources":
+            yield from ((source["scorer"]["__object__"], source) for source in value)
+        elif key in ("shortlisters", "scorers"):  # two lists, in earlier files
             yield from ((scorer["__object__"], scorer) for scorer in value)
         else:
             yield _PARTS.get(key, "the rest") if model["__object__"] == "MetaRanker" else key, value
