@@ -155,7 +155,7 @@ def choose_features(
             out.append(item)
         else:
             raise TypeError(
-                f"features must hold names and scorers, subclasses of metarank.scorers.LabelScorer, got {item!r}"
+                f"features must hold names and subclasses of metarank.scorers.LabelScorer, got {item!r}"
             )
     return out
 
