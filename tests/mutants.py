@@ -33,6 +33,8 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
+from tiers import CHECKS
+
 ROOT = Path(__file__).resolve().parents[1]
 # Processor time of one run of tests; a change may make it endless.
 _SECONDS = 600
@@ -164,7 +166,7 @@ def install() -> None:
 # --- the tests that it meets --------------------------------------------------------------
 
 
-def likely_files(path: str, count: int) -> list[str]:
+def likely_files(path: str, count: int, tier: str) -> list[str]:
     """The files of tests that name most of what a module defines, and the module itself with its examples."""
     defined = {
         node.name
@@ -173,6 +175,8 @@ def likely_files(path: str, count: int) -> list[str]:
     } | {Path(path).stem}
     found = []
     for file in sorted((ROOT / "tests").rglob("test_*.py")):
+        if file.parent == CHECKS and "not check" in tier:
+            continue
         words = set(re.findall(r"\w+", file.read_text()))
         own = Path(path).stem.strip("_") in file.stem
         found.append((-len(words & defined) - 3 * own, str(file.relative_to(ROOT))))
@@ -206,7 +210,9 @@ def is_killed(mutant: Mutant, tests: list[str], tier: str) -> bool:
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS)),
             check=False,
         )
-    return run.returncode not in (0, 5)  # 5: there was no such test
+    if run.returncode in (4, 5):  # no such test
+        return False
+    return run.returncode != 0
 
 
 def main() -> None:
@@ -232,7 +238,7 @@ def main() -> None:
     for mutant in drawn:
         tests = tests_of_line(options.lines, mutant.path, mutant.line) if options.lines else None
         if tests is None:
-            tests = likely_files(mutant.path, options.files)
+            tests = likely_files(mutant.path, options.files, options.tier)
         killed = bool(tests) and is_killed(mutant, tests, options.tier)
         if not killed and options.whole:
             killed = is_killed(mutant, [], options.tier)

@@ -194,7 +194,7 @@ def optimum(loss: str, X1: np.ndarray, z: np.ndarray, cost: np.ndarray) -> float
     return float(minimize(objective, np.zeros(X1.shape[1]), jac=True, options=options, method="L-BFGS-B").fun)
 
 
-@pytest.mark.check_beyond(4)
+@pytest.mark.check_beyond(2)
 @pytest.mark.parametrize(
     ("cls", "params", "loss"),
     [

@@ -88,7 +88,7 @@ def test_few_rows_are_taken_pair_by_pair(target, cost, surrogate, n):
     assert_close_to_pairs(2 * rng.normal(size=n).round(1), y, surrogate, cost, 1e-10)
 
 
-@pytest.mark.check_beyond(15)
+@pytest.mark.check_beyond(6)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("cost", ["difference", "uniform"])
 @pytest.mark.parametrize("surrogate", ["logistic", "hinge"])

@@ -130,6 +130,7 @@ LABELS = {
 }
 
 
+@pytest.mark.check_beyond(8)
 @pytest.mark.parametrize("maker", ["dense", "sparse"])
 @pytest.mark.parametrize("container", CONTAINERS)
 def test_the_container_of_features_does_not_matter(maker, container):
@@ -178,6 +179,7 @@ def fit_and_ask(X, Y, **params) -> MetaRanker:
     return model
 
 
+@pytest.mark.check_beyond(6)
 @pytest.mark.parametrize("n", range(2, 13))
 def test_few_rows(n):
     rng = np.random.default_rng(n)
@@ -209,6 +211,7 @@ def every_scorer(sparse: bool) -> list:
     return [known[name](**smaller.get(name, {})) for name in sorted(names)]
 
 
+@pytest.mark.check_beyond(8)
 @pytest.mark.parametrize("maker", ["dense", "sparse"])
 @pytest.mark.parametrize(
     "labels",
