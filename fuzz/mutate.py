@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metarank import persist
-from metarank.persist.classes import BUILT_IN
+from metarank._registry import SAVED
 from metarank.persist.manifest import digest_of
 
 # Numbers at the edges of types, sizes and ranges.
@@ -147,7 +147,7 @@ def _replacement(old: Any, rng: random.Random) -> Any:
     if isinstance(old, float):
         return rng.choice([*FLOATS, old * 2, -old, *({"__float__": str(v)} for v in NO_NUMBERS)])
     if isinstance(old, str):
-        return rng.choice([*WORDS, old + "x", old[:-1], *BUILT_IN])
+        return rng.choice([*WORDS, old + "x", old[:-1], *SAVED])
     return rng.choice([None, 0, "", [], {}])
 
 

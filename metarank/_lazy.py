@@ -58,17 +58,17 @@ def imported_when_used(package: str, home: Mapping[str, str]) -> Callable[[str],
     Parameters
     ----------
     package : str
-    home : dict of name to the module of the package that defines it
+    home : dict of name to the module that defines it
 
     Examples
     --------
-    >>> imported_when_used("metarank.scorers", {"LabelPrior": "prior"})("LabelPrior").__name__
-    'LabelPrior'
+    >>> imported_when_used("metarank", {"Ranking": "metarank.ranking"})("Ranking").__name__
+    'Ranking'
     """
 
     def find(name: str) -> Any:
         if name in home:
-            return getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+            return getattr(importlib.import_module(home[name]), name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

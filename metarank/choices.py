@@ -6,13 +6,13 @@ The choice is noted, so that a person can see what was chosen and why (`MetaRank
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank._progress import note
+from metarank._registry import SOURCES
 from metarank.scorers.base import LabelScorer
 
 # Up to here every label is a candidate; the table has n x L rows.
@@ -33,63 +33,12 @@ EFFORTS = ("low", "medium", "high")
 
 def named_scorers() -> dict[str, Any]:
     """The scorers that can be asked for by name, as constructors."""
-    from metarank.scorers.boosted import BoostedTrees
-    from metarank.scorers.centroid import Centroids
-    from metarank.scorers.forest import ExtraTrees
-    from metarank.scorers.instance_tree import FastXML, PfastXML
-    from metarank.scorers.kernel_ridge import KernelRidge
-    from metarank.scorers.kernel_svm import KernelSVM
-    from metarank.scorers.linear import LinearClassifier
-    from metarank.scorers.name_embedder import NameEmbedder
-    from metarank.scorers.names import NameScorer, SpellingScorer
-    from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
-    from metarank.scorers.one_vs_all import OneVsAll
-    from metarank.scorers.parabel import Parabel
-    from metarank.scorers.pfastrexml import PfastreXML
-    from metarank.scorers.prior import LabelPrior
-    from metarank.scorers.tail import TailClassifiers
-    from metarank.scorers.xreg import XReg
-
-    return {
-        "neighbors": LabelNeighbors,
-        "votes": NeighborShortlister,
-        "centroids": Centroids,
-        "prior": LabelPrior,
-        "tail": TailClassifiers,
-        "rbf-ridge": partial(KernelRidge, kernel="rbf"),
-        "laplacian-ridge": partial(KernelRidge, kernel="laplacian"),
-        "linear-ridge": partial(KernelRidge, kernel="linear"),
-        "rbf-svm": KernelSVM,
-        "extra-trees": ExtraTrees,
-        "linear-svm": LinearClassifier,
-        "boosted": BoostedTrees,
-        "names": NameScorer,
-        "spelling": SpellingScorer,
-        "embedder": NameEmbedder,
-        "parabel": Parabel,
-        "xreg": XReg,
-        "fastxml": FastXML,
-        "pfastxml": PfastXML,
-        "pfastrexml": PfastreXML,
-        "one-vs-all": OneVsAll,
-    }
+    return {name: entry.make() for name, entry in SOURCES.items()}
 
 
 def named_shortlisters() -> dict[str, Any]:
     """The scorers that can be asked by name to propose candidates, as constructors."""
-    known = named_scorers()
-    names = [
-        "names",
-        "spelling",
-        "embedder",
-        "one-vs-all",
-        "parabel",
-        "xreg",
-        "fastxml",
-        "pfastxml",
-        "pfastrexml",
-    ]
-    return {"neighbors": known["votes"]} | {name: known[name] for name in names}
+    return {entry.asked_as: entry.make() for entry in SOURCES.values() if entry.asked_as is not None}
 
 
 def check_names(features: Any, shortlister: Any) -> None:

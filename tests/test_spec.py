@@ -13,12 +13,13 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import load
+from metarank._registry import SAVED
 from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
-from metarank.persist.classes import BUILT_IN, class_of
+from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
 
-# Classes of `BUILT_IN` that no model of `compatibility/kinds` holds.
+# Classes of `SAVED` that no model of `compatibility/kinds` holds.
 SEEN_ELSEWHERE = {"NameEmbedder", "ObjectiveScorer"}
 KINDS = sorted(p.name for p in (Path(__file__).parent / "compatibility/kinds").iterdir())
 
@@ -250,5 +251,5 @@ def same(a, b):
 
 
 def test_every_class_of_a_saved_model_has_a_spec():
-    assert all(isinstance(class_of(name).saved, Spec) for name in BUILT_IN)
-    assert set(BUILT_IN) - set(named(examples())) <= SEEN_ELSEWHERE
+    assert all(isinstance(class_of(name).saved, Spec) for name in SAVED)
+    assert set(SAVED) - set(named(examples())) <= SEEN_ELSEWHERE

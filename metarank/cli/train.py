@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metarank._registry import SOURCES
 from metarank.cli._common import (
     add_jobs_option,
     add_reading_options,
@@ -48,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--shortlister",
         default="auto",
         metavar="NAMES",
-        help="auto, none, or names, commas between: neighbors, names, parabel, xreg, fastxml, "
-        "pfastxml, pfastrexml, one-vs-all",
+        help="auto, none, or names, commas between: "
+        + ", ".join(entry.asked_as for entry in SOURCES.values() if entry.asked_as),
     )
     parser.add_argument("--threshold", default="auto", metavar="NAME")
     parser.add_argument("--folds", type=int, default=5, metavar="K")

@@ -5,37 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-# Where the classes of this library are; a model imports those alone that it has objects of.
-BUILT_IN = {
-    "MetaRanker": "metarank.model.estimator",
-    "MultiObjectiveRanker": "metarank.multi_objective.ranker",
-    "LabelEmbedder": "metarank.text.embedder",
-    "InputEncoder": "metarank.encoder",
-    "PackedStrings": "metarank._strings",
-    "FeatureTransform": "metarank.features.transform",
-    "TextVectorizer": "metarank.data.vectorizer",
-    "LabelNeighbors": "metarank.scorers.neighbors",
-    "NeighborShortlister": "metarank.scorers.neighbors",
-    "Centroids": "metarank.scorers.centroid",
-    "LabelPrior": "metarank.scorers.prior",
-    "TailClassifiers": "metarank.scorers.tail",
-    "NameScorer": "metarank.scorers.names",
-    "SpellingScorer": "metarank.scorers.names",
-    "NameEmbedder": "metarank.scorers.name_embedder",
-    "ObjectiveScorer": "metarank.scorers.objective",
-    "KernelRidge": "metarank.scorers.kernel_ridge",
-    "KernelSVM": "metarank.scorers.kernel_svm",
-    "ExtraTrees": "metarank.scorers.forest",
-    "OneVsAll": "metarank.scorers.one_vs_all",
-    "LinearClassifier": "metarank.scorers.linear",
-    "BoostedTrees": "metarank.scorers.boosted",
-    "Parabel": "metarank.scorers.parabel",
-    "XReg": "metarank.scorers.xreg",
-    "FastXML": "metarank.scorers.instance_tree",
-    "PfastXML": "metarank.scorers.instance_tree",
-    "PfastreXML": "metarank.scorers.pfastrexml",
-    "KeptScorer": "metarank.scorers.kept",
-}
+from metarank._registry import SAVED
+
 # Classes by family and name: of family "" are those that objects of a model name, of others a tag chooses.
 _REGISTERED: dict[tuple[str, str], type] = {}
 
@@ -50,7 +21,7 @@ def register(cls: type) -> type:
     Use it as a decorator on scorers of your own; the module that defines them
     must be imported before `metarank.load`.
     """
-    if cls.__name__ in BUILT_IN and cls.__module__ != BUILT_IN[cls.__name__]:
+    if cls.__name__ in SAVED and cls.__module__ != SAVED[cls.__name__]:
         raise ValueError(f"a class to be saved must have a name of its own, {cls.__name__!r} is metarank's")
     register_in_family("", cls.__name__, cls)
     return cls
@@ -73,8 +44,8 @@ def class_of(name: str) -> type:
     """The class that a model calls so, from the register alone; ModelError for a name that is not there."""
     if ("", name) in _REGISTERED:
         return _REGISTERED["", name]
-    if name in BUILT_IN:
-        cls: type = getattr(importlib.import_module(BUILT_IN[name]), name)
+    if name in SAVED:
+        cls: type = getattr(importlib.import_module(SAVED[name]), name)
         return cls
     raise ModelError(
         f"the model holds an object of class {name!r}, which is not known here: import the module "

@@ -40,15 +40,15 @@ __all__ = [
 
 # The curve is needed by every model; the rest is imported when first used.
 _HOME = {
-    "PropensityBins": "points",
-    "PropensityFit": "points",
-    "PropensityPoints": "points",
-    "fit_propensity": "points",
-    "label_weights": "weights",
-    "plot_propensities": "plot",
-    "propensities_from_hierarchy": "estimate",
-    "propensities_from_substitutes": "estimate",
-    "propensities_from_symmetry": "estimate",
+    "PropensityBins": "metarank.propensity.points",
+    "PropensityFit": "metarank.propensity.points",
+    "PropensityPoints": "metarank.propensity.points",
+    "fit_propensity": "metarank.propensity.points",
+    "label_weights": "metarank.propensity.weights",
+    "plot_propensities": "metarank.propensity.plot",
+    "propensities_from_hierarchy": "metarank.propensity.estimate",
+    "propensities_from_substitutes": "metarank.propensity.estimate",
+    "propensities_from_symmetry": "metarank.propensity.estimate",
 }
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from metarank._lazy import imported_when_used
+from metarank._registry import SOURCES
 
 if TYPE_CHECKING:
     from metarank.scorers.base import LabelScorer
@@ -59,29 +60,7 @@ __all__ = [
 ]
 
 # Names are imported when first used: everything imports some module of this package.
-_HOME = {
-    "BoostedTrees": "boosted",
-    "Centroids": "centroid",
-    "ExtraTrees": "forest",
-    "FastXML": "instance_tree",
-    "KernelRidge": "kernel_ridge",
-    "KernelSVM": "kernel_svm",
-    "LabelNeighbors": "neighbors",
-    "LabelPrior": "prior",
-    "LabelScorer": "base",
-    "LinearClassifier": "linear",
-    "NameEmbedder": "name_embedder",
-    "NameScorer": "names",
-    "NeighborShortlister": "neighbors",
-    "OneVsAll": "one_vs_all",
-    "Parabel": "parabel",
-    "PfastXML": "instance_tree",
-    "PfastreXML": "pfastrexml",
-    "SpellingScorer": "names",
-    "TailClassifiers": "tail",
-    "XReg": "xreg",
-}
-
+_HOME = {entry.cls: entry.module for entry in SOURCES.values()} | {"LabelScorer": "metarank.scorers.base"}
 
 __getattr__ = imported_when_used(__name__, _HOME)
 
