@@ -11,7 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CORE = HERE.parent.parent / "metarank" / "_core"
-# The kernels that each harness calls, and those that they need.
+# The kernels that each harness calls, and those that they need; all need `parallel`.
 _LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_pairs", "label_trees_points", "block_scores")
 HARNESSES: dict[str, tuple[str, ...]] = {
     "centroids": ("centroid", "inverted_index"),
@@ -70,7 +70,8 @@ def build(harness: str, folder: Path) -> Path:
     # The driver itself is not measured: an input is new by what it does in the core.
     include = [f"-I{CORE}"]
     jobs = [(HERE / f"{harness}.cpp", folder / f"{harness}.o", [*FLAGS, *include])]
-    jobs += [(CORE / f"{n}.cpp", folder / f"core-{n}.o", [*FLAGS, *include]) for n in HARNESSES[harness]]
+    kernels = (*HARNESSES[harness], "parallel")
+    jobs += [(CORE / f"{n}.cpp", folder / f"core-{n}.o", [*FLAGS, *include]) for n in kernels]
     jobs += [(HERE / "driver.cpp", folder / "driver.o", ["-std=c++20", "-O1"])]
     compiler = os.environ.get("CXX", "g++")
 

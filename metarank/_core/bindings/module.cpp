@@ -17,7 +17,7 @@ bool python_interrupted() {
 
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of metarank: arrays and numbers in, arrays and numbers out.";
-  metarank::interrupt_check().store(&python_interrupted);
+  metarank::set_interrupt_check(&python_interrupted);
   nb::set_leak_warnings(false);  // objects that live to the end of the process are no fault
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
