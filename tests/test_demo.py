@@ -25,6 +25,7 @@ def demo(tmp_path_factory):
     return out, printed.getvalue()
 
 
+@pytest.mark.check
 def test_what_is_printed(demo):
     out, printed = demo
     assert re.search(r"60 to learn from, \d+ to test", printed)

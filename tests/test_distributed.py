@@ -123,6 +123,7 @@ def test_same_model_with_weights_exclusions_and_objectives(tmp_path):
     same(MetaRanker(**LOW).fit(train.X, targets), several, tmp_path / "2")
 
 
+@pytest.mark.check
 def test_saved_model_knows_of_no_cluster(two, tmp_path):
     model = DaskMetaRanker(two, **LOW).fit(makers.dense())
     model.save(tmp_path / "model")

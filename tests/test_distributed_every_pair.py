@@ -43,7 +43,7 @@ def quality(model: MetaRanker, test: Dataset) -> float:
     return float(np.nanmean(metrics.per_row(test.Y, model.decision_function(test), "nDCG@5")))
 
 
-@pytest.mark.check_beyond(1)
+@pytest.mark.check
 def test_as_good_as_a_local_fit_and_an_ordinary_model(two, many_parts, tmp_path):
     rows = makers.dense(600, L=8)
     train, test = rows.take(np.arange(300)), rows.take(np.arange(300, 600))

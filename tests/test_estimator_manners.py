@@ -92,6 +92,7 @@ def modules_after(code: str) -> set[str]:
     return set(out.split())
 
 
+@pytest.mark.check
 def test_every_part_is_an_attribute_and_the_import_stays_light():
     assert not modules_after("import metarank; dir(metarank)") & HEAVY
     names = ", ".join(f"metarank.{part}.__name__" for part in PARTS if part != "distributed")
@@ -120,7 +121,7 @@ def test_scorers_gives_every_named_scorer_and_the_base():
 SEEDED = [name for name in LABELLED if name != "OneVsAll"]
 
 
-@pytest.mark.check_beyond(2)
+@pytest.mark.check_beyond(1)
 @pytest.mark.parametrize("name", SEEDED)
 def test_drawn_seeds_are_told_and_repeat_the_fit(name, tmp_path):
     """None draws another seed each time; a RandomState or Generator says which, and moves on."""

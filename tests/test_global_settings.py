@@ -86,7 +86,7 @@ def usual(tmp_path_factory):
     return made
 
 
-@pytest.mark.check_beyond(3)
+@pytest.mark.check_beyond(1)
 @pytest.mark.parametrize("maker", MODELS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_settings_of_the_process_change_no_byte(setting, maker, usual, tmp_path):
@@ -99,6 +99,7 @@ def test_settings_of_the_process_change_no_byte(setting, maker, usual, tmp_path)
         assert answers(load(tmp_path / "model"), ds) == answered
 
 
+@pytest.mark.check
 def test_values_that_underflow_are_no_error():
     ds = makers.dense()
     tiny = (ds.X * 1e-42).astype(np.float32)

@@ -140,6 +140,7 @@ def outcome(tmp_path_factory):
         yield ask
 
 
+@pytest.mark.check_beyond(4)
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_file_is_no_large_one(tmp_path, outcome, name):
     make, match = BOMBS[name]

@@ -132,6 +132,7 @@ def test_it_is_saved_and_does_not_depend_on_threads(tmp_path):
     assert again.held_out_quality_ == model.held_out_quality_
 
 
+@pytest.mark.check_beyond(2)
 @pytest.mark.parametrize(
     ("n", "n_labels", "options"),
     [
@@ -152,6 +153,7 @@ def test_every_fit_reports(n, n_labels, options):
 SPARSE = ("parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all", "tail", "linear-svm")
 
 
+@pytest.mark.check_beyond(6)
 @pytest.mark.parametrize("name", sorted(set(named_scorers()) - {"names", "spelling", "embedder"}))
 def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
     rng = np.random.default_rng(0)

@@ -31,7 +31,7 @@ WORDS = ["sea sun", "code bug", "salt bread"] * (N // 3)
 FEATURE = X[:, 0]
 
 
-@pytest.mark.check_beyond(7)
+@pytest.mark.check_beyond(3)
 @pytest.mark.parametrize("kind", ["matrix", "array"])
 @pytest.mark.parametrize("form", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
 def test_every_sparse_format(form, kind):
@@ -105,6 +105,7 @@ def test_labels_that_are_none(value, message):
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.check_beyond(3)
 @pytest.mark.parametrize(
     "given",
     [

@@ -107,6 +107,7 @@ def test_a_large_id_asks_for_no_memory_of_its_size():
         model([[2**63], [3]] * 30)
 
 
+@pytest.mark.check
 def test_objectives_by_ids():
     seen, bought = [[2], [10, 2]] * 30, [[100], [10]] * 30
     several = MetaRanker(**{**makers.QUICK, "ranker": "auto"}).fit(DENSE.X, {"seen": seen, "bought": bought})

@@ -68,6 +68,7 @@ def same(a, b) -> None:
     np.testing.assert_array_equal(a.scores, b.scores)
 
 
+@pytest.mark.check_beyond(5)
 @pytest.mark.parametrize("parameter", ["allowed", "exclude", "candidates"])
 def test_names_are_taken_as_ids_are(fitted, parameter):
     """One list for all rows in any container, or a list a row; mixed with ids."""

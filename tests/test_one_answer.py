@@ -277,6 +277,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.check_beyond(1)
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_command_line_gives_the_same_answers(files, weight, capsys):
     model, rows = case("shortlisted")

@@ -62,6 +62,7 @@ def saved_files(model: MetaRanker, folder: Path) -> tuple[dict, dict]:
 # --- the same bytes ------------------------------------------------------------
 
 
+@pytest.mark.check_beyond(2)
 @pytest.mark.parametrize(("maker", "params"), MODELS, ids=IDS)
 def test_threads_do_not_matter(maker, params, tmp_path):
     ds = makers.MAKERS[maker]()

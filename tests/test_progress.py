@@ -42,6 +42,7 @@ def fit(make, verbose: int):
     )
 
 
+@pytest.mark.check_beyond(3)
 @pytest.mark.parametrize(
     "make", [MetaRanker, MultiObjectiveRanker, LabelEmbedder, Parabel, FastXML, OneVsAll]
 )

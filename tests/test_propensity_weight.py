@@ -61,6 +61,7 @@ def model():
     return MetaRanker(**makers.QUICK).fit(ds), ds
 
 
+@pytest.mark.check_beyond(1)
 def test_a_greater_weight_ranks_rarer_labels(model):
     ranker, ds = model
     mean = []

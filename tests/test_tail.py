@@ -239,6 +239,7 @@ def test_likelihood_never_falls(gamma, unit):
         np.testing.assert_allclose(climb(200).log_likelihood[i], expected, rtol=1e-5)
 
 
+@pytest.mark.check_beyond(2)
 @KINDS
 @pytest.mark.parametrize("unit_means", [True, False])
 def test_laws_of_the_likelihood_solution(kind, unit_means, monkeypatch):

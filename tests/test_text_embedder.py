@@ -59,6 +59,7 @@ def answers(model, texts):
     return [a.tobytes() for a in (ranking.labels, ranking.scores, model.decision_function(texts))]
 
 
+@pytest.mark.check_beyond(3)
 @pytest.mark.parametrize(
     ("combine", "encoder"), [*((c, "bow") for c in COMBINES), *(("lale", e) for e in ENCODER_KINDS[:2])]
 )

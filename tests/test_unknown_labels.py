@@ -145,6 +145,7 @@ def test_cross_validation_of_a_long_tail():
     assert (values < 0.6).all()
 
 
+@pytest.mark.check_beyond(1)
 @pytest.mark.parametrize("format", ["names", "ids", "ids of a header"])
 def test_command_line_and_report(format, tmp_path, capsys):
     """Lists of names, or ids of which the model knows the lower ones."""

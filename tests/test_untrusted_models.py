@@ -108,7 +108,7 @@ def set_to(place, value):
 # --- arrays ------------------------------------------------------------------
 
 
-@pytest.mark.check_beyond(1)
+@pytest.mark.check
 @pytest.mark.parametrize("model", ["texts", "dense", "parabel", "one-vs-all", "fastxml"])
 def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
     """Whatever array is of another dtype, shape or order: refused, and the part is named."""
