@@ -19,4 +19,4 @@ _NEED_SERVE = ("answers", "app", "metrics", "run", "schema", "workers")
 
 collect_ignore = [] if find_spec("torch") else [f"metarank/text/{name}.py" for name in _NEED_TEXT]
 if not find_spec("fastapi"):
-    collect_ignore += [f"metarank/serve/{name}.py" for name in _NEED_SERVE]
+    collect_ignore += [f"metarank/apps/serve/{name}.py" for name in _NEED_SERVE]

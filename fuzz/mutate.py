@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from metarank import persist
-from metarank._registry import SAVED
+from metarank._util.registry import SAVED
 from metarank.persist.manifest import digest_of
 
 # Numbers at the edges of types, sizes and ranges.

@@ -95,7 +95,7 @@ def _read_columns(path: Path) -> None:
 
 
 def _read_tensors(path: Path) -> None:
-    from metarank._tensors import read_tensors
+    from metarank.persist.tensors import read_tensors
 
     tensors, _ = read_tensors(path)
     for values in tensors.values():
@@ -103,7 +103,7 @@ def _read_tensors(path: Path) -> None:
 
 
 def _read_npy(path: Path) -> None:
-    from metarank._npy import map_npy
+    from metarank._util.npy import map_npy
 
     array = map_npy(path)
     if array.dtype.kind in "biuf":
@@ -111,14 +111,14 @@ def _read_npy(path: Path) -> None:
 
 
 def _read_label_lists(path: Path) -> None:
-    from metarank.cli.label_lists import read_label_lists
-    from metarank.label_table import LabelTable
+    from metarank.apps.cli.label_lists import read_label_lists
+    from metarank.types.label_table import LabelTable
 
     read_label_lists(str(path), LabelTable(3, ["the sea", "bread", "7"]), 4, option="--allowed")
 
 
 def _read_booster(path: Path) -> None:
-    from metarank._booster_text import booster_of
+    from metarank.types.booster_text import booster_of
 
     X = np.random.default_rng(0).normal(size=(4, 3))
     booster_of(path.read_bytes().decode("utf-8", "replace"), 3).predict(X, pred_contrib=True, num_threads=1)
@@ -134,7 +134,7 @@ def _read_checkpoint(path: Path) -> None:
     """With a digest that fits, as an attacker writes it."""
     import torch
 
-    from metarank._tensors import read_tensors, write_tensors
+    from metarank.persist.tensors import read_tensors, write_tensors
     from metarank.text import checkpoint
 
     tensors, metadata = read_tensors(path)
@@ -150,7 +150,7 @@ def _read_checkpoint(path: Path) -> None:
 
 def _inspect(path: Path) -> None:
     """The command line: exit code 0, or 2 with one line on stderr."""
-    from metarank.cli import main
+    from metarank.apps.cli import main
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -188,8 +188,8 @@ def _read_attributes(path: Path) -> None:
 def _answerer(kind: str) -> Any:
     """What answers requests, of a small model; fitted in the worker, where threads may be started."""
     from fuzz.targets import dense_data, fitted, sparse_data, text_data
-    from metarank.serve.answers import Answerer
-    from metarank.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer
+    from metarank.apps.serve.options import ServeOptions
 
     model = fitted({"dense": dense_data, "sparse": sparse_data, "text": text_data}[kind])
     return Answerer(model, ServeOptions())
@@ -197,7 +197,7 @@ def _answerer(kind: str) -> Any:
 
 def _request(path: Path) -> None:
     """A request's body, named after its path and the kind of model: an answer, or a refusal of the client."""
-    from metarank.serve.answers import Call
+    from metarank.apps.serve.answers import Call
 
     where, kind, _ = path.name.split("-")
     reply = _answerer(kind).answer_one(Call(where, path.read_bytes()))  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ from metarank import Dataset, MetaRanker, MultiObjectiveRanker, load, persist
 from metarank.data import make_extreme, make_multilabel
 from metarank.ranker import BlendRanker, BoostedRanker, EnsembleRanker, ListNet, PointwiseRanker, RankSVM
 from metarank.scorers.base import LabelScorer
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 _QUICK: dict[str, Any] = {"effort": "low", "n_folds": 2, "n_jobs": 1}
 _TREES = {"n_trees": 2}
@@ -62,8 +62,8 @@ def _shortlisted(shortlister: Any, **params: Any) -> Any:
 
 def _classifiers() -> list[Any]:
     """Every base classifier, with few trees."""
-    from metarank.scorers.boosted import BoostedTrees
-    from metarank.scorers.forest import ExtraTrees
+    from metarank.scorers.classical.boosted_trees import BoostedTrees
+    from metarank.scorers.classical.forest import ExtraTrees
 
     small = [ExtraTrees(n_trees=3), BoostedTrees(n_rounds=2)]
     return ["linear-svm", "linear-ridge", "rbf-ridge", "rbf-svm", "centroids", "tail", *small]
@@ -92,16 +92,16 @@ def _multi_objective(model: str, aggregation: str) -> Any:
 
 def _kept_candidates() -> Any:
     """What a fit in several processes keeps of a stage, see `KeptResults`."""
-    from metarank.candidates import Candidates
-    from metarank.distributed.kept import Noted, _state
+    from metarank.distributed.results import Noted, _state
+    from metarank.types.candidates import Candidates
 
     lists = Candidates(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), 4, {"s": np.zeros(3, np.float32)})
     return _state(Noted(lists, ["a note"]))
 
 
 def _kept_ranking() -> Any:
-    from metarank.distributed.kept import _state
-    from metarank.stages import RankedPairs
+    from metarank.distributed.results import _state
+    from metarank.model.stages import RankedPairs
 
     model = fitted(dense_data)
     columns = list(model.feature_columns_)
@@ -120,8 +120,8 @@ def _embedder(combine: str, encoder: str) -> Any:
 
 def _approximate(index: str) -> Any:
     """A neighbours' model with an approximate index, which small sets do not have by themselves."""
-    from metarank.scorers import dense_index
-    from metarank.scorers.neighbors import NeighborShortlister
+    from metarank.scorers.neighbors.voting import NeighborShortlister
+    from metarank.types import dense_index
 
     dense_index.LEAST_ROWS = 1
     data = make_multilabel(600, n_features=5, n_labels=4, seed=0)
@@ -194,7 +194,7 @@ class ModelTarget:
         self.name = f"model: {name}"
         self.original = Folder(folder)
         if name.startswith(("hnsw", "ivfpq")):
-            from metarank.scorers import dense_index
+            from metarank.types import dense_index
 
             dense_index.LEAST_ROWS = 1
         self.rows = _rows_for(load(folder))
@@ -221,7 +221,7 @@ class KeptTarget:
         self.original = Folder(folder)
 
     def run(self, rng: random.Random, scratch: Path) -> str:
-        from metarank.distributed.kept import KeptResults
+        from metarank.distributed.results import KeptResults
 
         self.original.mutant(rng, scratch / "M")
         return "made again" if KeptResults(scratch).get("M", lambda: 0) == 0 else "ok"

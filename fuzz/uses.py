@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import MetaRanker, MultiObjectiveRanker, load, persist
-from metarank.candidates import Candidates
 from metarank.persist.manifest import parsed
 from metarank.scorers.base import LabelScorer, columns_of
+from metarank.types.candidates import Candidates
 
 # Of the questions beside the first, so many are drawn for a mutant.
 _OTHERS = 3
@@ -88,8 +88,8 @@ def _missing(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) ->
 
 def _serve(model: MetaRanker, rows: Any, rng: random.Random, scratch: Path) -> None:
     """Replies are JSON without NaN; what the service refuses the model refuses too."""
-    from metarank.serve.answers import Answerer, Call
-    from metarank.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer, Call
+    from metarank.apps.serve.options import ServeOptions
 
     answerer, instance = Answerer(model, ServeOptions()), _instance(rows)
     asked = {

@@ -10,7 +10,7 @@ import logging
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from metarank._version import __version__
+from metarank._util.version import __version__
 
 if TYPE_CHECKING:
     from metarank import (
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
         text,
         thresholds,
     )
-    from metarank.candidates import Candidates
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
-    from metarank.multi_objective import MultiObjectiveRanker, ParetoFront, pareto_front
+    from metarank.objectives.multi_objective import MultiObjectiveRanker
+    from metarank.objectives.pareto import ParetoFront
+    from metarank.objectives.weight_sweep import pareto_front
     from metarank.persist import load
-    from metarank.ranking import Ranking
+    from metarank.types.candidates import Candidates
+    from metarank.types.ranking import Ranking
 
 __all__ = [
     "Candidates",
@@ -65,14 +67,14 @@ logging.getLogger("metarank").addHandler(logging.NullHandler())
 
 # Names are imported when first used, so that `import metarank` stays quick.
 _HOME = {
-    "Candidates": "metarank.candidates",
+    "Candidates": "metarank.types.candidates",
     "Dataset": "metarank.data.dataset",
     "MetaRanker": "metarank.model.estimator",
-    "MultiObjectiveRanker": "metarank.multi_objective",
-    "ParetoFront": "metarank.multi_objective",
-    "Ranking": "metarank.ranking",
+    "MultiObjectiveRanker": "metarank.objectives.multi_objective",
+    "ParetoFront": "metarank.objectives.pareto",
+    "Ranking": "metarank.types.ranking",
     "load": "metarank.persist",
-    "pareto_front": "metarank.multi_objective",
+    "pareto_front": "metarank.objectives.weight_sweep",
 }
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from metarank.cli import main
+from metarank.apps.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,14 +1,14 @@
 """The scorers that can propose candidate labels, and the label hierarchies some of them take."""
 
-from metarank.scorers.hierarchy import Hierarchy
-from metarank.scorers.instance_tree import FastXML, PfastXML
-from metarank.scorers.names import NameScorer as NameShortlister
-from metarank.scorers.names import SpellingScorer as SpellingShortlister
-from metarank.scorers.neighbors import NeighborShortlister
-from metarank.scorers.one_vs_all import OneVsAll
-from metarank.scorers.parabel import Parabel
-from metarank.scorers.pfastrexml import PfastreXML
-from metarank.scorers.xreg import XReg
+from metarank.scorers.linear.one_vs_all import OneVsAll
+from metarank.scorers.names.words import NameScorer as NameShortlister
+from metarank.scorers.names.words import SpellingScorer as SpellingShortlister
+from metarank.scorers.neighbors.voting import NeighborShortlister
+from metarank.scorers.trees.hierarchy import Hierarchy
+from metarank.scorers.trees.instance_tree import FastXML, PfastXML
+from metarank.scorers.trees.parabel import Parabel
+from metarank.scorers.trees.pfastrexml import PfastreXML
+from metarank.scorers.trees.xreg import XReg
 
 __all__ = [
     "FastXML",

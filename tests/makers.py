@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
-from metarank.candidates import Candidates
 from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
-from metarank.restrict import Limits
 from metarank.scorers.base import LabelScorer
-from metarank.view import Features, TrainingSet, View, fold_of_rows
+from metarank.types.candidates import Candidates
+from metarank.types.restrict import Limits
+from metarank.types.view import Features, TrainingSet, View, fold_of_rows
 
 WORDS = (
     "sea sun sand wave wind sail port fish salt tide",

@@ -9,8 +9,8 @@ from threading import Thread
 import makers
 
 from metarank import MetaRanker
+from metarank.apps.serve.run import Server, listen, url_of
 from metarank.serve import ServeOptions, create_app
-from metarank.serve.run import Server, listen, url_of
 
 # Seconds for what must come to pass at some time, however busy the machine is; nothing is measured.
 LONG = 300

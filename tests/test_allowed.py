@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Candidates
-from metarank.restrict import Limits, check_lists
+from metarank.types.restrict import Limits, check_lists
 
 
 @pytest.fixture(scope="module", params=["dense", "many labels", "many texts"])

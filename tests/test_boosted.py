@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
-from metarank.scorers.boosted import BoostedTrees
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.classical.boosted_trees import BoostedTrees
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 
 def problem(seed: int = 0, n: int = 200, d: int = 6, L: int = 5) -> tuple[np.ndarray, sp.csr_matrix]:

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metarank.candidates import Candidates
+from metarank.types.candidates import Candidates
 
 
 def random_candidates(rng, n, n_labels, name="score"):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
-from metarank.scorers.centroid import Centroids
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.neighbors.centroids import Centroids
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 
 def slow(X, Y, Q, candidates):

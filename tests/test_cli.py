@@ -21,8 +21,8 @@ import numpy as np
 import pytest
 
 from metarank import Dataset, MetaRanker, data, load, metrics
-from metarank.cli import COMMANDS, main
-from metarank.cli._terminal import in_options
+from metarank.apps.cli import COMMANDS, main
+from metarank.apps.cli._terminal import in_options
 
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
 TABLE = "text,labels\nsalt and flour,bread\nthe wave,the sea\n"
@@ -720,7 +720,7 @@ def test_warnings_are_lines_that_name_options(work, capsys, monkeypatch):
         warnings.warn("n_folds was\ngiven: 'n_folds'", stacklevel=2)
         return {}
 
-    monkeypatch.setattr("metarank.evaluation.evaluate_model", warns)
+    monkeypatch.setattr("metarank.model.measure.evaluate_model", warns)
     assert run(["evaluate", work / "numbers", work / "rows.svm", "--metrics", "P@1"]) == 0
     assert "metarank: warning: n_folds was given: 'n_folds'\n" in capsys.readouterr().err
     options = {"n_folds": "--folds", "X": "TRAIN", "k": "--top"}

@@ -8,9 +8,9 @@ from pathlib import Path
 import makers
 import pytest
 
-from metarank.cli import main
-from metarank.cli.label_lists import read_label_lists
-from metarank.label_table import LabelTable
+from metarank.apps.cli import main
+from metarank.apps.cli.label_lists import read_label_lists
+from metarank.types.label_table import LabelTable
 
 TEXTS = ["salt and flour", "wave and wind"]
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metarank import MultiObjectiveRanker, objectives, pareto_front
-from metarank.cli import main
+from metarank.apps.cli import main
 from metarank.data.columns import read_columns
 
 FEATURES = ["f1", "f2", "f3"]
@@ -338,7 +338,7 @@ TARGETS = ["--targets", "relevance,clicks"]
     ],
 )
 def test_bad_usage(tmp_path, capsys, monkeypatch, argv, match):
-    monkeypatch.setattr("metarank.multi_objective.training.Training.fit", lambda self: pytest.fail("trained"))
+    monkeypatch.setattr("metarank.objectives.learning.Training.fit", lambda self: pytest.fail("trained"))
     text = texts_of(*make_rows(60)).replace("\n", ",1\n").replace("note,1", "note,one")
     (tmp_path / "rows.csv").write_text(text)
     (tmp_path / "bare.csv").write_text("relevance,clicks\n1,0\n0,1\n1,1\n")

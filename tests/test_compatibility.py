@@ -49,7 +49,7 @@ def test_a_saved_model_answers_as_it_did(saved, verify, monkeypatch):
 @pytest.mark.parametrize("name", KINDS)
 def test_a_model_of_every_kind_answers_the_same_bytes(name, monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
-    monkeypatch.setattr("metarank.scorers.dense_index.LEAST_ROWS", 1)
+    monkeypatch.setattr("metarank.types.dense_index.LEAST_ROWS", 1)
     from digests import answered
 
     assert answered(HERE / "kinds" / name) == KINDS[name]

@@ -11,8 +11,8 @@ import pytest
 
 import metarank
 from metarank import data
-from metarank.cli import main
-from metarank.cli.demo import baselines, itself
+from metarank.apps.cli import main
+from metarank.apps.cli.demo import baselines, itself
 from metarank.data.pydocs import own_labels
 
 

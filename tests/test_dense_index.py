@@ -10,16 +10,16 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import MetaRanker, load
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns
-from metarank.memory import index_bytes_of
-from metarank.scorers import dense_index
-from metarank.scorers.dense_index import CLASSES, HnswIndex, IvfPqIndex, settled_index
-from metarank.scorers.neighbors import NeighborShortlister
+from metarank.model.memory import index_bytes_of
+from metarank.scorers.crossfit import held_out_columns
+from metarank.scorers.neighbors.training_rows import DenseRows
+from metarank.scorers.neighbors.voting import NeighborShortlister
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source
-from metarank.scorers.training_rows import DenseRows
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.types import dense_index
+from metarank.types.candidates import Candidates
+from metarank.types.dense_index import CLASSES, HnswIndex, IvfPqIndex, settled_index
+from metarank.types.view import TrainingSet, fold_of_rows
 
 KINDS = pytest.mark.parametrize("kind", ["hnsw", "ivfpq"])
 N, D, L = 4000, 10, 7  # PQ codes hold 4 features each, and 10 are not a multiple of 4

@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from metarank import Dataset, MetaRanker, data, load
 from metarank.distributed import DaskMetaRanker
-from metarank.distributed.stages import PART_ROWS, DaskStages
+from metarank.distributed.dask_stages import PART_ROWS, DaskStages
 from metarank.scorers.base import LabelScorer
 
 LOW = {"effort": "low", "n_folds": 2, "n_jobs": 1}
@@ -72,7 +72,7 @@ def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
     """Documents of the installed libraries, in many parts."""
     train = data.load_pydocs("train").take(np.arange(120))
     local = digest(MetaRanker(**LOW).fit(train), tmp_path / "local")
-    monkeypatch.setattr("metarank.distributed.stages.PART_ROWS", 30)
+    monkeypatch.setattr("metarank.distributed.dask_stages.PART_ROWS", 30)
     for n_workers in (1, 3, 4):
         with cluster(n_workers) as client:
             model = DaskMetaRanker(client, **LOW).fit(train)
@@ -161,7 +161,7 @@ def test_error_of_a_task_is_that_of_a_local_fit_and_leaves_nothing_behind(tmp_pa
 
 
 def test_core_imports_no_dask():
-    code = "import sys, metarank, metarank.cli; assert not {'dask', 'distributed'} & set(sys.modules)"
+    code = "import sys, metarank, metarank.apps.cli; assert not {'dask', 'distributed'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

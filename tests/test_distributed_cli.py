@@ -20,7 +20,7 @@ from clusters import cluster
 pytest.importorskip("distributed")
 
 from metarank import load
-from metarank.cli import main
+from metarank.apps.cli import main
 from metarank.data import write_xc
 
 QUICK = ["--effort", "low", "--folds", "2", "--jobs", "1", "--quiet"]
@@ -64,7 +64,7 @@ def test_results_that_are_not_kept_are_a_line(files, tmp_path, monkeypatch, caps
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     folder, _ = files
-    monkeypatch.setattr("metarank.distributed.kept._state", full)
+    monkeypatch.setattr("metarank.distributed.results._state", full)
     with cluster(1) as client, warnings.catch_warnings():
         warnings.simplefilter("always")
         monkeypatch.setattr("metarank.distributed.connected", lambda *_, **__: nullcontext(client))

@@ -18,12 +18,12 @@ import lightgbm as lgb
 from lightgbm.basic import LightGBMError
 
 from metarank import Dataset, MetaRanker, load, metrics
-from metarank.candidates import Candidates
 from metarank.distributed import DaskMetaRanker
 from metarank.distributed.every_pair import PartTable, columns_of_rows, lists_to_learn
-from metarank.features.table import FeatureTable
 from metarank.ranker import BoostedRanker, RankingData
-from metarank.view import fold_of_rows
+from metarank.types.candidates import Candidates
+from metarank.types.feature_table import FeatureTable
+from metarank.types.view import fold_of_rows
 
 SETTINGS = {"effort": "low", "n_folds": 2, "n_jobs": 1, "ranker": BoostedRanker(n_rounds=20)}
 
@@ -36,7 +36,7 @@ def two():
 
 @pytest.fixture
 def many_parts(monkeypatch):
-    monkeypatch.setattr("metarank.distributed.stages.PART_ROWS", 30)
+    monkeypatch.setattr("metarank.distributed.dask_stages.PART_ROWS", 30)
 
 
 def quality(model: MetaRanker, test: Dataset) -> float:

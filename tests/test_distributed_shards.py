@@ -13,8 +13,8 @@ pytest.importorskip("distributed")
 from metarank import Dataset, MetaRanker
 from metarank.distributed import ShardedRanker
 from metarank.distributed.shards import RowShard, merged, resolved
-from metarank.scorers.one_vs_all import OneVsAll
-from metarank.scorers.training_rows import training_rows
+from metarank.scorers.linear.one_vs_all import OneVsAll
+from metarank.scorers.neighbors.training_rows import training_rows
 
 LOW = {"effort": "low", "n_folds": 2, "n_jobs": 1, "ranker": "pointwise"}
 

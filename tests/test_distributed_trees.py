@@ -19,8 +19,8 @@ from sklearn.base import clone
 
 from metarank import MetaRanker
 from metarank.distributed import DaskMetaRanker, tasks
-from metarank.distributed.kept import KeptResults
-from metarank.distributed.stages import DaskStages
+from metarank.distributed.dask_stages import DaskStages
+from metarank.distributed.results import KeptResults
 from metarank.persist import register
 from metarank.shortlist import FastXML, Parabel, PfastreXML, XReg
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from metarank import Dataset, data
-from metarank.cli import build_parser
+from metarank.apps.cli import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metarank import _elementary as elementary
+from metarank._util import elementary
 
 LONG = np.longdouble
 NAN, INF = np.nan, np.inf

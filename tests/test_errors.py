@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from metarank import Dataset, MetaRanker
-from metarank.candidates import Candidates
-from metarank.scorers.prior import LabelPrior
+from metarank.scorers.neighbors.prior import LabelPrior
+from metarank.types.candidates import Candidates
 
 X = makers.dense().X
 Y = makers.dense().Y

@@ -18,14 +18,14 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 import metarank
 from metarank import MetaRanker, MultiObjectiveRanker
-from metarank.choices import named_scorers
 from metarank.distributed import DaskMetaRanker
+from metarank.model.auto import named_scorers
 from metarank.objectives import aggregate_labels
 from metarank.scorers import LabelScorer
 from metarank.scorers.shortlister import Shortlister
 from metarank.shortlist import FastXML, OneVsAll, Parabel, XReg
 from metarank.text import LabelEmbedder
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 TREES = {"n_trees": 2, "max_leaf": 5}
 BOW = {"encoder": "bow", "subword_dim": 8, "hidden_dim": 8, "embedding_dim": 8, "n_epochs": 1}

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, MultiObjectiveRanker, load
 from metarank.data.vectorizer import TextVectorizer
-from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
 from metarank.shortlist import FastXML
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 QUICK = {"effort": "low", "n_jobs": 1, "n_folds": 2, "ranker": "logistic"}
 BAD = "b\ud800d"  # half of a character: Python holds it, UTF-8 does not

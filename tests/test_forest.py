@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesRegressor
 
-from metarank.candidates import Candidates
-from metarank.scorers.forest import ExtraTrees, _flat_arrays
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.classical.forest import ExtraTrees, _flat_arrays
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 
 def problem(seed: int = 0, n: int = 150, d: int = 8, L: int = 5) -> tuple[np.ndarray, sp.csr_matrix]:

@@ -6,7 +6,7 @@ import lightgbm as lgb
 import numpy as np
 import pytest
 
-from metarank.gbdt import BoosterArrays
+from metarank.types.boosters import BoosterArrays
 
 QUIET = {"verbose": -1, "num_threads": 1, "force_row_wise": True, "min_data_in_leaf": 3}
 

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.scorers.label_means import LabelMeans
-from metarank.scorers.shared_ridge import SharedRidge
-from metarank.scorers.training_rows import csr_arrays
+from metarank.scorers.linear.shared_ridge import SharedRidge
+from metarank.scorers.neighbors.label_means import LabelMeans
+from metarank.scorers.neighbors.training_rows import csr_arrays
 
 
 def rows_of(n, d, density, seed=0):

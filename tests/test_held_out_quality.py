@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, _core, load, metrics
 from metarank.__main__ import main
-from metarank.candidates import Candidates
-from metarank.choices import named_scorers
-from metarank.crossfit import can_nest, inner_parts, nested_columns
-from metarank.features.table import FeatureTable
-from metarank.held_out import quality_lines
+from metarank.model.auto import named_scorers
+from metarank.model.held_out import quality_lines
 from metarank.ranker.lists import RankingData
-from metarank.scorers.forest import ExtraTrees
-from metarank.view import TrainingSet, fold_of_rows, same_content
+from metarank.scorers.classical.forest import ExtraTrees
+from metarank.scorers.crossfit import can_nest, inner_parts, nested_columns
+from metarank.types.candidates import Candidates
+from metarank.types.feature_table import FeatureTable
+from metarank.types.view import TrainingSet, fold_of_rows, same_content
 
 N = 200
 N_NEW = 2000

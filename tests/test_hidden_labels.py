@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from test_leakage import CASES, SCORERS, rows_and_labels, settled
 
 from metarank import Candidates, Dataset, MetaRanker
-from metarank.crossfit import held_out_columns
-from metarank.scorers.kept import KeptScorer
-from metarank.view import TrainingSet, hidden_labels
+from metarank.scorers.after_changes import KeptScorer
+from metarank.scorers.crossfit import held_out_columns
+from metarank.types.view import TrainingSet, hidden_labels
 
 HIDDEN_FOLD, HIDDEN = 1, 2
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from metarank.scorers.hierarchy import learn_hierarchy
-from metarank.scorers.parent_tree import check_acyclic
+from metarank.scorers.trees.hierarchy import learn_hierarchy
+from metarank.scorers.trees.parent_tree import check_acyclic
 from metarank.shortlist import Hierarchy, Parabel, XReg
 
 FOUR = Hierarchy.from_nested([[0, 1], [2, 3]])

@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker
-from metarank.cli import main
+from metarank.apps.cli import main
 from metarank.data import load, read_table, to_parquet, write_xc
 from metarank.data.columns import read_columns
 from metarank.data.xc import read_bytes

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import MetaRanker, MultiObjectiveRanker, data, load
-from metarank.candidates import Candidates
 from metarank.shortlist import (
     FastXML,
     OneVsAll,
@@ -20,7 +19,8 @@ from metarank.shortlist import (
     XReg,
 )
 from metarank.thresholds import ThresholdLearner
-from metarank.view import TrainingSet
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 N, L, D = 60, 5, 40
 QUICK = {"effort": "low", "n_jobs": 1, "n_folds": 2, "ranker": "logistic"}

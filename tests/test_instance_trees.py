@@ -13,15 +13,15 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from metarank import MetaRanker, _core, load
-from metarank.candidates import Candidates
 from metarank.metrics import evaluate
 from metarank.propensity import inv_propensity
 from metarank.rerank import rerank_with_tail
-from metarank.scorers._arrays import csr_parts
-from metarank.scorers.relevance import FLOOR, unit_rows
-from metarank.scorers.tail import COLUMN, TailClassifiers
+from metarank.scorers.label_weights import FLOOR, unit_rows
+from metarank.scorers.trees.tail import COLUMN, TailClassifiers
 from metarank.shortlist import FastXML, PfastreXML, PfastXML
-from metarank.view import TrainingSet
+from metarank.types.arrays import csr_parts
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 ALL = [FastXML, PfastXML, PfastreXML]
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, load
 from metarank.data import from_frame, parse_xc, read_parquet, to_parquet
-from metarank.scorers.parabel import Parabel
+from metarank.scorers.trees.parabel import Parabel
 
 TEXTS = makers.texts()
 IDS = [[int(10**j) for j in row.indices] for row in TEXTS.Y]  # 1, 10, 100 for 0, 1, 2

@@ -7,11 +7,11 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from metarank import _core
-from metarank.candidates import Candidates
-from metarank.scorers.kernel_ridge import KernelRidge
-from metarank.scorers.kernel_svm import KernelSVM
-from metarank.scorers.kernels import METRICS, held_out_error
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.classical.kernel_ridge import KernelRidge
+from metarank.scorers.classical.kernel_svm import KernelSVM
+from metarank.scorers.classical.kernels import METRICS, held_out_error
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 FIXED = {"gamma": 0.1, "alpha": 0.3, "scaling": "unit"}
 KERNELS = ["rbf", "laplacian", "linear"]

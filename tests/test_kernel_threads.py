@@ -10,8 +10,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.candidates import Candidates
 from metarank.shortlist import FastXML
+from metarank.types.candidates import Candidates
 
 
 def uniform(*shape: int, dtype: type = np.float64) -> np.ndarray:

@@ -14,8 +14,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, load
-from metarank.cli import main
-from metarank.label_table import LabelTable
+from metarank.apps.cli import main
+from metarank.types.label_table import LabelTable
 
 KINDS = ["texts", "dense", "many texts", "shared", "nameless ones", "removed", "digits"]
 
@@ -125,8 +125,8 @@ def test_a_list_for_all_rows_in_fit():
 @pytest.mark.parametrize("saved", [False, True])
 def test_service_and_command_line_know_the_same_labels(fitted, saved, tmp_path):
     pytest.importorskip("fastapi")
+    from metarank.apps.serve.answers import Answerer, Call
     from metarank.serve import ServeOptions
-    from metarank.serve.answers import Answerer, Call
 
     model, data = fitted
     model.save(tmp_path / "M")
@@ -268,8 +268,8 @@ def test_labels_as_they_are_shown():
 )
 def test_cuts_take_the_spelling_of_metrics(metric):
     pytest.importorskip("fastapi")
+    from metarank.apps.serve.answers import Answerer, Call
     from metarank.serve import ServeOptions
-    from metarank.serve.answers import Answerer, Call
 
     model = model_of("texts")
     texts = list(DATA.texts[:5])
@@ -300,8 +300,8 @@ def test_sets_by_name_are_those_of_the_matrix(fitted):
 def test_names_by_every_reader(fitted, tmp_path, capsys):
     """The ranking, the command line, the service and an explanation call a label alike."""
     pytest.importorskip("fastapi")
+    from metarank.apps.serve.answers import Answerer, Call
     from metarank.serve import ServeOptions
-    from metarank.serve.answers import Answerer, Call
 
     model, data = fitted
     if data.texts is None:

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.scorers._arrays import csr_parts
+from metarank.types.arrays import csr_parts
 
 WORD = (1 << 64) - 1
 

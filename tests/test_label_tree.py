@@ -16,15 +16,15 @@ from sklearn.svm import LinearSVC
 
 from metarank import Dataset, load
 from metarank._core import WeightBlocks
-from metarank.candidates import Candidates
 from metarank.propensity import inv_propensity
 from metarank.rerank import ALPHAS
-from metarank.scorers.hierarchy import Hierarchy
-from metarank.scorers.label_tree import LabelTree
-from metarank.scorers.relevance import FLOOR
-from metarank.scorers.tail import TailClassifiers
+from metarank.scorers.label_weights import FLOOR
+from metarank.scorers.trees.hierarchy import Hierarchy
+from metarank.scorers.trees.label_tree import LabelTree
+from metarank.scorers.trees.tail import TailClassifiers
 from metarank.shortlist import Parabel, XReg
-from metarank.view import TrainingSet
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 # Solved to the end, nothing dropped: what the optimality of a classifier is checked with.
 EXACT = {"tolerance": 1e-6, "max_epochs": 3000, "prune": 0.0, "visitors": 0}

@@ -5,12 +5,12 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.scorers._arrays import csr_parts
-from metarank.scorers.label_vectors import (
+from metarank.scorers.names.label_vectors import (
     exact_label_vectors,
     given_label_vectors,
     principal_label_vectors,
 )
+from metarank.types.arrays import csr_parts
 
 
 def problem(n=3000, d=150, L=40, seed=0):

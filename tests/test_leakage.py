@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
-from metarank.choices import named_scorers
-from metarank.crossfit import held_out_columns, held_out_shortlist
-from metarank.features import assemble
+from metarank.model.auto import named_scorers
+from metarank.ranker import assemble
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.one_vs_all import OneVsAll
+from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.shortlist import NeighborShortlister, Parabel, XReg
-from metarank.view import Features, TrainingSet
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, TrainingSet
 
 ROWS = (0, 11, 29)
 N_LABELS = 4

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
-from metarank.candidates import Candidates
-from metarank.scorers.linear import LinearClassifier
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.linear.linear_svm import LinearClassifier
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 
 def problem(seed: int = 0, n: int = 200, d: int = 12, L: int = 5) -> tuple[np.ndarray, sp.csr_matrix]:

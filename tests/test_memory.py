@@ -14,15 +14,17 @@ import makers
 import numpy as np
 import pytest
 
-from metarank import MetaRanker, crossfit, data, load, memory
-from metarank._lazy import lazy
-from metarank._strings import PackedStrings
-from metarank.memory import parse_budget, plan_fit
-from metarank.scorers.name_embedder import NameEmbedder
+from metarank import MetaRanker, data, load
+from metarank._util.lazy import lazy
+from metarank.model import memory
+from metarank.model.memory import parse_budget, plan_fit
+from metarank.scorers import crossfit
+from metarank.scorers.names.name_embedder import NameEmbedder
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import sources_of
 from metarank.shortlist import OneVsAll, Parabel
-from metarank.view import CHUNK_PAIRS
+from metarank.types.strings import PackedStrings
+from metarank.types.view import CHUNK_PAIRS
 
 SMAPS = Path("/proc/self/smaps")
 

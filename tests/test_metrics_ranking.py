@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from metarank import _core, metrics
-from metarank.candidates import Candidates
 from metarank.metrics.inputs import Inputs
-from metarank.ranking import Ranking
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import Ranking
 
 RANKING_NAMES = [
     "P@1",

@@ -10,11 +10,11 @@ from scipy.stats import kendalltau
 from sklearn import metrics as sk
 
 from metarank import metrics
-from metarank.candidates import Candidates
 from metarank.data import Dataset
 from metarank.metrics.inputs import Inputs
-from metarank.ranking import Ranking
 from metarank.rerank import choose_alpha, rerank_with_tail
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import Ranking
 
 POINTWISE = ["WP", "WN", "Tau", "WP-regret", "Regression-error", "XMAD", "XRMSE"]
 NAMES = [f"{n}{way}@{k}" for n in POINTWISE for way in ("", "-l") for k in (1, 3, 40)]

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from metarank import metrics
 from metarank.metrics import resampling
-from metarank.ranking import Ranking
+from metarank.types.ranking import Ranking
 
 NAMES = [
     "P@1",

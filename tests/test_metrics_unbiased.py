@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from metarank import metrics
 from metarank.metrics import concentration_bound, unbiased, unbiased_per_row
-from metarank.ranking import Ranking
+from metarank.types.ranking import Ranking
 
 RANKED = ["P@3", "nDCG@3", "R@3", "MRR-all", "ADG"]
 NAMES = [*RANKED, "F1", "F0.5", "Hamming"]

@@ -15,9 +15,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metarank import MultiObjectiveRanker, load, objectives
-from metarank._progress import listening
-from metarank.multi_objective.ranker import METHODS
-from metarank.multi_objective.search import Trial, best_minimum, most_under_constraints
+from metarank._util.progress import listening
+from metarank.objectives.multi_objective import METHODS
+from metarank.objectives.search import Trial, best_minimum, most_under_constraints
 
 SMALL = {"n_rounds": 12, "num_leaves": 7, "n_jobs": 1}
 

@@ -9,9 +9,9 @@ from sklearn.metrics import roc_auc_score
 
 from metarank import Candidates, Dataset, MetaRanker, load
 from metarank.data.vectorizer import TextVectorizer
-from metarank.scorers.name_embedder import NameEmbedder
+from metarank.scorers.names.name_embedder import NameEmbedder
 from metarank.text.inference import TextModel
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.types.view import TrainingSet, fold_of_rows
 
 pytest.importorskip("torch")
 pytest.importorskip("tokenizers")

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metarank import _core
-from metarank.candidates import Candidates
 from metarank.data.label_text import label_text_matrix
 from metarank.data.vectorizer import TextVectorizer
-from metarank.scorers.names import COLUMNS, NameScorer
-from metarank.view import TrainingSet
+from metarank.scorers.names.words import COLUMNS, NameScorer
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 
 def random_csr(rng, n, d, density, signed=False):

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from metarank.candidates import Candidates
 from metarank.data.label_text import label_text_matrix
-from metarank.scorers import training_rows
-from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
-from metarank.scorers.training_rows import DenseRows, SparseRows
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.neighbors.training_rows import DenseRows, SparseRows
+from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister, training_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 L = 9
 KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from metarank import Dataset, MetaRanker, load
-from metarank.cli import main
+from metarank.apps.cli import main
 from metarank.data import from_frame, read_parquet, to_parquet, write_xc
 from metarank.data import load as load_data
 

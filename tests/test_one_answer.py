@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, load, metrics
-from metarank.cli import main
+from metarank.apps.cli import main
+from metarank.apps.report.content import MODEL, measure_report
+from metarank.apps.report.words import reasons
 from metarank.data import to_parquet
-from metarank.evaluation import evaluate_model
-from metarank.explain import LEAN, rounded_to_sum
-from metarank.report.content import MODEL, measure_report
-from metarank.report.words import reasons
+from metarank.model.explain import LEAN, rounded_to_sum
+from metarank.model.measure import evaluate_model
 
 
 class Case(NamedTuple):
@@ -332,8 +332,8 @@ def test_a_weight_on_the_command_line_is_checked_first(command, capsys):
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_the_service_gives_the_same_answers(weight):
     pytest.importorskip("fastapi")
-    from metarank.serve.answers import Answerer, Call
-    from metarank.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer, Call
+    from metarank.apps.serve.options import ServeOptions
 
     model, rows = case("shortlisted")
     answerer = Answerer(model, ServeOptions())
@@ -357,8 +357,8 @@ def test_the_service_gives_the_same_answers(weight):
 
 
 def test_a_service_takes_its_weight_from_the_command_line(files):
-    from metarank.cli import build_parser
-    from metarank.cli._common import load_model
+    from metarank.apps.cli import build_parser
+    from metarank.apps.cli._common import load_model
 
     args = build_parser().parse_args(["serve", str(files / "model"), "--propensity-weight", "0"])
     args.jobs = 1

@@ -11,17 +11,17 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns, held_out_shortlist
 from metarank.data import Dataset, make_extreme
 from metarank.persist import load
 from metarank.propensity import PRESETS, inv_propensity
-from metarank.scorers._arrays import csr_parts
-from metarank.scorers.one_vs_all import OneVsAll
-from metarank.scorers.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
-from metarank.scorers.squared_hinge import squared_hinge_weights
-from metarank.scorers.weight_index import WeightIndex
-from metarank.view import TrainingSet
+from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.linear.one_vs_all import OneVsAll
+from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
+from metarank.scorers.linear.squared_hinge import squared_hinge_weights
+from metarank.scorers.linear.weight_index import WeightIndex
+from metarank.types.arrays import csr_parts
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 BIAS = 0.3
 

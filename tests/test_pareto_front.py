@@ -13,8 +13,8 @@ import scipy.sparse as sp
 
 import metarank
 from metarank import MultiObjectiveRanker, ParetoFront, objectives, pareto_front
-from metarank._progress import listening
-from metarank.multi_objective.sweep import SWEPT, simplex_lattice
+from metarank._util.progress import listening
+from metarank.objectives.weight_sweep import SWEPT, simplex_lattice
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -394,6 +394,6 @@ def test_one_point_alone_is_a_front():
 def test_bad_input_is_refused_before_any_training(change, match, monkeypatch):
     X, Y, _ = make_rows(60)
     arguments = {"X": X, "Y": Y, "ranker": settings(), "aggregations": ["loss"]} | change
-    monkeypatch.setattr("metarank.multi_objective.training.Training.fit", lambda self: pytest.fail("trained"))
+    monkeypatch.setattr("metarank.objectives.learning.Training.fit", lambda self: pytest.fail("trained"))
     with pytest.raises((ValueError, TypeError), match=match):
         pareto_front(arguments.pop("X"), arguments.pop("Y"), **arguments)

@@ -17,12 +17,12 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, load, persist
-from metarank.choices import named_shortlisters
+from metarank.model.auto import named_shortlisters
 from metarank.persist import MANIFEST, ModelError
 from metarank.persist.manifest import digest_of
 from metarank.persist.reading import Reader
 from metarank.persist.writing import Writer
-from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
+from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
 
 FULL = {"n_folds": 2, "n_jobs": 1}
 
@@ -122,7 +122,7 @@ def test_arrays_are_mapped_and_no_pickle_is_used(saved, monkeypatch):
 
     for name in ("load", "loads", "dump", "dumps", "Unpickler", "Pickler"):
         monkeypatch.setattr(pickle, name, refuse)
-    monkeypatch.setattr("metarank._npy._READ_WHOLE", 0)
+    monkeypatch.setattr("metarank._util.npy._READ_WHOLE", 0)
     model = load(saved)
     arrays = [model.scorers_[2].means_.known, model.scorers_[3].log_prior_]
     assert all(is_mapped(a) for a in [model.inv_propensity_, *arrays])
@@ -335,7 +335,7 @@ def test_loading_reads_no_array(copy, monkeypatch):
     """Arrays are mapped, and indexes over them wait for the first question."""
     for name in ("InvertedIndex", "LabelTrees", "LabelMeanIndex", "LabelText"):
         monkeypatch.setattr(f"metarank._core.{name}", None)
-    monkeypatch.setattr("metarank._npy._READ_WHOLE", 0)
+    monkeypatch.setattr("metarank._util.npy._READ_WHOLE", 0)
     for verify in (True, False):
         model = load(copy, verify=verify)
         arrays = [a for scorer in model.scorers_ for a in _arrays(scorer.get_state())]
@@ -354,7 +354,7 @@ def test_where_no_more_files_may_be_open_the_folder_is_not_blamed(saved, monkeyp
     models = []
     try:
         models += [load(saved) for _ in range(20)]
-        monkeypatch.setattr("metarank._npy._READ_WHOLE", 0)
+        monkeypatch.setattr("metarank._util.npy._READ_WHOLE", 0)
         for verify in (True, False):
             with pytest.raises(OSError, match=rf"files open as it may \({least}.*fewer models") as caught:
                 models += [load(saved, verify=verify) for _ in range(20)]
@@ -524,7 +524,7 @@ def test_errors_of_writing_name_the_model(code, tmp_path, monkeypatch):
     def refuse(place, *_):
         raise OSError(code, os.strerror(code), str(place))
 
-    monkeypatch.setattr("metarank._files.os.mkdir", refuse)
+    monkeypatch.setattr("metarank._util.files.os.mkdir", refuse)
     path = tmp_path / "model"
     for act in (persist.check_target, lambda path: persist.save({}, path)):
         with pytest.raises(OSError, match=os.strerror(code)) as error:

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from metarank import Dataset, MetaRanker, memory
-from metarank.candidates import Candidates
-from metarank.choices import named_scorers
-from metarank.scorers.neighbors import LabelNeighbors
+from metarank import Dataset, MetaRanker
+from metarank.model import memory
+from metarank.model.auto import named_scorers
+from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.shortlist import Parabel
-from metarank.thresholds.objectives import METRICS
+from metarank.thresholds.set_metrics import METRICS
+from metarank.types.candidates import Candidates
 
 FULL = {"n_folds": 2, "n_jobs": 1}
 QUICK = makers.QUICK

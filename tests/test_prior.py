@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
-from metarank.scorers.prior import LabelPrior
-from metarank.view import TrainingSet
+from metarank.scorers.neighbors.prior import LabelPrior
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 
 @pytest.fixture

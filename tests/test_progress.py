@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, MultiObjectiveRanker
-from metarank._progress import ProgressLine, listening, report, side_by_side
-from metarank.crossfit import over_folds
+from metarank._util.progress import ProgressLine, listening, report, side_by_side
+from metarank.scorers.crossfit import over_folds
 from metarank.shortlist import FastXML, OneVsAll, Parabel
 from metarank.text import LabelEmbedder
 

@@ -6,11 +6,11 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, metrics
-from metarank.candidates import Candidates
 from metarank.data import make_extreme
+from metarank.model.propensity_weight import choose_propensity_weight, held_out_inv_propensity
 from metarank.propensity import inv_propensity
-from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 
 def labels(n=60, L=9, seed=0):

@@ -10,8 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import label_ranking_average_precision_score, ndcg_score
 
 from metarank import _core
-from metarank.candidates import Candidates
-from metarank.features.table import FeatureTable
 from metarank.ranker import (
     SVMMAP,
     AutoRanker,
@@ -27,10 +25,12 @@ from metarank.ranker import (
     cross_fit_scores,
     make_ranker,
 )
-from metarank.ranker.auto import first_near_the_best, list_quality
-from metarank.ranker.boosted import shorten_lists
+from metarank.ranker.auto_ranker import first_near_the_best, list_quality
+from metarank.ranker.boosted_ranker import shorten_lists
 from metarank.ranker.boosting import sampled_pairs
 from metarank.ranker.lists import spread_within_lists
+from metarank.types.candidates import Candidates
+from metarank.types.feature_table import FeatureTable
 
 LINEAR = ["logistic", "listnet", "ranksvm", "svmmap"]
 BOOSTED = ["lambdarank", "xendcg", "binary"]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
 from metarank.metrics import evaluate, per_row
-from metarank.ranking import Ranking
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import Ranking
 
 
 def slow_top_k(scores, k):

@@ -9,19 +9,20 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, Ranking, data, metrics
-from metarank.explain import Explanation
-from metarank.metrics import Interval
-from metarank.report import Report, evaluation_report, measure_report, svg, to_html, write_report
-from metarank.report.baselines import alone
-from metarank.report.examples import Example, Suggestion, typical_rows
-from metarank.report.measures import (
+from metarank._util import svg
+from metarank.apps.report import Report, evaluation_report, measure_report, to_html, write_report
+from metarank.apps.report.baselines import alone
+from metarank.apps.report.examples import Example, Suggestion, typical_rows
+from metarank.apps.report.measures import (
     frequency_bins,
     importance,
     precision_and_recall,
     recall_by_frequency,
     reliability_bins,
 )
-from metarank.report.words import Reason, block_of, reasons
+from metarank.apps.report.words import Reason, block_of, reasons
+from metarank.metrics import Interval
+from metarank.model.explain import Explanation
 
 VOID = {"meta"}
 
@@ -87,7 +88,7 @@ def test_evaluation_report_holds_the_numbers(fitted, tmp_path):
 
 
 def test_evaluate_writes_it(fitted, tmp_path, capsys):
-    from metarank.cli import main
+    from metarank.apps.cli import main
 
     model, test = fitted
     model.save(tmp_path / "model")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from metarank import Dataset, MetaRanker, load
-from metarank.cli import main
+from metarank.apps.cli import main
 from metarank.data import from_frame, read_table
 from metarank.data import load as load_data
 from metarank.data.separators import chosen_separator, split

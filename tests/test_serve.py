@@ -15,8 +15,8 @@ pytest.importorskip("httpx2")
 from starlette.testclient import TestClient
 
 from metarank import MetaRanker
+from metarank.apps.serve.answers import Answerer, Call
 from metarank.serve import ServeOptions, create_app
-from metarank.serve.answers import Answerer, Call
 
 TEXT = "sea sun bread code"
 
@@ -147,7 +147,7 @@ def test_one_pass_gives_what_three_give(name, limits, weight):
 
 
 def model_lists(lists: list[list[int]]):
-    from metarank.candidates import Candidates
+    from metarank.types.candidates import Candidates
 
     rows = [sorted(row) for row in lists]
     return Candidates(np.cumsum([0, *map(len, rows)]), np.concatenate(rows), 1200)

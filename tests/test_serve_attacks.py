@@ -25,8 +25,8 @@ pytest.importorskip("uvicorn")
 from services import LONG, serving
 
 from metarank import MetaRanker
+from metarank.apps.serve.answers import Answerer, Call
 from metarank.serve import ServeOptions
-from metarank.serve.answers import Answerer, Call
 
 MIB = 1 << 20
 POST = b"POST /rank HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -28,9 +28,9 @@ pytest.importorskip("uvicorn")
 
 from services import LONG
 
-from metarank.cli import main
-from metarank.serve.processes import run_processes
-from metarank.serve.run import listen
+from metarank.apps.cli import main
+from metarank.apps.serve.processes import run_processes
+from metarank.apps.serve.run import listen
 
 pytestmark = pytest.mark.usefixtures("signals")
 JSON = {"Content-Type": "application/json"}

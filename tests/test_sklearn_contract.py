@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from metarank import MetaRanker, load
-from metarank.choices import named_scorers
+from metarank.model.auto import named_scorers
 
 WEIGHTS = "weights count in the ranker alone; neighbours, centroids and folds know rows, repeated or not"
 SHAPE = "a vector of classes is one label a row, and answers are label sets (n, L), not a column"

@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import load
-from metarank._registry import SAVED
+from metarank._util.registry import SAVED
 from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
 from metarank.persist.classes import class_of

@@ -8,13 +8,13 @@ import scipy.sparse as sp
 
 import metarank
 from metarank import MetaRanker
-from metarank.candidates import Candidates
 from metarank.data.dataset import Dataset
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer
-from metarank.scorers.names import SpellingScorer
+from metarank.scorers.names.words import SpellingScorer
 from metarank.shortlist import NeighborShortlister, SpellingShortlister
-from metarank.view import TrainingSet
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 WORDS = ["erosion", "soil", "soils", "two words", "3d", "räume", "raum", "of", "erosive", "x_1"]
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from metarank.candidates import Candidates
-from metarank.features.assemble import assemble
+from metarank.ranker.assemble import assemble
+from metarank.types.candidates import Candidates
 
 
 def slow(values, indptr):

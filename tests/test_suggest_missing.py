@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, data, load
-from metarank.missing import MAX_PAIRS, MissingLabel
 from metarank.model.estimator import MetaRanker as Model
+from metarank.types.missing import MAX_PAIRS, MissingLabel
 
 
 @pytest.mark.parametrize("maker", ["dense", "texts", "many labels", "many texts"])

@@ -10,17 +10,17 @@ import scipy.sparse as sp
 from scipy import optimize
 
 from metarank import MetaRanker, _core, load
-from metarank.candidates import Candidates
+from metarank.apps.report.words import reasons
 from metarank.metrics import wp_at_k
 from metarank.propensity import inv_propensity
-from metarank.report.words import reasons
 from metarank.rerank import choose_alpha, rerank_with_tail
-from metarank.scorers import tail_likelihood
-from metarank.scorers.label_means import LabelMeans
-from metarank.scorers.pfastrexml import PfastreXML
-from metarank.scorers.tail import COLUMN, TailClassifiers, unit_rows
-from metarank.scorers.training_rows import csr_arrays
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.neighbors.label_means import LabelMeans
+from metarank.scorers.neighbors.training_rows import csr_arrays
+from metarank.scorers.trees import tail_likelihood
+from metarank.scorers.trees.pfastrexml import PfastreXML
+from metarank.scorers.trees.tail import COLUMN, TailClassifiers, unit_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 KINDS = pytest.mark.parametrize("kind", ["dense", "sparse"])
 

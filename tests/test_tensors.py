@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metarank._tensors import read_tensors, write_tensors
+from metarank.persist.tensors import read_tensors, write_tensors
 
 ARRAYS = {
     "a": np.arange(6, dtype=np.float32).reshape(2, 3),

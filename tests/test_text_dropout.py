@@ -20,11 +20,11 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
 
 from metarank.text.checkpoint import fingerprint_of  # noqa: E402
+from metarank.text.epochs import Options  # noqa: E402
 from metarank.text.gradients import BatchGradients, RowGradient, TextData  # noqa: E402
 from metarank.text.losses import FUNCTIONS  # noqa: E402
 from metarank.text.network import Network, Sizes  # noqa: E402
 from metarank.text.parallel import workers  # noqa: E402
-from metarank.text.training import Options  # noqa: E402
 
 COLOURS = ["red", "green", "blue", "white", "black"]
 THINGS = ["shirt", "shoe", "hat", "watch", "bag"]

@@ -13,8 +13,8 @@ import pytest
 from syscalls import in_child
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from metarank import _threads
-from metarank._threads import resolve_n_jobs, single_threaded_blas
+from metarank._util import threads as _threads
+from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 
 
 def blas_threads() -> set[int]:

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from metarank import _core, persist
-from metarank.candidates import Candidates
-from metarank.metrics.logistic import fit_label_logistic
+from metarank.metrics.label_logistic import fit_label_logistic
 from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, ThresholdLearner, check_metric
 from metarank.thresholds.budget import BudgetCut
+from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
 from metarank.thresholds.label_cut import LabelCut
 from metarank.thresholds.lists import LabelIndex, ScoredLists
-from metarank.thresholds.objectives import quality
+from metarank.thresholds.set_metrics import quality
 from metarank.thresholds.subset import SubsetCut
-from metarank.thresholds.sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.top_k import TopKCut
+from metarank.types.candidates import Candidates
 
 FAMILIES = [t for t in THRESHOLDS if t != "auto"]
 

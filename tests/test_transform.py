@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank._validation import check_features, is_ready
-from metarank.features.transform import FeatureTransform
+from metarank.data.scaling import FeatureTransform
+from metarank.types.checks import check_features, is_ready
 
 
 def texts(seed=0, n=60, d=80, counts=True):

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from metarank import _core, persist
-from metarank.candidates import Candidates
 from metarank.data import make_extreme
-from metarank.scorers._arrays import csr_parts
-from metarank.scorers.forest import ExtraTrees
-from metarank.scorers.hierarchy import Hierarchy, learn_hierarchy
-from metarank.scorers.prior import LabelPrior
-from metarank.scorers.tree_ensemble import TreeBlock, TreeEnsemble, stacked_ids
+from metarank.scorers.classical.forest import ExtraTrees
+from metarank.scorers.neighbors.prior import LabelPrior
+from metarank.scorers.trees.hierarchy import Hierarchy, learn_hierarchy
+from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble, stacked_ids
 from metarank.shortlist import FastXML, Parabel, PfastreXML, PfastXML, XReg
-from metarank.view import TrainingSet, View
+from metarank.types.arrays import csr_parts
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, View
 
 LABELS = 80
 SMALL = {"max_leaf": 6, "n_trees": 5}

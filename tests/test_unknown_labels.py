@@ -13,11 +13,11 @@ import scipy.sparse as sp
 from sklearn.model_selection import cross_val_score
 
 from metarank import Dataset, MetaRanker, load, metrics
-from metarank.cli import main
-from metarank.evaluation import evaluate_model
+from metarank.apps.cli import main
+from metarank.apps.report import measure_report
+from metarank.model.measure import evaluate_model
+from metarank.model.relevance import Relevance, aligned_relevance
 from metarank.propensity import inv_propensity
-from metarank.relevance import Relevance, aligned_relevance
-from metarank.report import measure_report
 
 METRICS = [
     "MAP",

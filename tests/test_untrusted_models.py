@@ -16,22 +16,22 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, MultiObjectiveRanker, _core, data, load, persist
-from metarank._booster_text import booster_of
-from metarank._npy import map_npy
-from metarank._strings import PackedStrings
-from metarank._tensors import read_tensors
-from metarank._validation import ScoresNotFiniteError
-from metarank.candidates import Candidates
-from metarank.choices import named_shortlisters
+from metarank._util.npy import map_npy
 from metarank.data.search_filters import read_attribute_values
 from metarank.data.xc import read_bytes
-from metarank.gbdt import BoosterArrays
+from metarank.model.auto import named_shortlisters
 from metarank.persist import MANIFEST, Limits, ModelError
 from metarank.persist.fields import Csr, Declared, Known, check_csr
 from metarank.persist.limits import declared_sizes_up_to
 from metarank.persist.manifest import digest_of, sha256_of
-from metarank.scorers.kernel_ridge import KernelRidge
+from metarank.persist.tensors import read_tensors
+from metarank.scorers.classical.kernel_ridge import KernelRidge
 from metarank.thresholds.cross_label import CrossLabel
+from metarank.types.booster_text import booster_of
+from metarank.types.boosters import BoosterArrays
+from metarank.types.candidates import Candidates
+from metarank.types.checks import ScoresNotFiniteError
+from metarank.types.strings import PackedStrings
 
 ROWS = ["sea and bread", "a code test"]
 
@@ -791,7 +791,7 @@ def test_parts_of_files_that_are_damaged(tmp_path, compress):
 
 
 def test_kept_results_that_fit_nothing_are_made_again(tmp_path):
-    kept_results = pytest.importorskip("metarank.distributed.kept").KeptResults
+    kept_results = pytest.importorskip("metarank.distributed.results").KeptResults
     states: list = [{}, {"kind": "ranked"}, {"kind": "values", "names": 3, "values": 4}]
     states += [{"kind": "noted", "result": np.zeros(3), "notes": []}]
     for i, state in enumerate(states):
@@ -822,7 +822,7 @@ def test_checkpoints_hold_moments_of_the_parameters(tmp_path):
 def test_embedded_labels_whose_scores_overflow():
     pytest.importorskip("torch")
     from metarank.text import LabelEmbedder
-    from metarank.text.scoring import scores_of_pairs
+    from metarank.text.scores import scores_of_pairs
 
     sizes = {"subword_dim": 4, "hidden_dim": 4, "embedding_dim": 4, "vocabulary_size": 80}
     texts, labels = ["red wine", "green tea", "red tea"] * 4, [[0], [1], [1]] * 4
@@ -842,8 +842,8 @@ def test_embedded_labels_whose_scores_overflow():
 
 def test_values_that_overflow_are_the_clients_fault(saved):
     pytest.importorskip("fastapi")
-    from metarank.serve.answers import Answerer, Call
-    from metarank.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer, Call
+    from metarank.apps.serve.options import ServeOptions
 
     answerer = Answerer(load(saved / "dense"), ServeOptions())
     body = json.dumps({"instance": [3e38] * 6}).encode()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank._validation import check_candidates, check_features, check_labels
-from metarank.candidates import Candidates
+from metarank.types.candidates import Candidates
+from metarank.types.checks import check_candidates, check_features, check_labels
 
 
 def sparse_values(n=30, d=50, density=0.1):

@@ -1,7 +1,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.types.view import TrainingSet, fold_of_rows
 
 
 def make(n=30, n_labels=5, seed=0):

@@ -12,11 +12,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import Candidates, Dataset, MetaRanker, load
+from metarank.model.label_updates import training_rows_of
+from metarank.scorers.after_changes import KeptScorer
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.kept import KeptScorer
-from metarank.scorers.names import NameScorer
-from metarank.view import TrainingSet
-from metarank.vocabulary import training_rows_of
+from metarank.scorers.names.words import NameScorer
+from metarank.types.view import TrainingSet
 
 PARTS = ["dense", "sparse", "texts", "many labels", "many texts"]
 METRICS = ("micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy")
@@ -349,7 +349,7 @@ def test_rows_that_do_not_fit_are_refused_and_change_nothing(X, Y, match):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
 def test_an_interrupted_change_leaves_the_model_as_it_was(monkeypatch, error):
-    from metarank.scorers.prior import LabelPrior
+    from metarank.scorers.neighbors.prior import LabelPrior
 
     def stop(*args, **kwargs):
         raise error("stop")
@@ -364,7 +364,7 @@ def test_an_interrupted_change_leaves_the_model_as_it_was(monkeypatch, error):
 
 
 def test_tail_classifiers_of_means_are_exact(capsys, tmp_path):
-    from metarank.cli import main
+    from metarank.apps.cli import main
 
     features = ["neighbors", "centroids", "prior", "tail", "linear-ridge"]
     model = MetaRanker(features=features, **makers.QUICK).fit(makers.sparse())

@@ -12,9 +12,9 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import MetaRanker, Ranking, load
-from metarank.cli import main
+from metarank.apps.cli import main
 from metarank.metrics import evaluate
-from metarank.thresholds.objectives import METRICS
+from metarank.thresholds.set_metrics import METRICS
 
 KINDS = ["texts", "many texts", "sparse", "many labels"]
 FLAGS = [True, False, True, False]
@@ -151,7 +151,7 @@ def test_a_model_of_an_earlier_version_keeps_its_order(tmp_path):
 
 
 def test_evaluation_counts_them_as_they_are_answered():
-    from metarank.evaluation import evaluate_model
+    from metarank.model.measure import evaluate_model
 
     model, X = makers.fitted("texts"), rows("texts")
     Y = sp.csr_matrix(np.eye(4, 3, dtype=np.float32) + np.eye(4, 3, -1, dtype=np.float32))
@@ -185,8 +185,8 @@ def test_the_command_line_says_so(tmp_path, capsys):
 
 def test_the_service_says_so():
     pytest.importorskip("fastapi")
-    from metarank.serve.answers import Answerer, Call
-    from metarank.serve.options import ServeOptions
+    from metarank.apps.serve.answers import Answerer, Call
+    from metarank.apps.serve.options import ServeOptions
 
     answerer = Answerer(makers.fitted("texts"), ServeOptions())
 
@@ -202,8 +202,8 @@ def test_the_service_says_so():
 
 def test_the_report_says_so():
     from metarank import Dataset
-    from metarank.report import to_html
-    from metarank.report.content import measure_report
+    from metarank.apps.report import to_html
+    from metarank.apps.report.content import measure_report
 
     model, X = makers.fitted("texts"), rows("texts")
     test = Dataset(texts=X, Y=[["bread"]] * 4, label_names=model.label_names_)

@@ -12,8 +12,8 @@ from chapter import Chapter, Settings, checksum, table, with_error
 from panels import STYLE, lines
 from scipy.optimize import minimize
 
+from metarank._util.svg import side_by_side
 from metarank.objectives import auc_gradients, per_label_auc
-from metarank.report.svg import side_by_side
 
 PAPER = json.loads((Path(__file__).parent / "paper.json").read_text())["table 3"]
 COLUMNS = ("AUC mortgage", "AUC loan", "Diff AUC", "Min AUC")

@@ -8,8 +8,8 @@ from panels import STYLE, lines
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from metarank._util.svg import side_by_side
 from metarank.objectives import label_aggregated_scorer, loss_aggregated_scorer
-from metarank.report.svg import side_by_side
 
 SLOPES = (5.0, 20.0, 100.0, 1000.0)
 SHARES = tuple(i / 20 for i in range(1, 20))

@@ -15,7 +15,7 @@ from speed import (
     training_costs,
 )
 
-from metarank._threads import available_cores
+from metarank._util.threads import available_cores
 
 _THREADS = 2
 _REPEATS = 1

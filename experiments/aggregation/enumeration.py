@@ -10,7 +10,7 @@ import numpy as np
 from chapter import Chapter, Settings, table
 from panels import STYLE, Panel
 
-from metarank.report.svg import side_by_side
+from metarank._util.svg import side_by_side
 
 N_ROWS = 10
 MOST_DISAGREEING = 6

@@ -6,8 +6,8 @@ import numpy as np
 from chapter import Chapter, Settings, table, with_error
 from panels import STYLE, lines
 
+from metarank._util.svg import side_by_side
 from metarank.objectives import label_aggregated_scorer, uniform_cost_scorer
-from metarank.report.svg import side_by_side
 
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256)
 _POINTS, _DRAWS = 200, 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from metarank.report.svg import Plot, marker, ticks
+from metarank._util.svg import Plot, marker, ticks
 
 _COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
 STYLE = (

@@ -30,10 +30,10 @@ import scipy.sparse as sp
 from borrowed_runs import digest_of_sources, log
 
 from metarank import MetaRanker, data, metrics
-from metarank.choices import choose_features, choose_shortlister
 from metarank.data.dataset import Dataset
+from metarank.model.auto import choose_features, choose_shortlister
 from metarank.propensity import inv_propensity
-from metarank.view import fold_of_rows
+from metarank.types.view import fold_of_rows
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options

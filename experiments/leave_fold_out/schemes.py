@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metarank.scorers.hierarchy import learn_hierarchy
-from metarank.scorers.one_vs_all import OneVsAll
-from metarank.scorers.parabel import Parabel
-from metarank.scorers.relevance import unit_rows
-from metarank.view import Features, View
+from metarank.scorers.label_weights import unit_rows
+from metarank.scorers.linear.one_vs_all import OneVsAll
+from metarank.scorers.trees.hierarchy import learn_hierarchy
+from metarank.scorers.trees.parabel import Parabel
+from metarank.types.view import Features, View
 
 
 class SharedHierarchy(Parabel):

@@ -14,12 +14,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import MetaRanker, Ranking, metrics
-from metarank._threads import single_threaded_blas
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns, held_out_shortlist
+from metarank._util.threads import single_threaded_blas
 from metarank.data import Dataset, load_named, make_extreme
 from metarank.propensity import inv_propensity
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 SEED = 0
 K = 100  # labels proposed for a row

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank.scorers.dense_index import HnswIndex, IvfPqIndex, index_bytes
-from metarank.scorers.training_rows import DenseRows
+from metarank.scorers.neighbors.training_rows import DenseRows
+from metarank.types.dense_index import HnswIndex, IvfPqIndex, index_bytes
 
 D = 64
 K = 30  # neighbours, of NeighborShortlister's defaults

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_shortlist
 from metarank.data import Dataset, load_named
-from metarank.scorers.neighbors import NeighborShortlister
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.scorers.crossfit import held_out_shortlist
+from metarank.scorers.neighbors.voting import NeighborShortlister
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 SETS = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
 VOTERS = ((10, 30), (10, 30, 100))  # the scorer's default, and what "auto" takes where labels are shortlisted

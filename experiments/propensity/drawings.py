@@ -10,8 +10,8 @@ import numpy as np
 from borrowed import Figures
 from simulation import JUDGED
 
+from metarank._util.svg import Plot, count, marker, nice_top, percent, side_by_side, ticks
 from metarank.propensity import inv_propensity
-from metarank.report.svg import Plot, count, marker, nice_top, percent, side_by_side, ticks
 
 _COLOURS = ("#0067a5", "#c8501e", "#12805c", "#8e5ba6", "#a8861b", "#4d5968")
 _STYLE = (

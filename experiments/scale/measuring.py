@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster, WorkerPlugin
 
 from metarank import Dataset, MetaRanker, metrics
 from metarank.distributed import DaskMetaRanker, rank
-from metarank.distributed.sizes import bytes_of
+from metarank.distributed.bytes import bytes_of
 
 METRICS = ["P@1", "nDCG@5", "PSP@5"]
 

@@ -15,7 +15,7 @@ from worth import Lists
 
 from metarank import MetaRanker, persist, shortlist
 from metarank.data import Dataset, TextVectorizer
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 K = 100  # length of the lists
 

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import data
-from metarank._validation import check_features
-from metarank.features.transform import FeatureTransform
+from metarank.data.scaling import FeatureTransform
+from metarank.types.checks import check_features
 
 SETS = ("emotions", "scene", "yeast", "citeseer17-single", "reuters90", "vowel")
 # The rows of the paper's tables; vowel has Table 7 to itself.

@@ -10,9 +10,9 @@ from methods import CUTS
 from scipy.special import logit
 
 from metarank import thresholds
-from metarank.candidates import Candidates
 from metarank.thresholds import ThresholdLearner
-from metarank.view import fold_of_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import fold_of_rows
 
 # A share of votes of 0 or 1 says no more than this.
 _LEAST = 1e-3

@@ -17,13 +17,13 @@ from timing import Stopwatch, latency
 
 import metarank
 from metarank import MetaRanker
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns
-from metarank.features.transform import FeatureTransform
-from metarank.scorers.centroid import Centroids
-from metarank.scorers.neighbors import LabelNeighbors
+from metarank.data.scaling import FeatureTransform
+from metarank.scorers.crossfit import held_out_columns
+from metarank.scorers.neighbors.centroids import Centroids
+from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.thresholds import ThresholdLearner
-from metarank.view import TrainingSet, fold_of_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
 
 # The cut each metric of label sets is measured with.
 CUTS = {"micro-F1": "micro-f1", "macro-F1": "macro-f1", "Hamming": "hamming"}

@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from timing import seconds_of_all_neighbors
 
 import metarank
-from metarank._threads import available_cores
+from metarank._util.threads import available_cores
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options

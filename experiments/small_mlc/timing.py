@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from datasets import Problem
 
-from metarank.candidates import Candidates
-from metarank.scorers.neighbors import LabelNeighbors
-from metarank.view import TrainingSet
+from metarank.scorers.neighbors.voting import LabelNeighbors
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
 
 LATENCY_ROWS = 200
 

@@ -12,9 +12,9 @@ from study import Figures
 from metarank import Candidates, metrics
 from metarank.metrics import xreg_zero
 from metarank.rerank import choose_alpha, rerank_with_tail
-from metarank.scorers.tail import COLUMN, TailClassifiers
+from metarank.scorers.trees.tail import COLUMN, TailClassifiers
 from metarank.shortlist import Parabel, XReg
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 K = 100
 

@@ -15,7 +15,7 @@ from rivals import LowRank, PairwiseRanker, shortlist
 from scipy.special import expit
 
 from metarank import Candidates, persist
-from metarank.scorers.hierarchy import Hierarchy
+from metarank.scorers.trees.hierarchy import Hierarchy
 from metarank.shortlist import OneVsAll, Parabel, XReg
 
 K = 100  # labels predicted for a point, points for a label

@@ -3,9 +3,9 @@
 from metarank.data.arff import read_arff
 from metarank.data.dataset import Dataset
 from metarank.data.frames import from_frame, read_parquet, to_parquet
+from metarank.data.named_sets import DatasetRecord, get, list_datasets, load_named
 from metarank.data.pydocs import load_pydocs
-from metarank.data.reading import load
-from metarank.data.registry import DatasetRecord, get, list_datasets, load_named
+from metarank.data.readers import load
 from metarank.data.splits import stratified_folds, stratified_split
 from metarank.data.synthetic import make_extreme, make_multilabel
 from metarank.data.text import from_texts, read_table

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._json import first_repeated
+from metarank._util.json import first_repeated
 from metarank.data.guard import LEAST_COLUMNS
 from metarank.data.parquet import MAGIC, read_table
 from metarank.data.text import csv_rows, decode, listed

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._validation import check_features, check_labels, check_writable
 from metarank.data.separators import AUTO, check_separator, cut_labels
+from metarank.types.checks import check_features, check_labels, check_writable
 
 
 @dataclass(frozen=True, repr=False, init=False)

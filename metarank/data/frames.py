@@ -15,14 +15,14 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._files import whole_file
-from metarank._json import parse_json
-from metarank._validation import check_names_as_ids
+from metarank._util.files import whole_file
+from metarank._util.json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.parquet import read_table
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.text import TEXT_COLUMNS, check_other_columns, left_out, listed, shown
 from metarank.data.xc import PathLike
+from metarank.types.checks import check_names_as_ids
 
 if TYPE_CHECKING:
     import pyarrow as pa

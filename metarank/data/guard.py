@@ -23,8 +23,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from metarank._files import bytes_on_disk
-from metarank._validation import MOST_IMPLIED_LABELS
+from metarank._util.files import bytes_on_disk
+from metarank.types.checks import MOST_IMPLIED_LABELS
 
 TEXT_TIMES, TEXT_LEAST = 100, 1 << 26
 TABLE_TIMES, TABLE_LEAST = 1000, 1 << 28

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from metarank._files import whole_file
+from metarank._util.files import whole_file
 from metarank.data.dataset import Dataset
 from metarank.data.pydocs import load_pydocs
 from metarank.data.synthetic import make_extreme

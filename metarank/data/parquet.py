@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from metarank._files import bytes_on_disk
+from metarank._util.files import bytes_on_disk
 from metarank.data.guard import TABLE_LEAST, check_table, most_of_table
 
 if TYPE_CHECKING:

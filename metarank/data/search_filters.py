@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from metarank._json import parse_json
+from metarank._util.json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.text import decode
 from metarank.data.xc import PathLike, read_bytes

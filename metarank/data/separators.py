@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank._json import parse_json
-from metarank._validation import check_writable, plain_column
+from metarank._util.json import parse_json
+from metarank.types.checks import check_writable, plain_column
 
 logger = logging.getLogger("metarank.data")
 

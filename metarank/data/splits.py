@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank._validation import check_labels
+from metarank.types.checks import check_labels
 
 
 def stratified_folds(Y: Any, n_folds: int, seed: int = 0) -> np.ndarray:

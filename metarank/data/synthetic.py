@@ -152,7 +152,7 @@ def make_extreme(
     X = _draw_words(Y, n_features, nnz_per_row, rng)
     seen = Y
     if missing is not None:
-        from metarank.propensity import inv_propensity
+        from metarank.metrics.propensity import inv_propensity
 
         kept = rng.random(Y.nnz) < 1 / inv_propensity(Y, *missing)[Y.indices]
         seen = sp.csr_matrix(

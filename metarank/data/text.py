@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from metarank._json import first_repeated, parse_json
+from metarank._util.json import first_repeated, parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.xc import COMPRESSED, PathLike, read_bytes

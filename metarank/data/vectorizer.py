@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import NotFittedError
 
-from metarank._elementary import log
+from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Integer, List, Strings
 from metarank.persist.spec import Saved, Spec
 

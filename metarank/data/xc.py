@@ -32,11 +32,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._files import whole_file
-from metarank._threads import resolve_n_jobs
-from metarank._validation import MOST_IMPLIED_LABELS
+from metarank._util.files import whole_file
+from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
 from metarank.data.guard import TEXT_TIMES, check_present, check_sizes, most_text
+from metarank.types.checks import MOST_IMPLIED_LABELS
 
 GZIP_MAGIC, XZ_MAGIC, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\xef\xbb\xbf"
 BZIP2_MAGIC, ZSTANDARD_MAGIC = b"BZh", b"\x28\xb5\x2f\xfd"

@@ -4,7 +4,7 @@
 model rank any number of rows there; `read` makes partitions of Parquet or repository text on any file system.
 """
 
-from metarank._extra import require_extra
+from metarank._util.extra import require_extra
 
 require_extra("dask", "dask", "distributed")
 

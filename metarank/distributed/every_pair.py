@@ -26,17 +26,17 @@ from dask.sizeof import sizeof
 from lightgbm.basic import LightGBMError
 from sklearn.base import clone
 
-from metarank._extra import require_extra
-from metarank._progress import note, report
+from metarank._util.extra import require_extra
+from metarank._util.progress import note, report
+from metarank.distributed.bytes import bytes_of
 from metarank.distributed.job import Job
-from metarank.distributed.sizes import bytes_of
 from metarank.distributed.tasks import in_place
-from metarank.features.table import FeatureTable
-from metarank.gbdt import BoosterArrays
+from metarank.model.stages import Columns, PairsToRank, RankedPairs, assembled, importances_of
 from metarank.ranker import BoostedRanker, RankingData, make_ranker
-from metarank.ranker.boosted import MAX_LIST, NOTHING_TO_ORDER, gains_of_labels, shorten_lists
+from metarank.ranker.boosted_ranker import MAX_LIST, NOTHING_TO_ORDER, gains_of_labels, shorten_lists
 from metarank.ranker.lists import informative_lists, pairs_of_lists
-from metarank.stages import Columns, PairsToRank, RankedPairs, assembled, importances_of
+from metarank.types.boosters import BoosterArrays
+from metarank.types.feature_table import FeatureTable
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -247,7 +247,7 @@ def columns_of_rows(columns: Columns, indptr: np.ndarray, rows: np.ndarray) -> C
 
 
 def table_of_part(job: Job, columns: list[Columns], pairs: PairsToRank) -> PartTable:
-    """The lists of some rows, as `metarank.stages.ranked` would make them."""
+    """The lists of some rows, as `metarank.model.stages.ranked` would make them."""
     with job.at_work(None) as (_, n_jobs):
         table, raw, _ = assembled(columns, pairs, pairs.candidates, n_jobs)
     table = FeatureTable(np.ascontiguousarray(table.values, np.float32), table.names, table.candidates)

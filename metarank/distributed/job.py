@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
-from metarank._threads import single_threaded_blas
-from metarank.distributed.kept import KeptResults
+from metarank._util.threads import single_threaded_blas
+from metarank.distributed.results import KeptResults
 from metarank.distributed.workers import reason, task_threads
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
 logger = logging.getLogger("metarank.distributed")

@@ -18,15 +18,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from metarank._files import whole_file
-from metarank.candidates import Candidates
+from metarank._util.files import whole_file
 from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
 from metarank.model.estimator import MetaRanker
-from metarank.ranking import Ranking, check_k
-from metarank.restrict import check_lists, check_shortlist
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import Ranking, check_k
+from metarank.types.restrict import check_lists, check_shortlist
 
 if TYPE_CHECKING:
     from distributed import Client, Future

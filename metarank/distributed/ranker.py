@@ -14,16 +14,16 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from metarank._parameters import require_seed
+from metarank._util.parameters import require_seed
+from metarank.distributed.dask_stages import DaskStages
 from metarank.distributed.every_pair import check_every_pair
 from metarank.distributed.partitions import Partitions
 from metarank.distributed.prediction import over_rows
-from metarank.distributed.stages import DaskStages
 from metarank.distributed.workers import check_client, check_folder, shared_folder
 from metarank.model.estimator import MetaRanker
 from metarank.model.fit import FitOptions
-from metarank.ranking import Ranking
-from metarank.view import TrainingSet
+from metarank.types.ranking import Ranking
+from metarank.types.view import TrainingSet
 
 if TYPE_CHECKING:
     from distributed import Client

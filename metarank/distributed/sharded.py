@@ -9,7 +9,7 @@ import dask
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from metarank.candidates import Candidates
+from metarank.distributed.bytes import bytes_of
 from metarank.distributed.partitions import Part
 from metarank.distributed.prediction import parts_of
 from metarank.distributed.shards import (
@@ -20,15 +20,15 @@ from metarank.distributed.shards import (
     resolved,
     split,
 )
-from metarank.distributed.sizes import bytes_of
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, task_threads
 from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import blank_rows
-from metarank.ranking import Ranking, check_k
-from metarank.restrict import Limits
-from metarank.scorers.neighbors import Neighbors, weighed
-from metarank.view import Features
+from metarank.scorers.neighbors.voting import Neighbors, weighed
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import Ranking, check_k
+from metarank.types.restrict import Limits
+from metarank.types.view import Features
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.training_rows import DenseRows, training_rows
-from metarank.view import Features
+from metarank.scorers.neighbors.training_rows import DenseRows, training_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,5 @@
-"""What a worker does for a fit: the functions of `metarank.stages` on the training set that it holds."""
+"""What a worker does for a fit: the functions of `metarank.model.stages` on the training set that it
+holds."""
 
 from __future__ import annotations
 
@@ -7,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from metarank._progress import taking_notes
-from metarank.candidates import Candidates
-from metarank.choose_k import choose_k
-from metarank.crossfit import fitted_without, held_out_columns, held_out_shortlist
+from metarank._util.progress import taking_notes
+from metarank.distributed.bytes import register_sizes
 from metarank.distributed.job import Job
-from metarank.distributed.kept import Noted
-from metarank.distributed.sizes import register_sizes
+from metarank.distributed.results import Noted
+from metarank.model.choose_k import choose_k
+from metarank.model.stages import Columns, PairsToRank, fitted_on_all, ranked, settled
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.tree_ensemble import TreeBlock
-from metarank.stages import Columns, PairsToRank, fitted_on_all, ranked, settled
-from metarank.view import TrainingSet, View
+from metarank.scorers.crossfit import fitted_without, held_out_columns, held_out_shortlist
+from metarank.scorers.trees.tree_ensemble import TreeBlock
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, View
 
 register_sizes()  # on every worker, which imports this file
 
@@ -164,7 +165,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _fits(fit: Any, scorer: Any, data: TrainingSet, rows: np.ndarray, n_jobs: int) -> dict[int, Any] | None:
-    """The fit without the fold of the rows, as `metarank.crossfit` looks for it."""
+    """The fit without the fold of the rows, as `metarank.scorers.crossfit` looks for it."""
     if fit is None:
         return None
     fold = int(data.fold[rows[0]])

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from metarank._threads import available_cores, resolve_n_jobs
+from metarank._util.threads import available_cores, resolve_n_jobs
 
 if TYPE_CHECKING:
     from distributed import Client

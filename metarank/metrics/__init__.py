@@ -6,7 +6,7 @@ from metarank.metrics.missing_labels import concentration_bound, unbiased, unbia
 from metarank.metrics.names import Metric, known_names
 from metarank.metrics.precision_recall import auprc, precision_recall_curve
 from metarank.metrics.propensity_scored import distinct_at_k, psndcg_at_k, psp_at_k
-from metarank.metrics.ranking import (
+from metarank.metrics.ranking_metrics import (
     average_discounted_gain,
     coverage,
     mean_average_precision,

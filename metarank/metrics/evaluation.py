@@ -35,7 +35,8 @@ def evaluate(
     names : iterable of str or Metric
         As in `known_names`: "P@5", "nDCG", "PSP@5", "micro-F1", ...
     inv_propensity : float array (L,), optional
-        For the propensity-scored metrics; from `metarank.propensity.inv_propensity` of the training labels.
+        For the propensity-scored metrics; from `metarank.metrics.propensity.inv_propensity` of the training
+        labels.
     Y_pred : (n, L) array or sparse matrix of 0 and 1, optional
         What metrics of label sets judge.
     scale : float, optional

@@ -1,8 +1,8 @@
 """Ranking metrics of graded relevance: how relevant the first k labels are, and whether they are in order.
 
-Prabhu et al. (2020), section 3. ``Y_true`` and ``scores`` as in `metarank.metrics.ranking`, relevances of any
-size >= 0; ties by label. ``labelwise`` swaps points and labels (the names end in "-l"): it judges the best
-points of each label, and ties go to the smaller row number.
+Prabhu et al. (2020), section 3. ``Y_true`` and ``scores`` as in `metarank.metrics.ranking_metrics`,
+relevances of any size >= 0; ties by label. ``labelwise`` swaps points and labels (the names end in "-l"): it
+judges the best points of each label, and ties go to the smaller row number.
 
 With relevances ``y * w_l`` WP@k is PSP@k, with click-through rates it is CTR@k, with ratings Rating@k.
 """
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from metarank.candidates import Candidates
 from metarank.metrics.inputs import Inputs
-from metarank.metrics.ranking import discounted_gains, first_gains
+from metarank.metrics.ranking_metrics import discounted_gains, first_gains
 from metarank.metrics.rerank import rerank_with_tail
 from metarank.metrics.statistics import Statistics, attained, mean
-from metarank.ranking import check_k
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import check_k
 
 
 def wp_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> float:

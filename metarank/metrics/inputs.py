@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._threads import resolve_n_jobs
-from metarank.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
+from metarank._util.threads import resolve_n_jobs
+from metarank.types.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
 
 
 class Inputs:
@@ -91,7 +91,7 @@ class Inputs:
         if self._inv_propensity is None:
             raise ValueError(
                 "inv_propensity must be given for a propensity-scored metric: "
-                "metarank.propensity.inv_propensity(Y_train)"
+                "metarank.metrics.propensity.inv_propensity(Y_train)"
             )
         return self._inv_propensity
 

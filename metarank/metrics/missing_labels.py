@@ -49,7 +49,7 @@ from metarank.metrics.missing_inputs import (
     row_max,
     weights_of_pairs,
 )
-from metarank.metrics.ranking import discount, divide
+from metarank.metrics.ranking_metrics import discount, divide
 from metarank.metrics.statistics import mean
 
 
@@ -79,8 +79,8 @@ def unbiased(
     names : iterable of str
         "P@5", "nDCG@5", "R@5", "MRR-all", "ADG", "F1" (or "F0.5", "F2", ...), "Hamming".
     inv_propensity : (L,) array, or (n, L) array or sparse matrix, optional
-        ``1 / p >= 1`` of each label, as from `metarank.propensity.inv_propensity` of the training labels,
-        or of each (point, label) pair; a sparse matrix must store a value for every pair relevant in
+        ``1 / p >= 1`` of each label, as from `metarank.metrics.propensity.inv_propensity` of the training
+        labels, or of each (point, label) pair; a sparse matrix must store a value for every pair relevant in
         `Y_true`. None for 1 everywhere: the plain metric on what was observed.
     n_relevant : real array (n,), optional
         For R@k, MRR-all, ADG and F: the number of relevant labels of each point in the *complete* ground

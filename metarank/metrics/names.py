@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from metarank.metrics import graded, precision_recall, propensity_scored, ranking, regression, roc, sets
+from metarank.metrics import graded, precision_recall, propensity_scored, regression, roc, sets
+from metarank.metrics import ranking_metrics as ranking
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics
 

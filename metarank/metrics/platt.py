@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from metarank.metrics.logistic import fit_label_logistic
+from metarank.metrics.label_logistic import fit_label_logistic
 
 # Log-odds beyond say nothing more, and could overflow.
 _CLIP = 15.0

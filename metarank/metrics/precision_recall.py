@@ -1,7 +1,7 @@
 """Precision and recall of all pairs (row, label) kept by one global threshold on the scores.
 
-``Y_true`` and ``scores`` as in `metarank.metrics.ranking`; relevant means > 0. Pairs with equal scores are
-kept together; pairs that are not listed are kept last, all at once.
+``Y_true`` and ``scores`` as in `metarank.metrics.ranking_metrics`; relevant means > 0. Pairs with equal
+scores are kept together; pairs that are not listed are kept last, all at once.
 """
 
 from __future__ import annotations

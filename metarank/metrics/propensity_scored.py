@@ -1,7 +1,8 @@
 """Metrics that weigh a label by its inverse propensity, and the number of distinct labels shown.
 
-``Y_true`` and ``scores`` as in `metarank.metrics.ranking`; ties by label. ``inv_propensity``: (L,) from
-`metarank.propensity.inv_propensity` of the *training* labels. The gain of a label is ``y * w_l``.
+``Y_true`` and ``scores`` as in `metarank.metrics.ranking_metrics`; ties by label. ``inv_propensity``: (L,)
+from `metarank.metrics.propensity.inv_propensity` of the *training* labels. The gain of a label is ``y *
+w_l``.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.metrics.inputs import Inputs
-from metarank.metrics.ranking import discounted_gains, divide, first_gains
+from metarank.metrics.ranking_metrics import discounted_gains, divide, first_gains
 from metarank.metrics.statistics import Statistics, attained, mean
-from metarank.ranking import check_k
+from metarank.types.ranking import check_k
 
 
 def psp_at_k(Y_true: Any, scores: Any, k: int, inv_propensity: Any, *, per_point: bool = False) -> float:

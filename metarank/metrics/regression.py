@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from metarank.candidates import Candidates
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics, mean, ratio
-from metarank.ranking import check_k, n_labels_of, n_rows_of, score_rows
+from metarank.types.candidates import Candidates
+from metarank.types.ranking import check_k, n_labels_of, n_rows_of, score_rows
 
 
 def xmad_at_k(

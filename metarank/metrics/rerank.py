@@ -6,8 +6,8 @@ from numbers import Real
 
 import numpy as np
 
-from metarank._elementary import exp, log, log1p
-from metarank.candidates import Candidates
+from metarank._util.elementary import exp, log, log1p
+from metarank.types.candidates import Candidates
 
 _BENT = -60.0
 
@@ -27,7 +27,7 @@ def rerank_with_tail(
     candidates : Candidates
         With predicted relevances as their final score.
     tail_scores : float array (m,)
-        log P_tail of each pair, as from `metarank.scorers.tail.TailClassifiers`; finite, at most 0.
+        log P_tail of each pair, as from `metarank.scorers.trees.tail.TailClassifiers`; finite, at most 0.
     alpha : float in [0, 1]
         Weight of the relevance; 1 leaves it as it is.
     scale : float

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from metarank._threads import single_threaded_blas
+from metarank._util.threads import single_threaded_blas
 from metarank.metrics.evaluation import parse_names
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric

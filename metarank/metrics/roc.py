@@ -1,6 +1,6 @@
 """Areas under the ROC curve.
 
-``Y_true`` and ``scores`` as in `metarank.metrics.ranking`; a tie counts one half, and the pairs
+``Y_true`` and ``scores`` as in `metarank.metrics.ranking_metrics`; a tie counts one half, and the pairs
 (row, label) that are not listed are tied with each other below all that are.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from metarank.metrics.inputs import Inputs, standing, transpose
-from metarank.metrics.ranking import divide
+from metarank.metrics.ranking_metrics import divide
 
 
 def auc_per_label(Y_true: Any, scores: Any) -> np.ndarray:

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from metarank._threads import resolve_n_jobs
-from metarank._validation import finite_scores
-from metarank.candidates import Candidates
-from metarank.features.assemble import assemble
-from metarank.features.table import FeatureTable
-from metarank.memory import parse_budget, prediction_chunk
+from metarank._util.threads import resolve_n_jobs
 from metarank.model.fitted import FittedModel, Scored, blank_rows
+from metarank.model.memory import parse_budget, prediction_chunk
+from metarank.model.stages import Columns, joined_columns
 from metarank.ranker import Ranker
-from metarank.restrict import Limits
+from metarank.ranker.assemble import assemble
 from metarank.scorers.base import columns_of
-from metarank.stages import Columns, joined_columns
-from metarank.view import Features
+from metarank.types.candidates import Candidates
+from metarank.types.checks import finite_scores
+from metarank.types.feature_table import FeatureTable
+from metarank.types.restrict import Limits
+from metarank.types.view import Features
 
 # Arguments by the number of a source, of what was searched once for all that it is asked.
 Found: TypeAlias = dict[int, dict[str, Any]]

@@ -19,33 +19,40 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._parameters import as_fitted, check_random_state, check_real, one_target, remembered, seed_of
-from metarank._progress import check_verbose, note, report, shows_progress, taking_notes
-from metarank._threads import resolve_n_jobs, single_threaded_blas
-from metarank._validation import check_sample_weight, check_writable
-from metarank.choices import EFFORTS, check_names
+from metarank._util.parameters import (
+    as_fitted,
+    check_random_state,
+    check_real,
+    one_target,
+    remembered,
+    seed_of,
+)
+from metarank._util.progress import check_verbose, note, report, shows_progress, taking_notes
+from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
+from metarank.data.encoder import texts_of
 from metarank.data.separators import check_separator
-from metarank.encoder import texts_of
-from metarank.explain import Explanation, explain_pair
-from metarank.memory import parse_budget
-from metarank.missing import MissingLabel
 from metarank.model.answer import Answering
+from metarank.model.auto import EFFORTS, check_names
+from metarank.model.explain import Explanation, explain_pair
 from metarank.model.fit import FitOptions, fit_model
 from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
 from metarank.model.inputs import check_given, read_training, short_names
-from metarank.multi_objective import MultiObjectiveRanker
+from metarank.model.label_updates import LabelChange, added_rows, changed_labels, rows_labels
+from metarank.model.memory import parse_budget
+from metarank.model.relevance import aligned_relevance
+from metarank.model.stages import LocalStages
+from metarank.model.targets import check_objectives
+from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker, make_ranker
-from metarank.ranking import Ranking, check_k, row_index
-from metarank.relevance import aligned_relevance
-from metarank.restrict import Limits, check_shortlist
-from metarank.stages import LocalStages
-from metarank.targets import check_objectives
 from metarank.thresholds import ThresholdLearner
-from metarank.view import TrainingSet
-from metarank.vocabulary import LabelChange, added_rows, changed_labels, rows_labels
+from metarank.types.checks import check_sample_weight, check_writable
+from metarank.types.missing import MissingLabel
+from metarank.types.ranking import Ranking, check_k, row_index
+from metarank.types.restrict import Limits, check_shortlist
+from metarank.types.view import TrainingSet
 
 
 class _Learned:
@@ -381,7 +388,7 @@ class MetaRanker(Saved, BaseEstimator):
             if isinstance(text, str):
                 check_writable(text, "label_text")
         if trains and self.label_text == "learned":
-            from metarank._extra import require_extra
+            from metarank._util.extra import require_extra
 
             require_extra("text", "torch", "tokenizers")
         _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")

@@ -16,30 +16,30 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._parameters import seed_of
-from metarank._progress import as_part, note
-from metarank.candidates import Candidates
-from metarank.choices import choose_features, choose_shortlister
-from metarank.crossfit import OuterPart, can_nest, inner_parts, n_outer_parts
+from metarank._util.parameters import seed_of
+from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
-from metarank.held_out import held_out_quality
-from metarank.memory import parse_budget, plan_fit
+from metarank.metrics.propensity import inv_propensity
 from metarank.metrics.resampling import Interval
-from metarank.missing import MissingPairs
 from metarank.model.answer import united
+from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.fitted import FittedModel
+from metarank.model.held_out import held_out_quality
 from metarank.model.inputs import TrainingInput
-from metarank.propensity import inv_propensity
-from metarank.propensity_weight import choose_propensity_weight, held_out_inv_propensity
+from metarank.model.memory import parse_budget, plan_fit
+from metarank.model.propensity_weight import choose_propensity_weight, held_out_inv_propensity
+from metarank.model.stages import LocalStages, PairsToRank, RankedPairs
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.name_embedder import NameEmbedder
+from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts, n_outer_parts
+from metarank.scorers.names.name_embedder import NameEmbedder
+from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.objective import ObjectiveScorer
-from metarank.scorers.prior import smoothed_shares
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source, describers, proposers, sources_of
-from metarank.stages import LocalStages, PairsToRank, RankedPairs
 from metarank.thresholds import ThresholdLearner
-from metarank.view import Features, TrainingSet, fold_of_rows, hidden_labels, same_content
+from metarank.types.candidates import Candidates
+from metarank.types.missing import MissingPairs
+from metarank.types.view import Features, TrainingSet, fold_of_rows, hidden_labels, same_content
 
 # The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
 MAX_TRAINING_PAIRS = 2_000_000
@@ -416,7 +416,7 @@ def pairs_to_rank(
 
 
 def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart] | Literal["nested"] | None:
-    """What held-out quality, calibration and cuts are learned on; see `metarank.crossfit`."""
+    """What held-out quality, calibration and cuts are learned on; see `metarank.scorers.crossfit`."""
     fold = lists.data.fold[lists.rows]
     sizes = np.unique(fold, return_counts=True)[1]
     if len(sizes) < 2:  # described by one View, which knows nothing of these rows

@@ -9,17 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import held_out
-from metarank._elementary import log, log_odds
-from metarank._parameters import check_real, seed_of
-from metarank._strings import PackedStrings
-from metarank._validation import finite_scores
-from metarank.candidates import Candidates
+from metarank._util.elementary import log, log_odds
+from metarank._util.parameters import check_real, seed_of
+from metarank.data.encoder import InputEncoder
 from metarank.data.separators import AUTO, check_separator
-from metarank.encoder import InputEncoder
-from metarank.label_table import LabelTable
 from metarank.metrics.resampling import Interval
-from metarank.missing import MissingPairs
+from metarank.model import held_out
+from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
     Derived,
@@ -34,11 +30,15 @@ from metarank.persist.fields import (
     Text,
 )
 from metarank.ranker import Ranker
-from metarank.ranker.objectives import ObjectivesRanker
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.thresholds import ThresholdLearner
-from metarank.view import Features
+from metarank.types.candidates import Candidates
+from metarank.types.checks import finite_scores
+from metarank.types.label_table import LabelTable
+from metarank.types.missing import MissingPairs
+from metarank.types.strings import PackedStrings
+from metarank.types.view import Features
 
 
 class Scored(NamedTuple):
@@ -91,7 +91,7 @@ class FittedModel:
         Whether columns are standardised within each list too.
     feature_columns : list of str
     raw_columns : list of str or None
-        See `metarank.features.assemble.assemble`.
+        See `metarank.ranker.assemble.assemble`.
     ranker : Ranker
     thresholds : ThresholdLearner
     propensity_weight : float

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._progress import note
-from metarank._strings import PackedStrings
-from metarank._validation import check_labels, check_sample_weight
-from metarank.candidates import Candidates
+from metarank._util.progress import note
 from metarank.data.dataset import Dataset
+from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described, same_separator
-from metarank.encoder import InputEncoder, texts_of
-from metarank.label_table import LabelTable
-from metarank.multi_objective import MultiObjectiveRanker
-from metarank.restrict import check_lists, for_each_row
-from metarank.targets import check_targets
-from metarank.view import Features
+from metarank.model.targets import check_targets
+from metarank.objectives.multi_objective import MultiObjectiveRanker
+from metarank.types.candidates import Candidates
+from metarank.types.checks import check_labels, check_sample_weight
+from metarank.types.label_table import LabelTable
+from metarank.types.restrict import check_lists, for_each_row
+from metarank.types.strings import PackedStrings
+from metarank.types.view import Features
 
 
 @dataclass(frozen=True, eq=False)

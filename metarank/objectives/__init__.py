@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from metarank.objectives.aggregation import LabelAggregation, LossAggregation
+from metarank.objectives.auc_by_label import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
 from metarank.objectives.bayes import (
     inner_weights,
     label_aggregated_scorer,
@@ -15,14 +17,15 @@ from metarank.objectives.bayes import (
 )
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis, diagnose
-from metarank.objectives.evaluation import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
 from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.labels import aggregate_labels
 from metarank.objectives.ndcg import ndcg_gradients
 from metarank.objectives.pairwise import auc_gradients, auc_loss
 
 if TYPE_CHECKING:
-    from metarank.multi_objective import ParetoFront, pareto_front
+    from metarank.objectives.multi_objective import MultiObjectiveRanker
+    from metarank.objectives.pareto import ParetoFront
+    from metarank.objectives.weight_sweep import pareto_front
 
 __all__ = [
     "Diagnosis",
@@ -30,6 +33,7 @@ __all__ = [
     "LabelAggregation",
     "LossAggregation",
     "ModelDiagnosis",
+    "MultiObjectiveRanker",
     "ParetoFront",
     "aggregate_labels",
     "auc_gradients",
@@ -57,10 +61,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # The sweep trains rankers, which stand on this package: it is imported when first used.
-    if name in ("ParetoFront", "pareto_front"):
-        from metarank import multi_objective
+_HOME = {
+    "MultiObjectiveRanker": "metarank.objectives.multi_objective",
+    "ParetoFront": "metarank.objectives.pareto",
+    "pareto_front": "metarank.objectives.weight_sweep",
+}
 
-        return getattr(multi_objective, name)
+
+def __getattr__(name: str) -> Any:
+    # What trains rankers is imported when first used.
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'metarank.objectives' has no attribute {name!r}")

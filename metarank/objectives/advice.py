@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metarank._tables import plain_table
+from metarank._util.tables import plain_table
 
 if TYPE_CHECKING:
     from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis

@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from metarank._parameters import check_choice
-from metarank._threads import resolve_n_jobs
+from metarank._util.parameters import check_choice
+from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.labels import Combination, aggregate_labels
 from metarank.objectives.ndcg import NdcgLists

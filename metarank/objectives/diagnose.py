@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from metarank import _html
+from metarank._util import html as _html
 from metarank.metrics.resampling import Interval
+from metarank.objectives.auc_by_label import dominates
 from metarank.objectives.bayes import label_spread
 from metarank.objectives.checks import check_groups, check_targets, check_weights
 from metarank.objectives.conflicts import pair_conflicts
-from metarank.objectives.evaluation import dominates
 from metarank.objectives.intervals import Estimates, auc_estimates, ndcg_estimates
 from metarank.objectives.pair_terms import pair_terms
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from metarank._elementary import log2
+from metarank._util.elementary import log2
 from metarank.metrics.resampling import Interval
 from metarank.objectives.pair_terms import pair_terms
 

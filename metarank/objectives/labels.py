@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from metarank._parameters import LARGEST_SEED, check_choice, seed_of
+from metarank._util.parameters import LARGEST_SEED, check_choice, seed_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 
 Combination = Literal["sum", "product", "max", "lexicographic", "stochastic"]

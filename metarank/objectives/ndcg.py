@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from metarank import _core
-from metarank._elementary import exp2
-from metarank._threads import resolve_n_jobs
+from metarank._util.elementary import exp2
+from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_vector
 
 # 2^1000 and sums of it are still numbers; beyond, gains overflow.

@@ -17,8 +17,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from metarank import _core
-from metarank._parameters import check_choice
-from metarank._threads import resolve_n_jobs
+from metarank._util.parameters import check_choice
+from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import MAX_GRADE, Grouping, check_groups, check_vector
 
 Surrogate = Literal["logistic", "hinge"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from metarank._registry import SAVED
+from metarank._util.registry import SAVED
 
 # Classes by family and name: of family "" are those that objects of a model name, of others a tag chooses.
 _REGISTERED: dict[tuple[str, str], type] = {}

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._parameters import seed_of
-from metarank._threads import MOST_THREADS
+from metarank._util.parameters import seed_of
+from metarank._util.threads import MOST_THREADS
 from metarank.persist.classes import class_of
 from metarank.persist.limits import MOST, allowance
 

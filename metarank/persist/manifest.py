@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from metarank._files import bytes_on_disk, of_one_moment
-from metarank._version import __version__
+from metarank._util.files import bytes_on_disk, of_one_moment
+from metarank._util.version import __version__
 from metarank.persist.classes import ModelError
 from metarank.persist.limits import LIMITS, TOGETHER, Limits
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._files import of_one_moment
-from metarank._npy import map_npy
-from metarank._tensors import Tensors, read_tensors
+from metarank._util.files import of_one_moment
+from metarank._util.npy import map_npy
 from metarank.persist.classes import ModelError, class_of
 from metarank.persist.fields import check_csr
 from metarank.persist.limits import LIMITS, TOGETHER, Limits, declared_sizes_up_to
 from metarank.persist.manifest import checked, one_line, parsed, regular_file
+from metarank.persist.tensors import Tensors, read_tensors
 
 try:
     import resource

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from metarank._lazy import lazy
+from metarank._util.lazy import lazy
 from metarank.persist.classes import class_in_family, register_in_family
 from metarank.persist.fields import Field, Known
 

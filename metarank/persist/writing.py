@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._files import can_be_written, of_one_moment, whole_folder
-from metarank._tensors import Tensors, write_tensors
-from metarank._version import __version__
+from metarank._util.files import can_be_written, of_one_moment, whole_folder
+from metarank._util.version import __version__
 from metarank.persist.classes import class_of
 from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, digest_of, one_line
+from metarank.persist.tensors import Tensors, write_tensors
 
 # Longer values get a file of their own, so that the manifest stays a page one can read.
 _INLINE_CHARACTERS = 2000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from metarank.ranker.auto import AutoRanker
+from metarank.ranker.auto_ranker import AutoRanker
 from metarank.ranker.base import Ranker
 from metarank.ranker.blend import BlendRanker
-from metarank.ranker.boosted import BoostedRanker
+from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
 from metarank.ranker.ensemble import EnsembleRanker
 from metarank.ranker.listnet import ListNet

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from metarank._progress import as_part
-from metarank._threads import resolve_n_jobs
-from metarank.features.table import FeatureTable
+from metarank._util.progress import as_part
+from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Field, Params, Part, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
+from metarank.types.feature_table import FeatureTable
 
 Self = TypeVar("Self", bound="Ranker")
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import clone
 
-from metarank.features.table import FeatureTable
 from metarank.persist.fields import Array, List, Object, Params
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData, spread_within_lists
+from metarank.types.feature_table import FeatureTable
 
 
 class BlendRanker(Ranker):
@@ -30,8 +30,8 @@ class BlendRanker(Ranker):
     Examples
     --------
     >>> import numpy as np
-    >>> from metarank.candidates import Candidates
-    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
     >>> from metarank.ranker import ListNet, RankSVM
     >>> table = FeatureTable(np.float32([[1], [3], [2], [0]]), ["nearness"], Candidates.all_labels(2, 2))
     >>> blend = BlendRanker(members=[ListNet(l2=0.1), RankSVM(l2=0.1)]).fit(table, np.array([0, 1, 1, 0]))

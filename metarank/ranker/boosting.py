@@ -8,8 +8,8 @@ from typing import Any
 import lightgbm as lgb
 import numpy as np
 
-from metarank._progress import report
-from metarank._threads import openmp_threads
+from metarank._util.progress import report
+from metarank._util.threads import openmp_threads
 from metarank.ranker.lists import hash_numbers
 
 # Parameters of LightGBM that a ranker has under the same name.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from metarank import _core
-from metarank._threads import single_threaded_blas
-from metarank.features.table import FeatureTable
+from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Ids, Known, Number, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData
+from metarank.types.feature_table import FeatureTable
 
 _STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
 # A label with fewer relevant pairs keeps the pooled model; so do labels beyond the most frequent ones.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from metarank._progress import as_part, report
-from metarank.features.table import FeatureTable
+from metarank._util.progress import as_part, report
 from metarank.persist.fields import Object
 from metarank.ranker.base import Ranker, saved_with
-from metarank.ranker.boosted import BoostedRanker
+from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
 from metarank.ranker.lists import RankingData, cross_fit_scores, trial_scores
 from metarank.ranker.logistic import LogisticRanker
+from metarank.types.feature_table import FeatureTable
 
 # Up to so many pairs the pooled penalty is worth choosing, and boosting must be gentle.
 _SMALL = 60_000
@@ -37,8 +37,8 @@ class EnsembleRanker(Ranker):
     Examples
     --------
     >>> import numpy as np
-    >>> from metarank.candidates import Candidates
-    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
     >>> pairs = Candidates.all_labels(200, 3)
     >>> table = FeatureTable(np.tile(np.float32([[1], [3], [2]]), (200, 1)), ["nearness"], pairs)
     >>> ranker = EnsembleRanker().fit(table, np.tile([0, 1, 0], 200))

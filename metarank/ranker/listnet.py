@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metarank import _core
-from metarank.ranker.linear import LinearRanker
+from metarank.ranker.linear_ranker import LinearRanker
 
 
 class ListNet(LinearRanker):
@@ -21,8 +21,8 @@ class ListNet(LinearRanker):
     Examples
     --------
     >>> import numpy as np
-    >>> from metarank.candidates import Candidates
-    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
     >>> pairs = Candidates.all_labels(20, 3)
     >>> table = FeatureTable(np.tile(np.float32([[1], [3], [2]]), (20, 1)), ["nearness"], pairs)
     >>> ranker = ListNet(l2=0.1).fit(table, np.tile([0, 1, 0], 20))

@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._threads import single_threaded_blas
-from metarank.crossfit import over_folds
-from metarank.features.table import FeatureTable
+from metarank._util.threads import single_threaded_blas
+from metarank.scorers.crossfit import over_folds
+from metarank.types.feature_table import FeatureTable
 
 if TYPE_CHECKING:
     from metarank.ranker.base import Ranker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metarank import _core
-from metarank.ranker.linear import LinearProblem, LinearRanker
+from metarank.ranker.linear_ranker import LinearProblem, LinearRanker
 from metarank.ranker.lists import RankingData
 
 
@@ -24,8 +24,8 @@ class LogisticRanker(LinearRanker):
     Examples
     --------
     >>> import numpy as np
-    >>> from metarank.candidates import Candidates
-    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
     >>> table = FeatureTable(np.float32([[1], [3], [2], [0]]), ["nearness"], Candidates.all_labels(2, 2))
     >>> LogisticRanker(l2=0.1).fit(table, np.array([0, 1, 1, 0])).score(table).round(2)
     array([-0.68,  2.04,  0.68, -2.04])

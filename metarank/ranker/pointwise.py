@@ -8,10 +8,7 @@ import lightgbm as lgb
 import numpy as np
 from sklearn.base import clone
 
-from metarank._booster_text import booster_of
-from metarank._progress import as_part, side_by_side
-from metarank.features.table import FeatureTable
-from metarank.gbdt import BoosterArrays
+from metarank._util.progress import as_part, side_by_side
 from metarank.persist.fields import Object, Strings
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
@@ -22,6 +19,9 @@ from metarank.ranker.boosting import (
     sampled_pairs,
 )
 from metarank.ranker.lists import RankingData, cross_fit_scores
+from metarank.types.booster_text import booster_of
+from metarank.types.boosters import BoosterArrays
+from metarank.types.feature_table import FeatureTable
 
 # Keeps the draws of pairs apart from those of folds and rows.
 _SEED_SHIFT = 7_000_003
@@ -52,8 +52,8 @@ class PointwiseRanker(Ranker):
     Examples
     --------
     >>> import numpy as np
-    >>> from metarank.candidates import Candidates
-    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
     >>> pairs = Candidates.all_labels(200, 3)
     >>> table = FeatureTable(np.tile(np.float32([[1], [3], [2]]), (200, 1)), ["nearness"], pairs)
     >>> ranker = PointwiseRanker(n_rounds=10).fit(table, np.tile([0, 1, 0], 200))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metarank import _core
-from metarank.ranker.linear import LinearRanker
+from metarank.ranker.linear_ranker import LinearRanker
 
 
 class RankSVM(LinearRanker):
@@ -22,8 +22,8 @@ class RankSVM(LinearRanker):
     Examples
     --------
     >>> import numpy as np
-    >>> from metarank.candidates import Candidates
-    >>> from metarank.features.table import FeatureTable
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
     >>> table = FeatureTable(np.float32([[1], [3], [2], [0]]), ["nearness"], Candidates.all_labels(2, 2))
     >>> RankSVM(l2=0.1).fit(table, np.array([0, 1, 1, 0])).score(table).argsort()
     array([3, 0, 2, 1])

@@ -14,27 +14,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metarank._lazy import imported_when_used
-from metarank._registry import SOURCES
+from metarank._util.lazy import imported_when_used
+from metarank._util.registry import SOURCES
 
 if TYPE_CHECKING:
     from metarank.scorers.base import LabelScorer
-    from metarank.scorers.boosted import BoostedTrees
-    from metarank.scorers.centroid import Centroids
-    from metarank.scorers.forest import ExtraTrees
-    from metarank.scorers.instance_tree import FastXML, PfastXML
-    from metarank.scorers.kernel_ridge import KernelRidge
-    from metarank.scorers.kernel_svm import KernelSVM
-    from metarank.scorers.linear import LinearClassifier
-    from metarank.scorers.name_embedder import NameEmbedder
-    from metarank.scorers.names import NameScorer, SpellingScorer
-    from metarank.scorers.neighbors import LabelNeighbors, NeighborShortlister
-    from metarank.scorers.one_vs_all import OneVsAll
-    from metarank.scorers.parabel import Parabel
-    from metarank.scorers.pfastrexml import PfastreXML
-    from metarank.scorers.prior import LabelPrior
-    from metarank.scorers.tail import TailClassifiers
-    from metarank.scorers.xreg import XReg
+    from metarank.scorers.classical.boosted_trees import BoostedTrees
+    from metarank.scorers.classical.forest import ExtraTrees
+    from metarank.scorers.classical.kernel_ridge import KernelRidge
+    from metarank.scorers.classical.kernel_svm import KernelSVM
+    from metarank.scorers.linear.linear_svm import LinearClassifier
+    from metarank.scorers.linear.one_vs_all import OneVsAll
+    from metarank.scorers.names.name_embedder import NameEmbedder
+    from metarank.scorers.names.words import NameScorer, SpellingScorer
+    from metarank.scorers.neighbors.centroids import Centroids
+    from metarank.scorers.neighbors.prior import LabelPrior
+    from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
+    from metarank.scorers.trees.instance_tree import FastXML, PfastXML
+    from metarank.scorers.trees.parabel import Parabel
+    from metarank.scorers.trees.pfastrexml import PfastreXML
+    from metarank.scorers.trees.tail import TailClassifiers
+    from metarank.scorers.trees.xreg import XReg
 
 __all__ = [
     "BoostedTrees",

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from metarank.candidates import Candidates
 from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
-from metarank.view import Features, TrainingSet, View
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, TrainingSet, View
 
 # What a class can do shows in the methods that it has of its own.
 _TOLD_BY = {
@@ -55,12 +55,12 @@ class LabelScorer(Saved, BaseEstimator):
     `metarank.persist.register`.
 
     Everything else has a default that is right for most. The columns of training rows come from scorers
-    fitted on Views without the rows' fold; `metarank.crossfit` sees to that, unless a scorer knows those
-    columns at less cost (`score_held_out`, `shortlist_held_out`). `choose` settles parameters once for all
-    folds, `search` finds what proposing and describing both need, `blocks` divides a fit into parts that
-    several workers share (`metarank.scorers.tree_ensemble`), `memory` and `n_columns` tell the memory plan
-    what a fit costs, and the methods from `updated` on say what becomes of a fitted scorer when labels or
-    rows change.
+    fitted on Views without the rows' fold; `metarank.scorers.crossfit` sees to that, unless a scorer knows
+    those columns at less cost (`score_held_out`, `shortlist_held_out`). `choose` settles parameters once for
+    all folds, `search` finds what proposing and describing both need, `blocks` divides a fit into parts that
+    several workers share (`metarank.scorers.trees.tree_ensemble`), `memory` and `n_columns` tell the memory
+    plan what a fit costs, and the methods from `updated` on say what becomes of a fitted scorer when labels
+    or rows change.
 
     Attributes
     ----------

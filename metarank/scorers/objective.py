@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns
 from metarank.persist.fields import Object, Text
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.sizes import FitSizes, MemoryPart
-from metarank.view import Features, TrainingSet, View
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, TrainingSet, View
 
 
 class ObjectiveScorer(LabelScorer):
@@ -20,7 +20,7 @@ class ObjectiveScorer(LabelScorer):
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from metarank.scorers.prior import LabelPrior
+    >>> from metarank.scorers.neighbors.prior import LabelPrior
     >>> clicks = sp.csr_matrix(np.float32([[1], [0]]))
     >>> data = TrainingSet(np.ones((2, 1), np.float32), clicks, np.zeros(2), targets={"clicks": clicks})
     >>> scorer = ObjectiveScorer(scorer=LabelPrior(), objective="clicks").fit(data.view())

@@ -10,20 +10,20 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import persist
-from metarank._parameters import one_target, seed_of
-from metarank._progress import report, shows_progress
-from metarank._threads import resolve_n_jobs
-from metarank._validation import (
+from metarank._util.parameters import one_target, seed_of
+from metarank._util.progress import report, shows_progress
+from metarank._util.threads import resolve_n_jobs
+from metarank.data.dataset import Dataset
+from metarank.scorers.base import LabelScorer
+from metarank.types.arrays import csr_parts
+from metarank.types.checks import (
     check_features,
     check_labels,
     check_sample_weight,
     check_savable_width,
     is_ready,
 )
-from metarank.data.dataset import Dataset
-from metarank.scorers._arrays import csr_parts
-from metarank.scorers.base import LabelScorer
-from metarank.view import Features, TrainingSet, View, fold_of_rows
+from metarank.types.view import Features, TrainingSet, View, fold_of_rows
 
 S = TypeVar("S", bound="Shortlister")
 

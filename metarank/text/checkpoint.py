@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from metarank._files import whole_file
-from metarank._json import parse_json
-from metarank._tensors import read_tensors, write_tensors
+from metarank._util.files import whole_file
+from metarank._util.json import parse_json
 from metarank.data.guard import check_present
+from metarank.persist.tensors import read_tensors, write_tensors
 
 _NOW, _BEST, _MOMENTS = "now/", "best/", "moments/"
 _MOMENTS_OF_ADAM = ("exp_avg", "exp_avg_sq")

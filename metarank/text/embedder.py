@@ -12,25 +12,25 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._extra import require_extra
-from metarank._lazy import lazy
-from metarank._parameters import check_choice, one_target, require_seed, seed_of
-from metarank._progress import report, shows_progress
-from metarank._threads import resolve_n_jobs
-from metarank._validation import check_candidates
-from metarank.candidates import Candidates
-from metarank.label_table import LabelTable
+from metarank._util.extra import require_extra
+from metarank._util.lazy import lazy
+from metarank._util.parameters import check_choice, one_target, require_seed, seed_of
+from metarank._util.progress import report, shows_progress
+from metarank._util.threads import resolve_n_jobs
 from metarank.persist.spec import Saved
-from metarank.ranking import Ranking, check_k
 from metarank.text.index import LabelIndex
 from metarank.text.inference import TextModel
 from metarank.text.inputs import check_checkpoint, check_input, check_texts, check_vectors
 from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss, NameActivation
 from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
-from metarank.text.scoring import all_scores, best_of_all, best_of_proposed, probabilities, scores_of_pairs
+from metarank.text.scores import all_scores, best_of_all, best_of_proposed, probabilities, scores_of_pairs
 from metarank.text.state import SAVED
 from metarank.text.subwords import TokenLists
 from metarank.text.unseen import unseen_ids, with_unseen
+from metarank.types.candidates import Candidates
+from metarank.types.checks import check_candidates
+from metarank.types.label_table import LabelTable
+from metarank.types.ranking import Ranking, check_k
 
 
 class LabelEmbedder(Saved, BaseEstimator):

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from metarank._progress import report
+from metarank._util.progress import report
+from metarank.text.epochs import MEASURE, Options, arrays_of, train
 from metarank.text.gradients import TextData
 from metarank.text.kinds import WITH_LABEL_BIAS
 from metarank.text.network import Network, Sizes
 from metarank.text.subwords import Subwords
-from metarank.text.training import MEASURE, Options, arrays_of, train
 
 if TYPE_CHECKING:
     from metarank.text.embedder import LabelEmbedder

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank.candidates import Candidates
-from metarank.scorers.dense_index import faiss_threads
+from metarank.types.candidates import Candidates
+from metarank.types.dense_index import faiss_threads
 
 # Links a label, and labels looked at while the graph is built.
 _LINKS = 32

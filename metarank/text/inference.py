@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from metarank import _core
-from metarank._lazy import lazy
+from metarank._util.lazy import lazy
 from metarank.text.combine import combined
 from metarank.text.kinds import CNN_WIDTH, WITH_IDS, WITH_NAMES
 from metarank.text.subwords import TokenLists

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank._validation import check_labels
 from metarank.data.dataset import Dataset
+from metarank.types.checks import check_labels
 
 
 def check_input(texts: Any, Y: Any, label_names: Any) -> tuple[list[str], Any, list[str] | None]:

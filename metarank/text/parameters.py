@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metarank._parameters import check_choice, check_integer, check_random_state, check_real
-from metarank._progress import check_verbose
-from metarank._threads import resolve_n_jobs
+from metarank._util.parameters import check_choice, check_integer, check_random_state, check_real
+from metarank._util.progress import check_verbose
+from metarank._util.threads import resolve_n_jobs
 from metarank.text.kinds import COMBINES, ENCODER_KINDS, LOSSES, NAME_ACTIVATIONS
 
 if TYPE_CHECKING:

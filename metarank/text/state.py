@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank._extra import require_extra
-from metarank._tensors import Tensors
+from metarank._util.extra import require_extra
 from metarank.persist.fields import (
     Array,
     Each,
@@ -24,6 +23,7 @@ from metarank.persist.fields import (
 )
 from metarank.persist.limits import MOST
 from metarank.persist.spec import Spec
+from metarank.persist.tensors import Tensors
 from metarank.text.inference import weight_shapes
 from metarank.text.kinds import WITH_NAMES
 from metarank.text.parameters import check_parameters

@@ -2,6 +2,6 @@
 
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.learner import THRESHOLDS, ThresholdLearner
-from metarank.thresholds.objectives import METRICS, check_metric
+from metarank.thresholds.set_metrics import METRICS, check_metric
 
 __all__ = ["METRICS", "THRESHOLDS", "Calibrator", "ThresholdLearner", "check_metric"]

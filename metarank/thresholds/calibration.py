@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from metarank import _core
-from metarank.candidates import Candidates
-from metarank.metrics.logistic import fit_label_logistic
+from metarank.metrics.label_logistic import fit_label_logistic
 from metarank.metrics.platt import Platt, mean_log_odds
 from metarank.persist.fields import Array, Dim, Each, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.cross_label import CrossLabel
 from metarank.thresholds.lists import LabelIndex, saved_index
+from metarank.types.candidates import Candidates
 
 # Terms between labels cost L² numbers and need rows to pay for them.
 _CROSS_LABELS = 50

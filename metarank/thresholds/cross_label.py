@@ -6,9 +6,9 @@ import numpy as np
 from scipy.special import expit
 
 from metarank import _core
-from metarank.candidates import Candidates
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Saved, Spec
+from metarank.types.candidates import Candidates
 
 _LOW, _HIGH = -6.0, 4.0
 _MIN_RELEVANT = 5

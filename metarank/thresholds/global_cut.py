@@ -6,9 +6,9 @@ import numpy as np
 
 from metarank.persist.fields import Flag, Number
 from metarank.thresholds.base import Cut, saved_with
+from metarank.thresholds.cut_sweep import best_f1_cuts
 from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.objectives import quality
-from metarank.thresholds.sweep import best_f1_cuts
+from metarank.thresholds.set_metrics import quality
 
 # Logits tried where the best cut has no simple sweep: the scores are calibrated, so it lies among them.
 _GRID = np.linspace(-6.0, 6.0, 97)

@@ -6,9 +6,9 @@ import numpy as np
 
 from metarank.persist.fields import Array, Flag, Number
 from metarank.thresholds.base import Cut, saved_with
+from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.lists import LabelIndex, ScoredLists, saved_index
-from metarank.thresholds.sweep import best_f1_cuts, fewest_mistakes_cuts
 
 
 class LabelCut(Cut):

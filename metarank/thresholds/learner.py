@@ -8,11 +8,9 @@ from numbers import Integral
 import numpy as np
 
 from metarank import _core
-from metarank._elementary import logistic
-from metarank._progress import report
-from metarank._threads import single_threaded_blas
-from metarank._validation import finite_scores
-from metarank.candidates import Candidates
+from metarank._util.elementary import logistic
+from metarank._util.progress import report
+from metarank._util.threads import single_threaded_blas
 from metarank.persist import register
 from metarank.persist.fields import Each, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
@@ -24,9 +22,11 @@ from metarank.thresholds.global_cut import GlobalCut, HalfCut, NoneCut
 from metarank.thresholds.instance_cut import InstanceCut
 from metarank.thresholds.label_cut import LabelCut
 from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.objectives import METRICS, check_metric, quality
+from metarank.thresholds.set_metrics import METRICS, check_metric, quality
 from metarank.thresholds.subset import SubsetCut
 from metarank.thresholds.top_k import TopKCut
+from metarank.types.candidates import Candidates
+from metarank.types.checks import finite_scores
 
 _FAMILIES: dict[str, Callable[[], Cut]] = {
     "instance": InstanceCut,
@@ -88,7 +88,7 @@ class ThresholdLearner(Saved):
 
     Examples
     --------
-    >>> from metarank.candidates import Candidates
+    >>> from metarank.types.candidates import Candidates
     >>> rng = np.random.default_rng(0)
     >>> pairs = Candidates.all_labels(200, 3)
     >>> scores = rng.normal(size=600)

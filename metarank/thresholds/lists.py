@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from metarank import _core
-from metarank._elementary import logistic
-from metarank.candidates import Candidates
+from metarank._util.elementary import logistic
 from metarank.persist.fields import Group, Ids
+from metarank.types.candidates import Candidates
 
 
 @dataclass(frozen=True, eq=False)

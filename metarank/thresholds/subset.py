@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from metarank import _core
-from metarank._elementary import log
-from metarank.candidates import Candidates
+from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Ids, Number
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
+from metarank.types.candidates import Candidates
 
 _PRIOR_WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 # The set of all labels more probable than not competes as if it had been seen so many times.

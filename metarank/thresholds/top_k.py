@@ -7,7 +7,7 @@ import numpy as np
 from metarank.persist.fields import Integer
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.objectives import quality
+from metarank.thresholds.set_metrics import quality
 
 _MAX_K = 50
 

@@ -31,11 +31,11 @@ import scipy.sparse as sp  # noqa: E402
 
 from fuzz.targets import MODELS as KINDS  # noqa: E402
 from metarank import MetaRanker, MultiObjectiveRanker, load, persist  # noqa: E402
-from metarank.candidates import Candidates  # noqa: E402
-from metarank.evaluation import evaluate_model  # noqa: E402
-from metarank.scorers import dense_index  # noqa: E402
-from metarank.scorers.training_rows import DenseRows  # noqa: E402
+from metarank.model.measure import evaluate_model  # noqa: E402
+from metarank.scorers.neighbors.training_rows import DenseRows  # noqa: E402
 from metarank.thresholds import METRICS  # noqa: E402
+from metarank.types import dense_index  # noqa: E402
+from metarank.types.candidates import Candidates  # noqa: E402
 
 CUTS = ("instance", "expected-f1", "label")
 EARLIER = HERE.parent / "compatibility"

@@ -23,9 +23,9 @@ def use(n_jobs: int = 2) -> str:
     """A fit with threads of every library, a ranking, an explanation; the digest of their bytes."""
     from metarank import MetaRanker
     from metarank.data import make_multilabel
-    from metarank.ranker.boosted import BoostedRanker
-    from metarank.scorers.forest import ExtraTrees
-    from metarank.scorers.neighbors import NeighborShortlister
+    from metarank.ranker.boosted_ranker import BoostedRanker
+    from metarank.scorers.classical.forest import ExtraTrees
+    from metarank.scorers.neighbors.voting import NeighborShortlister
 
     data = make_multilabel(80, n_features=8, n_labels=4, seed=0)
     votes = NeighborShortlister(ks=(5,), index="hnsw")

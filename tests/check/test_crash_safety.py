@@ -17,13 +17,15 @@ import numpy as np
 import pytest
 from syscalls import Call, Outcome, in_child, traced
 
-from metarank import _files, _staging, load, persist
-from metarank._tensors import write_tensors
+from metarank import load, persist
+from metarank._util import files as _files
+from metarank._util import staging as _staging
+from metarank.apps.report import Report, write_report
 from metarank.data import make_multilabel, to_parquet, write_xc
 from metarank.data.make import make_files
-from metarank.report import Report, write_report
-from metarank.scorers.prior import LabelPrior
-from metarank.view import TrainingSet
+from metarank.persist.tensors import write_tensors
+from metarank.scorers.neighbors.prior import LabelPrior
+from metarank.types.view import TrainingSet
 
 Write = Callable[[Path], object]
 Contents = dict[str, bytes] | bytes | None

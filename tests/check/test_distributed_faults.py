@@ -165,7 +165,7 @@ def test_results_that_find_no_room_are_warned_of(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("metarank.distributed.kept.persist.save", full)
+    monkeypatch.setattr("metarank.distributed.results.persist.save", full)
     with cluster(2) as client:
         model = DaskMetaRanker(client, resume=tmp_path, features=["neighbors"], **LOW)
         with pytest.warns(UserWarning, match=r"^\d+ results were not kept in .*: No space left on device$"):

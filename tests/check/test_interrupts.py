@@ -15,19 +15,20 @@ import pytest
 from syscalls import in_child
 from terminal import interrupted_after
 
-from metarank import MetaRanker, cli, load
+from metarank import MetaRanker, load
+from metarank.apps import cli
 from metarank.data import write_xc
 
 # Runs the command line, which is interrupted after so many seconds on the processor, and leaves in a file how
 # many it took. Once the command has returned, the interpreter winds itself up, and an interrupt that it no
 # longer handles ends the process: not what is tested here, so it is then ignored.
 PROGRAM = """
-import signal, sys, time, metarank.cli
+import signal, sys, time, metarank.apps.cli
 sys.path.insert(0, sys.argv[1])
 from terminal import interrupted_after
 began = time.process_time()
 with interrupted_after(float(sys.argv[2])):
-    code = metarank.cli.main(sys.argv[4:])
+    code = metarank.apps.cli.main(sys.argv[4:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 with open(sys.argv[3], "w") as f:
     f.write(str(time.process_time() - began))

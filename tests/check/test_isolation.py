@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from metarank import _threads, memory
-from metarank._cgroup import cpu_limit, memory_left
-from metarank._threads import available_cores, openmp_threads, resolve_n_jobs, single_threaded_blas
+from metarank._util import threads as _threads
+from metarank._util.cgroup import cpu_limit, memory_left
+from metarank._util.threads import available_cores, openmp_threads, resolve_n_jobs, single_threaded_blas
+from metarank.model import memory
 
 CHILD = Path(__file__).parent / "isolation_child.py"
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
@@ -80,7 +81,7 @@ def test_a_fork_before_the_import_is_seen():
         "import os, sys; {}\n"
         "child = os.fork()\n"
         "if child == 0:\n"
-        "    from metarank._threads import openmp_threads\n"
+        "    from metarank._util.threads import openmp_threads\n"
         "    os._exit(openmp_threads(3))\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
@@ -281,7 +282,7 @@ def test_a_real_control_group():
     script = (
         "import os\n"
         f"open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))\n"
-        "from metarank._threads import available_cores\n"
+        "from metarank._util.threads import available_cores\n"
         "print(available_cores())"
     )
     try:

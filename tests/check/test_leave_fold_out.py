@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank.candidates import Candidates
-from metarank.crossfit import held_out_columns
 from metarank.data import make_extreme
+from metarank.scorers.crossfit import held_out_columns
+from metarank.types.candidates import Candidates
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "leave_fold_out"
 sys.path.insert(0, str(FOLDER))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from metarank.data import make_extreme
-from metarank.scorers.dense_index import HnswIndex
+from metarank.types.dense_index import HnswIndex
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "neighbors"
 sys.path.insert(0, str(FOLDER))

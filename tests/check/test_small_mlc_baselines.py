@@ -19,7 +19,7 @@ import baselines  # noqa: E402
 from baselines.neighbors import label_counts, neighbors, neighbors_of_training_rows  # noqa: E402
 from baselines.rank_svm import ROUNDING, learn, linear_scores  # noqa: E402
 
-from metarank.scorers.training_rows import training_rows  # noqa: E402
+from metarank.scorers.neighbors.training_rows import training_rows  # noqa: E402
 
 ALL = [getattr(baselines, name) for name in baselines.__all__ if name != "Baseline"]
 

@@ -29,7 +29,7 @@ from cpu_levels_child import CUTS, KINDS, answers, digest  # noqa: E402
 
 from metarank import MetaRanker, load, persist  # noqa: E402
 from metarank.data import load_named  # noqa: E402
-from metarank.scorers import dense_index  # noqa: E402
+from metarank.types import dense_index  # noqa: E402
 
 KEPT = HERE / "kinds"
 

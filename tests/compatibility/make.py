@@ -21,7 +21,7 @@ import makers  # noqa: E402
 
 import metarank  # noqa: E402
 from metarank import MetaRanker, MultiObjectiveRanker, data  # noqa: E402
-from metarank._files import whole_folder  # noqa: E402
+from metarank._util.files import whole_folder  # noqa: E402
 from metarank.shortlist import OneVsAll, Parabel  # noqa: E402
 
 SMALL = {"n_folds": 2, "n_jobs": 1}

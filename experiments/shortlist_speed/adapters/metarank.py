@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import metarank
 from adapters.forms import top_of_rows
 from metarank import Candidates, data, persist, shortlist
-from metarank.view import TrainingSet
+from metarank.types.view import TrainingSet
 
 
 class System:

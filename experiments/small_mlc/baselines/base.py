@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
-from metarank.view import fold_of_rows
+from metarank.types.view import fold_of_rows
 
 Features = np.ndarray | sp.csr_matrix
 Scorer = Callable[[Features], np.ndarray]

@@ -7,7 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from baselines.base import Baseline, Features, best_of, folds_to_choose_by
-from metarank.scorers.training_rows import TrainingRows, training_rows
+from metarank.scorers.neighbors.training_rows import TrainingRows, training_rows
 
 GRID = tuple(range(10, 101, 10))
 

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from baselines.base import Baseline, Features, Scorer
-from metarank.candidates import Candidates
 from metarank.thresholds.instance_cut import best_thresholds
 from metarank.thresholds.lists import ScoredLists
+from metarank.types.candidates import Candidates
 
 # The hinge is rounded over this half-width, so that L-BFGS can follow it; off by a quarter of it at most.
 ROUNDING = 0.1

@@ -1,0 +1,1 @@
+"""Threads, progress, parameters, files: what is of no room in particular."""

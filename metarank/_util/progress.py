@@ -1,0 +1,286 @@
+"""Progress of long work and what was chosen on the way: the library reports, whoever cares listens.
+
+One report has two faces, the log and `ProgressLine`, which the command line and `verbose=1` show.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
+from numbers import Integral
+from threading import Lock
+from typing import IO, Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from metarank._util.printable import printable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+logger = logging.getLogger("metarank")
+
+Listener = Callable[[str, float], None]
+_listener: ContextVar[Listener | None] = ContextVar("metarank_progress", default=None)
+# Between a stage and the stage within it.
+_WITHIN = ": "
+# Seconds after which a plain line tells of the same stage again.
+_PATIENCE = 30.0
+
+
+def report(stage: str, done: float) -> None:
+    """Say that `stage` is reached and the share `done` in [0, 1] of the whole work, or of the part of it that
+    this is (`as_part`, `side_by_side`), lies behind. It costs microseconds, and no result depends on it.
+    """
+    listener = _listener.get()
+    level = logging.DEBUG if isinstance(listener, _Part) else logging.INFO
+    logger.log(level, "%3.0f %% %s", 100 * done, stage)
+    if listener is not None:
+        listener(stage, done)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Call `listener(stage, done)` at every report inside the block."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+class _Part:
+    """Listens to the reports of a part of the work, and tells them on as of the whole."""
+
+    def __init__(self, tell: Listener | None, stage: str) -> None:
+        self.tell, self.stage = tell, stage
+
+    def __call__(self, stage: str, done: float) -> None:
+        if self.tell is not None:
+            self.tell(f"{self.stage}{_WITHIN}{stage}" if stage else self.stage, done)
+
+
+@contextmanager
+def as_part(stage: str, start: float, share: float) -> Iterator[None]:
+    """Reports inside the block are of a part of the work, which fills `share` of the whole from `start` on.
+
+    Listeners are told `stage` at once, and before the part's own stages.
+
+    Examples
+    --------
+    >>> with listening(lambda stage, done: print(stage, done)):
+    ...     with as_part("second of two", 0.5, 0.5):
+    ...         report("boosting", 0.5)
+    second of two 0.5
+    second of two: boosting 0.75
+    """
+    outer = _listener.get()
+    report(stage, start)
+
+    def tell(stage: str, done: float) -> None:
+        assert outer is not None
+        outer(stage, min(1.0, start + share * done))
+
+    with listening(_Part(tell if is_heard() else None, stage)):
+        yield
+
+
+def side_by_side(stages: Sequence[str]) -> list[AbstractContextManager[None]]:
+    """A context for each of several parts of equal length, to be entered in any order and in any threads.
+
+    Examples
+    --------
+    >>> with listening(lambda stage, done: print(stage, done)):
+    ...     first, second = side_by_side(["fold 1 of 2", "fold 2 of 2"])
+    ...     with second:
+    ...         report("trees", 0.5)
+    ...     with first:
+    ...         pass
+    fold 2 of 2 0.0
+    fold 2 of 2: trees 0.25
+    fold 2 of 2 0.5
+    fold 1 of 2 0.5
+    fold 1 of 2 1.0
+    """
+    outer, heard, lock, behind = _listener.get(), is_heard(), Lock(), [0.0] * len(stages)
+
+    @contextmanager
+    def part(number: int) -> Iterator[None]:
+        def tell(stage: str, done: float) -> None:
+            with lock:
+                behind[number] = max(behind[number], done)
+                assert outer is not None
+                outer(stage, min(1.0, sum(behind) / len(behind)))
+
+        mine = _Part(tell if heard else None, stages[number])
+        mine("", 0.0)
+        with listening(mine):
+            yield
+        mine("", 1.0)
+
+    return [part(number) for number in range(len(stages))]
+
+
+def in_turn(work: Callable[[T], R], items: Sequence[T], stage: Callable[[T], str]) -> list[R]:
+    """`work` on one item after another, each a part of the whole of equal length.
+
+    Examples
+    --------
+    >>> with listening(lambda stage, done: print(stage, done)):
+    ...     in_turn(abs, [-1, 1], str)
+    -1 0.0
+    -1 0.5
+    1 0.5
+    1 1.0
+    [1, 1]
+    """
+    out = []
+    for item, part in zip(items, side_by_side([stage(item) for item in items])):
+        with part:
+            out.append(work(item))
+    return out
+
+
+def is_heard() -> bool:
+    """Whether anybody listens: work may be cut into more parts, of the same result, so that it is told of."""
+    listener = _listener.get()
+    return listener.tell is not None if isinstance(listener, _Part) else listener is not None
+
+
+class ProgressLine:
+    """A listener for a person: on a terminal or in a notebook one line, with what is being done, the share
+    that lies behind and the time left; elsewhere a plain line for each stage, and each half minute within it.
+
+    Parameters
+    ----------
+    stream : text file, optional
+        Standard error by default; None where that is closed.
+    """
+
+    def __init__(self, stream: IO[str] | None = None) -> None:
+        self.stream: IO[str] | None = stream if stream is not None else sys.stderr
+        self.started = time.monotonic()
+        self.last, self.told = "", 0.0
+        self._lock = Lock()
+        self._bar: Any = None
+        if self.stream is not None and (self.stream.isatty() or _in_notebook()):
+            try:
+                self._bar = _new_bar(self.stream)
+            except OSError:  # nobody reads it; the work goes on
+                self.stream = None
+
+    def __call__(self, stage: str, done: float) -> None:
+        if self.stream is None:
+            return
+        try:
+            with self._lock:
+                self._show(printable(stage), done)
+        except OSError:  # nobody reads it any more; the work goes on
+            self.stream = None
+
+    def _show(self, stage: str, done: float) -> None:
+        assert self.stream is not None
+        if self._bar is not None:
+            shown = self._bar.update(done - self._bar.n)
+            if stage != self.last:
+                self._bar.set_description_str(stage, refresh=not shown)
+            self.last = stage
+            return
+        whole, seconds = stage.partition(_WITHIN)[0], time.monotonic() - self.started
+        if whole != self.last or seconds - self.told >= _PATIENCE:
+            self.stream.write(f"{100 * done:3.0f} %  {stage}  ({seconds:.1f} s)\n")
+            self.stream.flush()
+            self.told = seconds
+        self.last = whole
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._bar is not None:
+            with suppress(OSError):
+                self._bar.close()
+
+
+def _new_bar(stream: IO[str]) -> Any:
+    from tqdm.auto import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc,type-arg]
+        monitor_interval = 0  # no thread beside the work, which may be forked
+
+    return Bar(
+        total=1.0,
+        file=stream,
+        leave=False,
+        dynamic_ncols=True,
+        mininterval=0.1,
+        miniters=0,
+        smoothing=0,
+        bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}",
+    )
+
+
+def _in_notebook() -> bool:
+    return "ipykernel" in sys.modules
+
+
+def check_verbose(verbose: Any) -> None:
+    """Refuses what is neither True, False nor an integer >= 0."""
+    if not isinstance(verbose, Integral) or int(verbose) < 0:
+        raise ValueError(f"verbose must be 0 (silent) or 1 (a line of progress), got {verbose!r}")
+
+
+@contextmanager
+def showing_progress(stream: IO[str] | None = None) -> Iterator[None]:
+    """Show the reports inside the block to a person, unless somebody listens already."""
+    if _listener.get() is not None:
+        yield
+        return
+    line = ProgressLine(stream)
+    try:
+        with listening(line):
+            yield
+    finally:
+        line.clear()
+
+
+def shows_progress(fit: Callable[P, R]) -> Callable[P, R]:
+    """A `fit` whose progress is shown where the estimator's `verbose` asks for it.
+
+    Underflow is no error there, whatever `np.seterr` says: what is too small for a number is 0.
+    """
+
+    @functools.wraps(fit)
+    def shown(*args: P.args, **kwargs: P.kwargs) -> R:
+        verbose = getattr(args[0], "verbose", 0)
+        check_verbose(verbose)
+        with showing_progress() if verbose else nullcontext(), np.errstate(under="ignore"):
+            return fit(*args, **kwargs)
+
+    return shown
+
+
+_notes: ContextVar[list[str] | None] = ContextVar("metarank_notes", default=None)
+
+
+def note(text: str) -> None:
+    """Say what was chosen, and why: to the log and to whoever keeps notes."""
+    logger.info("%s", text)
+    kept = _notes.get()
+    if kept is not None:
+        kept.append(text)
+
+
+@contextmanager
+def taking_notes() -> Iterator[list[str]]:
+    """The list to which every `note` inside the block is added."""
+    kept: list[str] = []
+    token = _notes.set(kept)
+    try:
+        yield kept
+    finally:
+        _notes.reset(token)

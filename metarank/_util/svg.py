@@ -1,0 +1,316 @@
+"""Charts as inline SVG: plain strings, styled by the page, no script.
+
+A `Plot` maps data to the pixels of one chart and collects its marks. Every mark carries its
+numbers as a `<title>`, which browsers show on hover and screen readers read out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from metarank._util.html import escape
+
+# Series are told apart by colour, dash and marker, so that no single one of them is needed.
+DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 5")
+MARKERS = ("circle", "square", "triangle", "diamond", "circle", "square")
+
+
+def percent(value: float, digits: int = 0) -> str:
+    """A fraction as a person reads it: "42 %"; "–" for NaN.
+
+    Examples
+    --------
+    >>> percent(0.4167), percent(0.4167, 1), percent(float("nan"))
+    ('42 %', '41.7 %', '–')
+    """
+    return "–" if math.isnan(value) else f"{100 * value:.{digits}f} %"
+
+
+def count(value: float) -> str:
+    """A number of things, with commas.
+
+    Examples
+    --------
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{round(value):,}"
+
+
+def ticks(low: float, high: float, n: int = 5) -> list[float]:
+    """About n round numbers from `low` to `high`, steps of 1, 2 or 5 times a power of ten.
+
+    Examples
+    --------
+    >>> ticks(0, 0.87)
+    [0.0, 0.2, 0.4, 0.6, 0.8]
+    >>> ticks(0, 0)
+    [0.0]
+    """
+    span = high - low
+    if not span > 0 or not math.isfinite(span):
+        return [float(low)]
+    raw = span / max(n, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(s * power for s in (1, 2, 5, 10) if s * power >= raw * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
+
+
+def nice_top(value: float) -> float:
+    """The axis end for data up to `value`: the next tick, at least a tenth, at most 1 for fractions."""
+    if not value > 0:
+        return 1.0
+    step = ticks(0, value)[1] if len(ticks(0, value)) > 1 else value
+    top = math.ceil(value / step - 1e-9) * step
+    return min(top, 1.0) if value <= 1 else top
+
+
+@dataclass
+class Plot:
+    """One chart of `width` x `height` pixels; data ranges `x` and `y`.
+
+    Parameters
+    ----------
+    title : str
+        What one sees, read out by screen readers; the page shows it above.
+    x_label, y_label : str
+    x, y : (low, high)
+    left : int
+        Pixels for the labels of the y axis.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    x: tuple[float, float]
+    y: tuple[float, float]
+    width: int = 520
+    height: int = 300
+    left: int = 56
+    bottom: int = 46
+    _marks: list[str] = field(default_factory=list)
+
+    top = 12
+    right = 22
+
+    def px(self, x: float) -> float:
+        """Pixel column of a data value."""
+        low, high = self.x
+        return self.left + (x - low) / ((high - low) or 1) * (self.width - self.left - self.right)
+
+    def py(self, y: float) -> float:
+        """Pixel row of a data value."""
+        low, high = self.y
+        return (
+            self.height
+            - self.bottom
+            - (y - low) / ((high - low) or 1) * (self.height - self.top - self.bottom)
+        )
+
+    def add(self, mark: str) -> None:
+        """Any SVG element."""
+        self._marks.append(mark)
+
+    def text(self, px: float, py: float, text: str, css: str = "tick", anchor: str = "middle") -> None:
+        """Text at pixels."""
+        self.add(
+            f'<text class="{css}" x="{px:.1f}" y="{py:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+        )
+
+    def segment(self, x1: float, y1: float, x2: float, y2: float, css: str) -> None:
+        """A straight line between two points in pixels."""
+        self.add(f'<line class="{css}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>')
+
+    def x_axis(self, values: Sequence[float], show: Callable[[float], str]) -> None:
+        """The horizontal axis with its ticks and label."""
+        foot = self.height - self.bottom
+        self.segment(self.left, foot, self.width - self.right, foot, "axis")
+        for v in values:
+            self.segment(self.px(v), foot, self.px(v), foot + 4, "axis")
+            self.text(self.px(v), foot + 17, show(v))
+        self._x_title()
+
+    def x_names(self, centres: Sequence[float], names: Sequence[str]) -> None:
+        """The horizontal axis of categories."""
+        foot = self.height - self.bottom
+        self.segment(self.left, foot, self.width - self.right, foot, "axis")
+        for c, name in zip(centres, names):
+            self.text(self.px(c), foot + 17, name)
+        self._x_title()
+
+    def _x_title(self) -> None:
+        self.text((self.left + self.width - self.right) / 2, self.height - 8, self.x_label, "label")
+
+    def y_axis(self, values: Sequence[float], show: Callable[[float], str]) -> None:
+        """Grid lines with their values, and the label."""
+        for v in values:
+            self.segment(self.left, self.py(v), self.width - self.right, self.py(v), "grid")
+            self.text(self.left - 8, self.py(v) + 4, show(v), anchor="end")
+        middle = (self.top + self.height - self.bottom) / 2
+        self.add(
+            f'<text class="label" transform="translate(14 {middle:.1f}) rotate(-90)" '
+            f'text-anchor="middle">{escape(self.y_label)}</text>'
+        )
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], series: int, notes: Sequence[str]) -> None:
+        """A line with a marker and a note at each point; points with NaN are left out."""
+        points = [(self.px(x), self.py(y), note) for x, y, note in zip(xs, ys, notes) if not math.isnan(y)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
+        dash = DASHES[series % len(DASHES)]
+        style = f' stroke-dasharray="{dash}"' if dash else ""
+        self.add(f'<polyline class="line s{series % 6}" points="{path}"{style}/>')
+        for x, y, note in points:
+            self.add(marker(series, x, y, note))
+
+    def bar(self, x0: float, x1: float, y: float, css: str, note: str) -> None:
+        """A vertical bar from the foot to y, between two data columns."""
+        if math.isnan(y):
+            return
+        a, b, t = self.px(x0), self.px(x1), self.py(y)
+        h = max(0.0, self.py(self.y[0]) - t)
+        self.add(
+            f'<rect class="{css}" x="{a:.1f}" y="{t:.1f}" width="{max(0.5, b - a):.1f}" height="{h:.1f}">'
+            f"<title>{escape(note)}</title></rect>"
+        )
+
+    def render(self) -> str:
+        """The `<svg>` element."""
+        return (
+            f'<svg viewBox="0 0 {self.width} {self.height}" role="img" aria-label="{escape(self.title)}">'
+            + "".join(self._marks)
+            + "</svg>"
+        )
+
+
+def marker(series: int, x: float, y: float, note: str = "") -> str:
+    """The marker of a series at pixels."""
+    css, kind = f"mark s{series % 6}", MARKERS[series % len(MARKERS)]
+    title = f"<title>{escape(note)}</title>" if note else ""
+    if kind == "circle":
+        return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="3.4">{title}</circle>'
+    if kind == "square":
+        return f'<rect class="{css}" x="{x - 3:.1f}" y="{y - 3:.1f}" width="6" height="6">{title}</rect>'
+    r = 4.2
+    corners = {
+        "triangle": ((0, -r), (r, r * 0.8), (-r, r * 0.8)),
+        "diamond": ((0, -r), (r, 0), (0, r), (-r, 0)),
+    }[kind]
+    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
+    return f'<polygon class="{css}" points="{points}">{title}</polygon>'
+
+
+def legend(names: Sequence[str], *, bars: bool = False) -> str:
+    """The series by name, as HTML: lines with their markers, or the colours of bars."""
+    items = []
+    for i, name in enumerate(names):
+        if bars:
+            items.append(f'<span class="key"><i class="swatch b{i % 6}"></i>{escape(name)}</span>')
+            continue
+        dash = DASHES[i % len(DASHES)]
+        style = f' stroke-dasharray="{dash}"' if dash else ""
+        items.append(
+            '<span class="key"><svg viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">'
+            f'<line class="line s{i % 6}" x1="1" y1="6" x2="29" y2="6"{style}/>{marker(i, 15, 6)}</svg>'
+            f"{escape(name)}</span>"
+        )
+    return f'<div class="legend">{"".join(items)}</div>'
+
+
+def line_chart(
+    title: str, x_label: str, y_label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
+) -> str:
+    """Fractions over k, one line a series; the first series is the one the page is about."""
+    highest = max((v for ys in series.values() for v in ys if not math.isnan(v)), default=1.0)
+    plot = Plot(title, x_label, y_label, (min(xs), max(xs)), (0, nice_top(highest)))
+    plot.y_axis(ticks(0, plot.y[1]), percent)
+    plot.x_axis(xs if len(xs) <= 12 else ticks(min(xs), max(xs), 8), lambda v: f"{v:g}")
+    # The first series is drawn last, on top of the others.
+    for i, (name, ys) in reversed(list(enumerate(series.items()))):
+        notes = [f"{name}, {x_label.split(' ')[0]} {x:g}: {percent(y, 1)}" for x, y in zip(xs, ys)]
+        plot.line(xs, ys, i, notes)
+    return plot.render()
+
+
+def grouped_bars(
+    title: str, x_label: str, y_label: str, groups: Sequence[str], series: Mapping[str, Sequence[float]]
+) -> str:
+    """Fractions by group, one bar a series side by side."""
+    highest = max((v for ys in series.values() for v in ys if not math.isnan(v)), default=1.0)
+    plot = Plot(title, x_label, y_label, (0, max(len(groups), 1)), (0, nice_top(highest)))
+    plot.y_axis(ticks(0, plot.y[1]), percent)
+    width = 0.8 / max(len(series), 1)
+    for i, (name, ys) in enumerate(series.items()):
+        for g, y in enumerate(ys):
+            start = g + 0.1 + i * width
+            plot.bar(start, start + 0.9 * width, y, f"fill s{i % 6}", f"{name}, {groups[g]}: {percent(y, 1)}")
+    plot.x_names([g + 0.5 for g in range(len(groups))], groups)
+    return plot.render()
+
+
+def horizontal_bars(
+    title: str, x_label: str, names: Sequence[str], values: Sequence[float], groups: Sequence[int]
+) -> str:
+    """Named values, greatest first; `groups` choose the colours."""
+    row, left = 22, 16 + round(6.6 * max((len(n) for n in names), default=0))
+    plot = Plot(
+        title, x_label, "", (0, max(values, default=1.0) or 1.0), (0, 1),
+        height=58 + row * len(names), left=left,
+    )  # fmt: skip
+    for i, (name, value) in enumerate(zip(names, values)):
+        top = plot.top + i * row
+        plot.text(left - 8, top + 15, name, "tick", "end")
+        plot.add(
+            f'<rect class="fill s{groups[i] % 6}" x="{left}" y="{top + 3}" height="{row - 6}" '
+            f'width="{max(0.5, plot.px(value) - left):.1f}"><title>{escape(name)}: {value:.3g}</title></rect>'
+        )
+    plot.x_axis(ticks(0, plot.x[1], 4), lambda v: f"{v:g}")
+    return plot.render()
+
+
+def reliability(
+    title: str, forecast: Sequence[float], observed: Sequence[float], counts: Sequence[float]
+) -> str:
+    """Observed shares over forecast probabilities with the diagonal; below, how many pairs each bin holds.
+
+    The bars of the counts grow with their logarithm: bins of few and of many pairs are both to be seen.
+    """
+    plot = Plot(title, "probability forecast", "share found relevant", (0, 1), (0, 1), height=270)
+    plot.y_axis(ticks(0, 1), percent)
+    plot.x_axis(ticks(0, 1), percent)
+    plot.segment(plot.px(0), plot.py(0), plot.px(1), plot.py(1), "diagonal")
+    notes = [
+        f"forecast {percent(f, 1)}, found {percent(o, 1)}, {count(c)} pairs"
+        for f, o, c in zip(forecast, observed, counts)
+    ]
+    plot.line(forecast, observed, 0, notes)
+
+    tallest = math.log10(1 + max(counts, default=0)) or 1.0
+    strip = Plot(
+        "pairs in each bin", "pairs in each bin (log scale)", "", (0, 1), (0, tallest), height=92, bottom=26
+    )
+    width = 1 / max(len(counts), 1)
+    for i, c in enumerate(counts):
+        height = math.log10(1 + c)
+        strip.bar((i + 0.06) * width, (i + 0.94) * width, height, "fill quiet", f"{count(c)} pairs")
+        strip.text(strip.px((i + 0.5) * width), strip.py(height) - 3, count(c))
+    strip.x_axis([], percent)
+    return plot.render() + strip.render()
+
+
+def side_by_side(panels: Sequence[Plot], columns: int, style: str) -> str:
+    """Charts in rows of `columns`, as one SVG document; `style` is its <style> element."""
+    width, height = max(p.width for p in panels), max(p.height for p in panels)
+    n_rows = -(-len(panels) // columns)
+    placed = "".join(
+        f'<svg x="{(i % columns) * width}" y="{(i // columns) * height}" width="{p.width}" '
+        f'height="{p.height}">{p.render()}</svg>'
+        for i, p in enumerate(panels)
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {min(columns, len(panels)) * width} '
+        f'{n_rows * height}">{style}{placed}</svg>\n'
+    )

@@ -1,0 +1,201 @@
+"""`n_jobs` is one budget for every stage."""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from threading import Lock, get_ident
+from typing import Any
+
+from metarank._util.cgroup import cpu_limit
+
+logger = logging.getLogger("metarank.threads")
+
+
+# Threads that one call, or the `n_jobs` of a saved model, may ask for.
+MOST_THREADS = 1024
+# What brings an OpenMP runtime.
+_OPENMP_USERS = ("faiss", "lightgbm", "sklearn", "torch")
+# Of the flags of a process in /proc: forked, and no other program started since.
+_FORKED = 0x40
+
+
+def available_cores() -> int:
+    """Cores this process may use, by its affinity and its control group's quota (rounded up), at least 1."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS, Windows
+        cores = os.cpu_count() or 1
+    quota = cpu_limit()
+    return max(1, cores if quota is None else min(cores, math.ceil(quota)))
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Number of threads for `n_jobs`: None and -1 mean all cores it may use (`available_cores`), -2 all but
+    one, -3 all but two and so on, as in joblib, and at least one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_jobs` is neither None nor an integer, or 0, or above 1,024.
+
+    Examples
+    --------
+    >>> resolve_n_jobs(3)
+    3
+    >>> resolve_n_jobs(None) == resolve_n_jobs(-1) == available_cores()
+    True
+    >>> resolve_n_jobs(-2) == max(1, available_cores() - 1)
+    True
+    """
+    # The many calls of ranking one row: no walk through abstract classes.
+    if type(n_jobs) is int and 0 < n_jobs <= MOST_THREADS:
+        return n_jobs
+    if n_jobs is None:
+        return available_cores()
+    rule = f"n_jobs must be None, a positive integer, or negative to leave cores free, got {n_jobs!r}"
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(rule)
+    if n_jobs == 0:
+        raise ValueError(rule)
+    if n_jobs > MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {MOST_THREADS}, got {n_jobs!r:.80}")
+    return int(n_jobs) if n_jobs > 0 else max(1, available_cores() + 1 + int(n_jobs))
+
+
+class _Fork:
+    """Whether this process was forked from one that may have had threads of OpenMP.
+
+    They are not there after a fork, but the runtime that GCC brings waits for them: for ever.
+    """
+
+    def __init__(self) -> None:
+        self.lost_threads = False
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.happened)
+        if _is_forked():
+            self.happened()
+
+    def happened(self) -> None:
+        self.lost_threads = self.lost_threads or any(name in sys.modules for name in _OPENMP_USERS)
+
+
+def _is_forked() -> bool:
+    try:
+        with open("/proc/self/stat", encoding="utf-8", errors="replace") as f:
+            return bool(int(f.read().rpartition(")")[2].split()[6]) & _FORKED)
+    except (OSError, ValueError, IndexError):
+        return False
+
+
+_fork = _Fork()
+
+
+def openmp_threads(n_jobs: int) -> int:
+    """Threads that what is built on OpenMP (LightGBM, FAISS) may use of `n_jobs`.
+
+    One in a process that was forked after such a library was loaded, since more would wait for threads that
+    did not come along. Results do not depend on it; processes that are spawned have all their threads.
+
+    Examples
+    --------
+    >>> openmp_threads(1)
+    1
+    """
+    if n_jobs > 1 and _fork.lost_threads:
+        logger.info("OpenMP is held at one thread in a forked process; spawn processes to use more")
+        return 1
+    return n_jobs
+
+
+class _BlasUser:
+    """One use of the limit, by the thread that made it."""
+
+    def __init__(self) -> None:
+        self.thread = get_ident()
+        self.own: list[tuple[Any, int]] = []  # libraries, with the threads that they had in this thread
+
+
+class _BlasLimit:
+    """One thread for BLAS in this process, as long as any of its threads asks for it.
+
+    A library that works by OpenMP has a limit for each thread of this process, which each sets for itself.
+    What is to be undone is written down before it is done, so that an interrupt at any moment loses nothing.
+    """
+
+    def __init__(self) -> None:
+        self.users: set[_BlasUser] = set()
+        self.shared: dict[str, tuple[Any, int]] = {}  # by file, with the threads that it had
+        self.lock = Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
+
+    def enter(self, user: _BlasUser) -> None:
+        from threadpoolctl import ThreadpoolController
+
+        with self.lock:
+            self.users.add(user)
+            for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+                if getattr(library, "threading_layer", None) == "openmp":
+                    user.own.append((library, library.num_threads))
+                    library.set_num_threads(1)
+                else:
+                    self.shared.setdefault(library.filepath, (library, library.num_threads))
+                    _set_shared(library, 1)
+
+    def exit(self, user: _BlasUser) -> None:
+        """By the same thread as `enter`; may be called again if it was interrupted."""
+        with self.lock:
+            for library, n_threads in reversed(user.own):
+                library.set_num_threads(n_threads)
+            self.users.discard(user)
+            if not self.users:
+                for library, n_threads in self.shared.values():
+                    _set_shared(library, n_threads)
+                self.shared.clear()
+
+    def _forked(self) -> None:
+        """The other threads, one of which may have held the lock, are not in this process."""
+        self.lock = Lock()
+        self.users = {user for user in self.users if user.thread == get_ident()}
+
+
+def _set_shared(library: Any, n_threads: int) -> None:
+    _free_control()
+    library.set_num_threads(n_threads)
+    _free_control()
+
+
+def _free_control() -> None:
+    """Newer versions of threadpoolctl let one thread alone change what is the whole process's: no longer."""
+    import threadpoolctl
+
+    clear = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+_blas_limit = _BlasLimit()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Hold BLAS at one thread: the order of their sums depends on the number of threads.
+
+    The limit is the process's, and is lifted when the last of the threads that asked for it is done.
+    """
+    user = _BlasUser()
+    try:
+        _blas_limit.enter(user)
+        yield
+    finally:
+        try:
+            _blas_limit.exit(user)
+        except KeyboardInterrupt:
+            _blas_limit.exit(user)
+            raise

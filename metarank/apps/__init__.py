@@ -1,0 +1,1 @@
+"""What is made of metarank: the command line, the service, reports."""

@@ -1,0 +1,200 @@
+"""What the commands share: reading input, progress, tables, writing files whole."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any
+
+from metarank._util.files import whole_file
+from metarank._util.tables import plain_table
+from metarank.apps.cli._terminal import InOptions, unguarded
+
+if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
+    from metarank.model.estimator import MetaRanker
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """Options of whatever reads a data file."""
+    group = parser.add_argument_group("reading")
+    group.add_argument(
+        "--text-column", metavar="NAME", help="column of the text in a CSV, TSV, JSONL or Parquet file"
+    )
+    group.add_argument("--labels-column", metavar="NAME", help="column of the labels in such a file")
+    group.add_argument(
+        "--label-separator",
+        metavar="SEP",
+        help="what parts the labels in one cell: any text, whitespace, json, none (one label a cell), or "
+        "auto, which decides by the whole column (default: the model's, or auto)",
+    )
+    group.add_argument("--one-based", action="store_true", help="feature ids of an svmlight file start at 1")
+
+
+def add_jobs_option(parser: argparse.ArgumentParser) -> None:
+    """The one budget of threads."""
+    parser.add_argument(
+        "--jobs", type=_jobs, default=None, metavar="N", help="threads (default: all cores; -2: all but one)"
+    )
+
+
+def add_seed_option(parser: argparse.ArgumentParser, help: str = "default 0") -> None:
+    """The seed of all that is drawn."""
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help=help)
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) < 2**31):
+        raise argparse.ArgumentTypeError(f"must be an integer from 0 to {2**31 - 1}, got {text!r}")
+    return int(text)
+
+
+def _jobs(text: str) -> int:
+    from metarank._util.threads import resolve_n_jobs
+
+    try:
+        return resolve_n_jobs(int(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be a positive integer, or negative to leave cores free, got {text!r}"
+        ) from None
+
+
+def add_weight_option(parser: argparse.ArgumentParser) -> None:
+    """The lean of every command that ranks; see `load_model`."""
+    parser.add_argument(
+        "--propensity-weight",
+        type=_weight,
+        default=None,
+        metavar="A",
+        help="lean of the ranking towards rare labels, in [0, 10] (default: as learned in training)",
+    )
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 10:
+        raise argparse.ArgumentTypeError(f"must be a number in [0, 10], got {text!r}")
+    return weight
+
+
+def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
+    """The data file of a command; rows for a model get the width of its training rows."""
+    from metarank import data
+    from metarank.data.readers import NoTable
+    from metarank.data.xc import has_header
+
+    if path != "-" and not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, "no such file", path)
+    sizes: dict[str, Any] = {}
+    if model is not None and model.encoder_.vectorizer is None:
+        sizes["n_features"] = model.n_features_in_
+        # A header may speak of other labels, or of none where rows are only to be ranked.
+        if os.path.isfile(path) and not has_header(path):
+            sizes["n_labels"] = model.n_labels_
+    separator: str | None = model.label_separator_ if model is not None else "auto"
+    if args.label_separator is not None:
+        separator = None if args.label_separator == "none" else args.label_separator
+    options: dict[str, Any] = {
+        "text_column": [] if args.text_column == "" else args.text_column,
+        "labels_column": args.labels_column,
+        "label_separator": separator,
+        "zero_based": not args.one_based,
+        "n_jobs": getattr(args, "jobs", None),
+    }
+    with showing_notices(args.options):
+        try:
+            dataset = data.load(path, **sizes, **options)
+        except ValueError as error:
+            if isinstance(error, NoTable) and model is not None and model.encoder_.vectorizer is not None:
+                typed = "; or give texts by --text" if hasattr(args, "text") else ""
+                raise ValueError(
+                    f"{error}: no file of texts, which the model needs; these are CSV or TSV with a column "
+                    f"of text, JSON lines and Parquet (--text-column names the column){typed}"
+                ) from None
+            if sizes.pop("n_labels", None) is None:
+                raise
+            try:  # its ids may be beyond those of the model: labels that it never met
+                dataset = data.load(path, **sizes, **options)
+            except ValueError:
+                raise error from None
+    if model is not None and args.label_separator is not None:  # as asked for, whatever the model's is
+        dataset = replace(dataset, label_separator="auto")
+    if dataset.n_rows == 0:
+        raise ValueError(f"{path} holds no rows")
+    return dataset
+
+
+def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
+    """The model folder of a command, verified; it ranks with the lean that the command asks for."""
+    from metarank.model.estimator import MetaRanker
+    from metarank.persist import load
+
+    model = load(path)
+    if not isinstance(model, MetaRanker):
+        raise ValueError(
+            f"{path} must hold a MetaRanker, got a {type(model).__name__}: "
+            "use it from Python, metarank.load(path).shortlist(X)"
+        )
+    if args.jobs is not None:
+        model.n_jobs = args.jobs
+    if getattr(args, "propensity_weight", None) is not None:
+        model.propensity_weight_ = args.propensity_weight
+    return model
+
+
+def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:
+    """Show the library's progress reports on stderr."""
+    from metarank._util.progress import showing_progress
+
+    # The line moves the cursor; what it names is made printable there.
+    stream = None if sys.stderr is None else unguarded(sys.stderr)
+    return nullcontext() if quiet else showing_progress(stream)
+
+
+@contextmanager
+def showing_notices(options: Mapping[str, str]) -> Iterator[None]:
+    """Show what readers of data decided or left out, a line each on stderr, by the options of the command."""
+    logger, handler = logging.getLogger("metarank.data"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(InOptions(options))
+    before = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = before[1]
+        logger.setLevel(before[0])
+
+
+@contextmanager
+def writing(path: str, mode: str = "w") -> Iterator[IO]:
+    """A file that appears whole or not at all; "-" is standard output, for text.
+
+    Data for a program, in a file or a pipe, are as they are; a terminal is given what it can show.
+    """
+    if path == "-":
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, "standard output is closed: name a file with --out")
+        yield sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)
+        return
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "--out must name a file, not a folder", path)
+    with whole_file(path, mode) as f:
+        yield f
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A plain table: first column left, the others right."""
+    return plain_table(header, rows, rule=True)

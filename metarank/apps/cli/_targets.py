@@ -1,0 +1,69 @@
+"""What the commands about several targets share: naming columns, reading them."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from metarank._util.json import first_repeated
+
+if TYPE_CHECKING:
+    from metarank.data.columns import Columns
+
+FILE_HELP = (
+    "CSV, TSV or Parquet with named columns, or svmlight/LETOR text (.gz, .xz, .bz2, .zst too); "
+    "- is standard input"
+)
+
+
+def add_target_options(parser: argparse.ArgumentParser) -> None:
+    """FILE, its targets and its queries."""
+    parser.add_argument("file", metavar="FILE", help=FILE_HELP)
+    parser.add_argument(
+        "--targets",
+        required=True,
+        metavar="NAMES",
+        help="columns of grades >= 0, commas between (of LETOR text: grade, and features by number)",
+    )
+    parser.add_argument(
+        "--query",
+        metavar="COLUMN",
+        help="column of the query: rows are ranked, and compared, within queries (of LETOR text: qid)",
+    )
+
+
+def names_of(text: str | None, option: str) -> list[str]:
+    """The names in "a,b"."""
+    names = [name.strip() for name in (text or "").split(",")] if text is not None else []
+    if text is not None and not all(names):
+        raise ValueError(f"{option} must be names with commas between, got {text!r}")
+    twice = first_repeated(names)
+    if twice is not None:
+        raise ValueError(f"{option} must name every column once, got {twice!r} twice")
+    return names
+
+
+def numbers_of(text: str | None, option: str) -> list[float] | None:
+    """The numbers in "2,1"."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} must be numbers with commas between, got {text!r}") from None
+
+
+def read(path: str, query: str | None) -> Columns:
+    """The file of a command."""
+    from metarank.data.columns import read_columns
+
+    if path != "-" and not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, "no such file", path)
+    return read_columns(path, query)
+
+
+def columns_of(columns: Columns, names: list[str], option: str) -> dict[str, np.ndarray]:
+    """Some columns by name."""
+    return {name: columns.numbers(name, option) for name in names}

@@ -1,0 +1,49 @@
+"""List, find or make data sets."""
+
+from __future__ import annotations
+
+import argparse
+
+from metarank.apps.cli._common import add_seed_option, table
+
+_SIZES = {"rows": 15_000, "features": 5_000, "labels": 4_000}
+
+HELP = "list, find or make data sets"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="named data sets and where they are")
+    listing.add_argument("--data-dir", metavar="DIR", help="default: $METARANK_DATA")
+    get = actions.add_parser("get", help="where a named data set is")
+    get.add_argument("name")
+    get.add_argument("--data-dir", metavar="DIR")
+    make = actions.add_parser("make", help="make a data set: pydocs or synthetic")
+    make.add_argument("name", choices=("pydocs", "synthetic"))
+    make.add_argument("--out", metavar="DIR", default=None, help="folder to write (default: the name)")
+    for name, size in _SIZES.items():
+        make.add_argument(f"--{name}", type=int, metavar="N", help=f"synthetic: {name} (default {size})")
+    add_seed_option(make)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    from metarank import data
+
+    if args.action == "list":
+        records = data.list_datasets(data_dir=args.data_dir)
+        rows = [
+            [r.name, r.task, r.n_train, r.n_test, r.n_features, r.n_labels, r.path or "-"] for r in records
+        ]
+        print(table(["name", "task", "train", "test", "features", "labels", "where"], rows))
+    elif args.action == "get":
+        print(data.get(args.name, data_dir=args.data_dir))
+    else:
+        from metarank.data.make import make_files
+
+        sizes = {name: getattr(args, name) for name in _SIZES if getattr(args, name) is not None}
+        if sizes and args.name != "synthetic":
+            raise ValueError(f"--{next(iter(sizes))} is of synthetic data: {args.name} has its own size")
+        for path in make_files(args.name, args.out or args.name, **(_SIZES | sizes), seed=args.seed):
+            print(path)

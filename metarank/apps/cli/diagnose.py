@@ -1,0 +1,44 @@
+"""Show what several targets mean for one ranking, and how scores serve them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from metarank.apps.cli._targets import add_target_options, columns_of, names_of, numbers_of, read
+
+HELP = "show what several targets mean for one ranking"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    add_target_options(parser)
+    parser.add_argument("--scores", metavar="NAMES", help="columns of scores to judge, commas between")
+    parser.add_argument(
+        "--weights", metavar="NUMBERS", help="of the targets, commas between (default: equal)"
+    )
+    parser.add_argument("--top", type=int, default=10, metavar="K", help="of nDCG@K (default 10)")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a page")
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    from metarank.objectives import check_weights, diagnose
+
+    if args.top < 1:
+        raise ValueError(f"--top must be positive, got {args.top}")
+    targets, scores = names_of(args.targets, "--targets"), names_of(args.scores, "--scores")
+    weights = numbers_of(args.weights, "--weights")
+    check_weights(weights, len(targets), name="--weights")
+    columns = read(args.file, args.query)
+    found = diagnose(
+        columns_of(columns, targets, "--targets"),
+        columns_of(columns, scores, "--scores") or None,
+        weights=weights,
+        qid=columns.ids,
+        k=args.top,
+    )
+    if args.json:
+        print(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
+    else:
+        print(found)

@@ -1,0 +1,136 @@
+"""Describe a model folder or a data file."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from metarank.apps.cli._common import add_reading_options, read_dataset, table
+
+if TYPE_CHECKING:
+    from metarank.model.estimator import MetaRanker
+
+HELP = "describe a model folder or a data file"
+
+_PARTS = {
+    "encoder": "encoder",
+    "ranker": "ranker",
+    "thresholds": "thresholds",
+    "label_names": "names of labels",
+    "row_names": "names of rows",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    parser.add_argument("path", metavar="DIR|FILE")
+    add_reading_options(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    if args.path != "-" and not os.path.exists(args.path):
+        raise FileNotFoundError(2, "no such file or folder", args.path)
+    print(_model_page(args.path) if os.path.isdir(args.path) else _data_page(args))
+
+
+def _model_page(path: str) -> str:
+    from metarank.model.estimator import MetaRanker
+    from metarank.persist import load, read_manifest
+
+    manifest = read_manifest(path)
+    model: Any = load(path, verify=False)
+    facts = [
+        ["format version", manifest["format_version"]],
+        ["written by", f"metarank {manifest['metarank_version']}"],
+        ["features", model.n_features_in_],
+        ["labels", model.n_labels_],
+        *(_stages(model) if isinstance(model, MetaRanker) else _parameters(model)),
+    ]
+    lines = [f"{name:<15} {value}" for name, value in facts]
+    choices = getattr(model, "choices_", [])
+    lines += [f"{'' if i else 'choices':<15} {text}" for i, text in enumerate(choices)]
+    rows = [[part, f"{size / 2**20:.2f}", count] for part, size, count in _sizes(manifest)]
+    return "\n".join([*lines, "", table(["part", "MiB", "files"], rows)])
+
+
+def _sizes(manifest: dict[str, Any]) -> list[list[Any]]:
+    """[part, bytes, files] of each part of a saved model, largest first, and of the whole.
+
+    Parts are the encoder, every scorer, the ranker and the thresholds; what several of them hold, such as
+    the training rows, is a part of its own.
+    """
+    owners: dict[str, set[str]] = {}
+    for part, value in _parts(manifest["model"]):
+        for name in _files_in(value):
+            owners.setdefault(name, set()).add(part)
+    sizes: dict[str, list[int]] = {}
+    for name, entry in manifest["files"].items():
+        of = owners.get(name, {"the rest"})
+        found = sizes.setdefault(next(iter(of)) if len(of) == 1 else "shared by several", [0, 0])
+        found[0] += entry["bytes"]
+        found[1] += 1
+    largest_first = sorted(sizes.items(), key=lambda item: (-item[1][0], item[0]))
+    rows: list[list[Any]] = [[part, *of] for part, of in largest_first]
+    return [*rows, ["total", sum(row[1] for row in rows), len(manifest["files"])]]
+
+
+def _parts(model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The named parts of a model's tree in the manifest. A scorer that also proposes labels is one part."""
+    for key, value in model["state"].items():
+        if key == "sources":
+            yield from ((source["scorer"]["__object__"], source) for source in value)
+        elif key in ("shortlisters", "scorers"):  # two lists, in earlier files
+            yield from ((scorer["__object__"], scorer) for scorer in value)
+        else:
+            yield _PARTS.get(key, "the rest") if model["__object__"] == "MetaRanker" else key, value
+
+
+def _files_in(value: Any) -> Iterator[str]:
+    """The files that a part of the tree names."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in ("__array__", "__text__", "__strings__"):
+                yield inner
+            else:
+                yield from _files_in(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _files_in(inner)
+
+
+def _stages(model: MetaRanker) -> list[list[Any]]:
+    from metarank.model.held_out import quality_lines
+
+    held_out = quality_lines(getattr(model, "held_out_quality_", {}))
+    return [
+        ["layout", model.encoder_.layout],
+        *([["removed labels", len(model.removed_)]] if len(model.removed_) else []),
+        ["shortlisters", _names(model.shortlisters_) or "none: all labels"],
+        ["scorers", _names(model.scorers_)],
+        ["meta-features", len(model.feature_columns_)],
+        ["ranker", model.ranker_.summary()],
+        ["cuts", model.thresholds_.summary()],
+        *(["" if i else "held out", text] for i, text in enumerate(held_out)),
+    ]
+
+
+def _names(scorers: list[Any]) -> str:
+    """Their classes; of one kept since labels have changed, that of the scorer itself."""
+    from metarank.scorers.after_changes import KeptScorer
+
+    return ", ".join(type(s.scorer if isinstance(s, KeptScorer) else s).__name__ for s in scorers)
+
+
+def _parameters(scorer: Any) -> list[list[Any]]:
+    return [
+        ["scorer", type(scorer).__name__],
+        *([k, v] for k, v in scorer.get_params().items() if v is not None),
+    ]
+
+
+def _data_page(args: argparse.Namespace) -> str:
+    dataset = read_dataset(args.path, args)
+    return table(["what", "value"], [[k, v] for k, v in dataset.summary().items()])

@@ -1,0 +1,139 @@
+"""Train for many weights of several targets and show which trade-offs can be had."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from metarank.apps.cli._common import add_jobs_option, add_seed_option, showing_progress, writing
+from metarank.apps.cli._targets import add_target_options, columns_of, names_of, read
+
+HELP = "show which trade-offs between several targets can be had"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options."""
+    add_target_options(parser)
+    parser.add_argument(
+        "--features",
+        metavar="NAMES",
+        help="columns to learn from, commas between (default: all of numbers that are no targets)",
+    )
+    parser.add_argument(
+        "--eval", metavar="FILE", help="rows to measure on (default: a quarter of FILE, held out)"
+    )
+    parser.add_argument(
+        "--aggregations",
+        default="label,loss",
+        metavar="NAMES",
+        help="of label, loss, product, plug-in-label, plug-in-loss, chebyshev (default label,loss)",
+    )
+    parser.add_argument("--model", choices=("linear", "lightgbm"), default="lightgbm")
+    parser.add_argument(
+        "--metric", choices=("auto", "auc", "ndcg"), default="auto", help="auto: ndcg within queries"
+    )
+    parser.add_argument(
+        "--gain",
+        choices=("exponential", "linear"),
+        default="exponential",
+        help="of a grade y in nDCG: 2^y - 1 (default), or y, for grades that count or are large",
+    )
+    parser.add_argument(
+        "--weights", type=int, default=11, metavar="N", help="weights of the targets to try (default 11)"
+    )
+    parser.add_argument("--rounds", type=int, default=100, metavar="N", help="boosting rounds (default 100)")
+    add_seed_option(parser)
+    parser.add_argument("--out", metavar="DIR", help="folder to write front.json and front.svg to")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument("--quiet", action="store_true", help="no progress")
+    add_jobs_option(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    from metarank.objectives.multi_objective import MultiObjectiveRanker
+    from metarank.objectives.weight_sweep import pareto_front
+
+    for option, value, least in (
+        ("--rounds", args.rounds, 1),
+        ("--weights", args.weights, 2),
+    ):
+        if value < least:
+            raise ValueError(f"{option} must be at least {least}, got {value}")
+    targets = names_of(args.targets, "--targets")
+    aggregations = names_of(args.aggregations, "--aggregations")
+    wanted = names_of(args.features, "--features")
+    if set(wanted) & set(targets):
+        shared = next(name for name in wanted if name in targets)
+        raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
+    if args.out is not None:
+        _check_folder(args.out)
+    ranker = MultiObjectiveRanker(
+        model=args.model,
+        metric=args.metric,
+        label_gain="linear" if args.gain == "linear" else None,
+        n_rounds=args.rounds,
+        random_state=args.seed,
+        n_jobs=args.jobs,
+    )
+    columns = read(args.file, args.query)
+    if args.metric == "ndcg" and columns.ids is None:
+        raise ValueError("--metric ndcg is defined within queries: name their column with --query")
+    Y = columns_of(columns, targets, "--targets")
+    if columns.n_rows < 2:
+        raise ValueError(f"{args.file}: there must be at least 2 rows, got {columns.n_rows}")
+    taken = {*targets, columns.query}
+    features = wanted or [name for name in columns.numeric if name not in taken]
+    if not features:
+        raise ValueError(f"{args.file}: no column of numbers is left to learn from beside the targets")
+    left_out = [] if wanted else [name for name in columns.wrong if name not in taken]
+    X = columns.matrix(features, "--features")
+    measured: dict[str, Any] = {}
+    if args.eval is not None:
+        held_out = read(args.eval, args.query)
+        rows = held_out.matrix(features, "--features"), columns_of(held_out, targets, "--targets")
+        measured = {"eval_set": rows, "eval_qid": held_out.ids}
+    with showing_progress(quiet=args.quiet or args.json):
+        front = pareto_front(
+            X,
+            Y,
+            ranker=ranker,
+            aggregations=aggregations,
+            n_weights=args.weights,
+            qid=columns.ids,
+            **measured,
+        )
+    found = {"features": features, "left_out": left_out, **front.to_dict()}
+    text = json.dumps(found, indent=1, ensure_ascii=False)
+    if args.out is not None:
+        folder = Path(args.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        with writing(str(folder / "front.json")) as f:
+            f.write(text + "\n")
+        front.plot(folder / "front.svg")
+    if args.json:
+        print(text)
+        return
+    shown = ", ".join(features[:12]) + (", ..." if len(features) > 12 else "")
+    said = f"{len(features)} features ({shown})"
+    print(said + (f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""))
+    print(front)
+    if args.out is not None:
+        print(f"\nwritten: {Path(args.out) / 'front.json'}, {Path(args.out) / 'front.svg'}")
+
+
+def _check_folder(path: str) -> None:
+    """Refuse what no folder can be written to, before any work."""
+    if os.path.lexists(path) and not os.path.isdir(path):
+        raise NotADirectoryError(errno.ENOTDIR, "--out must name a folder", path)
+    above = Path(path).absolute()
+    while not above.exists():
+        above = above.parent
+    if not above.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "Not a directory", str(above))
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "cannot write to the folder", str(above))

@@ -1,0 +1,187 @@
+"""Train a model on a data file and save it to a folder."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metarank._util.registry import SOURCES
+from metarank.apps.cli._common import (
+    add_jobs_option,
+    add_reading_options,
+    add_seed_option,
+    read_dataset,
+    showing_progress,
+)
+
+if TYPE_CHECKING:
+    from metarank.model.estimator import MetaRanker
+
+HELP = "train a model on a data file"
+
+# Of the held-out quality, what a line has room for.
+_TOLD = ("P@1", "nDCG@5", "micro-F1")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options; their defaults are those of MetaRanker."""
+    from metarank.model.auto import EFFORTS
+
+    parser.add_argument(
+        "train",
+        metavar="TRAIN",
+        help="XC-repository text, svmlight multilabel, ARFF, CSV, TSV, JSONL (.gz, .xz, .bz2, .zst too) or "
+        "Parquet; - is standard input",
+    )
+    parser.add_argument("--model", required=True, metavar="DIR", help="folder to write")
+    parser.add_argument("--effort", choices=EFFORTS, default="medium")
+    parser.add_argument("--ranker", default="auto", metavar="NAME")
+    parser.add_argument(
+        "--features", default="auto", metavar="NAMES", help="auto, yang2012, or names, commas between"
+    )
+    parser.add_argument(
+        "--shortlister",
+        default="auto",
+        metavar="NAMES",
+        help="auto, none, or names, commas between: "
+        + ", ".join(entry.asked_as for entry in SOURCES.values() if entry.asked_as),
+    )
+    parser.add_argument("--threshold", default="auto", metavar="NAME")
+    parser.add_argument("--folds", type=int, default=5, metavar="K")
+    add_seed_option(parser)
+    parser.add_argument(
+        "--memory-budget",
+        default=None,
+        metavar="SIZE",
+        help="most memory to use, such as 4GiB, or auto: says what the fit will take before it starts",
+    )
+    said = parser.add_mutually_exclusive_group()
+    said.add_argument("--quiet", action="store_true", help="no progress")
+    said.add_argument("--verbose", action="store_true", help="say what was chosen, and why")
+    add_jobs_option(parser)
+    add_reading_options(parser)
+    group = parser.add_argument_group("cluster", description="Needs the extra dask; the model is the same.")
+    where = group.add_mutually_exclusive_group()
+    where.add_argument("--dask-scheduler", metavar="ADDRESS", help="train on a Dask cluster, tcp://host:8786")
+    where.add_argument(
+        "--local-cluster", type=int, metavar="N", help="train with N worker processes on this machine"
+    )
+    group.add_argument(
+        "--resume",
+        metavar="FOLDER",
+        help="keep what is done in a folder that all workers see, and go on from there when started again",
+    )
+    group.add_argument(
+        "--ranker-pairs",
+        choices=("sample", "all"),
+        default="sample",
+        help="all: --ranker lambdarank learns from every pair, on all workers together; not the same model",
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """The command."""
+    from metarank import MetaRanker
+    from metarank.persist import check_target
+
+    _check_cluster(args)
+    check_target(args.model)
+    if args.verbose:
+        logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
+    features = args.features if args.features in ("auto", "yang2012") else args.features.split(",")
+    params = dict(
+        shortlister=_shortlister(args.shortlister),
+        features=features,
+        ranker=args.ranker,
+        threshold=args.threshold,
+        n_folds=args.folds,
+        n_jobs=args.jobs,
+        random_state=args.seed,
+        effort=args.effort,
+        memory_budget=args.memory_budget,
+    )
+    MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
+    started = time.monotonic()
+    dataset = read_dataset(args.train, args)
+    if dataset.n_labels == 0:
+        raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
+    if dataset.Y.nnz == 0:
+        raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
+    with showing_progress(args.quiet or args.verbose), _saying_memory(args), _unfitted(args, params) as model:
+        model.fit(dataset)
+    model.save(args.model)
+    size = sum(f.stat().st_size for f in Path(args.model).iterdir())
+    print(
+        f"{args.model}: {dataset.n_rows} rows, {model.n_features_in_} features, {model.n_labels_} labels, "
+        f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
+        f"{size / 2**20:.1f} MiB"
+    )
+    from metarank.model.held_out import quality_lines
+
+    told = {name: model.held_out_quality_[name] for name in _TOLD if name in model.held_out_quality_}
+    print("held out:", "; ".join(" ".join(line.split()) for line in quality_lines(told)))
+
+
+def _check_cluster(args: argparse.Namespace) -> None:
+    if args.dask_scheduler is None and args.local_cluster is None:
+        for option, given in (
+            ("--resume", args.resume is not None),
+            ("--ranker-pairs all", args.ranker_pairs == "all"),
+        ):
+            if given:
+                raise ValueError(f"{option} goes with --local-cluster or --dask-scheduler")
+    if args.ranker_pairs == "all" and args.ranker != "lambdarank":
+        raise ValueError(f"--ranker-pairs all goes with --ranker lambdarank, got --ranker {args.ranker}")
+    if args.local_cluster is not None and args.local_cluster < 1:
+        raise ValueError(f"--local-cluster must be positive, got {args.local_cluster}")
+    if args.dask_scheduler is not None or args.resume is not None:
+        from metarank.distributed.workers import check_address, check_folder
+
+        if args.dask_scheduler is not None:
+            check_address(args.dask_scheduler, "--dask-scheduler")
+        if args.resume is not None:
+            check_folder(args.resume, "--resume")
+
+
+@contextmanager
+def _unfitted(args: argparse.Namespace, params: dict[str, Any]) -> Iterator[MetaRanker]:
+    """The model to be fitted: here, or on a cluster for as long as that lasts."""
+    if args.dask_scheduler is None and args.local_cluster is None:
+        from metarank import MetaRanker
+
+        yield MetaRanker(**params)
+        return
+    from metarank.distributed import DaskMetaRanker, connected
+
+    cluster = connected(args.dask_scheduler, n_workers=args.local_cluster, n_jobs=args.jobs)
+    with cluster as client:
+        yield DaskMetaRanker(client, resume=args.resume, ranker_pairs=args.ranker_pairs, **params)
+
+
+@contextmanager
+def _saying_memory(args: argparse.Namespace) -> Iterator[None]:
+    """Show the estimate of memory on a line of its own, where a budget is given."""
+    logger = logging.getLogger("metarank.memory")
+    before, handler = logger.level, logging.StreamHandler(sys.stderr)
+    if args.memory_budget is None or args.verbose:
+        yield
+        return
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def _shortlister(names: str) -> str | list[str] | None:
+    if names == "none":
+        return None
+    return names.split(",") if "," in names else names

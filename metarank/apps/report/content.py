@@ -1,0 +1,214 @@
+"""`Report`: what a page shows, and how it is measured on a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import metrics
+from metarank._util.progress import report as report_progress
+from metarank.apps.report.baselines import alone
+from metarank.apps.report.examples import Example, example, typical_rows
+from metarank.apps.report.measures import (
+    FrequencyBin,
+    Importance,
+    Reliability,
+    frequency_bins,
+    importance,
+    precision_and_recall,
+    recall_by_frequency,
+    reliability_bins,
+)
+from metarank.metrics import Interval
+from metarank.model.relevance import aligned_relevance
+from metarank.types.ranking import Ranking
+from metarank.types.restrict import check_lists, for_each_row
+
+if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
+    from metarank.model.estimator import MetaRanker
+
+MODEL = "metarank"
+LIST_METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5")
+SET_METRICS = ("micro-F1", "example-F1")
+KS = tuple(range(1, 11))
+TAIL_K = 5
+
+
+@dataclass(frozen=True)
+class Report:
+    """The content of a page; empty parts are left out of it.
+
+    Attributes
+    ----------
+    title, lead : str
+    facts : list of (name, value)
+    metrics : dict of method to dict of metric name to Interval; the first method is the model
+    notes : list of str
+        Remarks on the table.
+    ks, precision, recall : list lengths, and dict of method to values
+    bins, tail : label frequencies, and dict of method to recall at `tail_k`
+    reliability : Reliability or None
+    importance : Importance or None
+    examples : list of Example
+    """
+
+    title: str
+    lead: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    metrics: Mapping[str, Mapping[str, Interval]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    ks: Sequence[int] = ()
+    precision: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    recall: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bins: Sequence[FrequencyBin] = ()
+    tail: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    tail_k: int = TAIL_K
+    reliability: Reliability | None = None
+    importance: Importance | None = None
+    examples: Sequence[Example] = ()
+    examples_note: str = ""
+
+    def with_changes(self, **changes: Any) -> Report:
+        """A copy with some parts replaced."""
+        return replace(self, **changes)
+
+
+def measure_report(
+    model: MetaRanker,
+    dataset: Dataset,
+    *,
+    baselines: Mapping[str, Ranking] | None = None,
+    exclude: Any = None,
+    rows: Sequence[int] | np.ndarray | None = None,
+    n_examples: int = 4,
+) -> Report:
+    """Measure a fitted model on labelled rows.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    dataset : Dataset
+        Rows as in `MetaRanker.rank`, with labels as `metarank.model.relevance.aligned_relevance` takes them:
+        those that the model never met count as missed, and a note says how many they are.
+    baselines : dict of name to Ranking of at least ten labels a row, optional
+        What the model is compared with; by default each of its scorers that can propose labels, alone.
+    exclude : as in `MetaRanker.rank`, optional
+        Labels that are neither ranked nor decided nor counted.
+    rows : sequence of int, optional
+        Rows to be shown as examples; by default some at evenly spaced quantiles of nDCG@5.
+    n_examples : int
+
+    Raises
+    ------
+    ValueError
+        If the data set is empty or its labels cannot be told to be those of the model.
+    """
+    if dataset.n_rows == 0:
+        raise ValueError("dataset must have at least one row")
+    relevance = aligned_relevance(model, dataset)
+    Y, widened = relevance.Y, relevance.widened
+    k = min(KS[-1], model.n_labels_)
+    ks = KS[:k]
+    report_progress("measuring: lists", 0.0)
+    excluded = None
+    if exclude is not None:
+        lists_of_rows = check_lists(exclude, dataset.n_rows, model.label_table_, "exclude")
+        excluded = for_each_row(lists_of_rows, dataset.n_rows, model.n_labels_)
+    own = widened(model.rank(dataset, k=max(KS[-1], 100), exclude=exclude))
+    lists: dict[str, Ranking] = {MODEL: own.top(k)}
+    others = alone(model, dataset, k) if baselines is None else baselines
+    lists |= {name: widened(r.top(k)) for name, r in others.items()}
+
+    report_progress("measuring: intervals", 0.2)
+    weights = relevance.inv_propensity(model)
+    values = {name: dict(_list_metrics(Y, r, weights, k)) for name, r in lists.items()}
+    for name in SET_METRICS:
+        decided = widened(model.predict(dataset, optimize=name, exclude=exclude))
+        values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
+    notes = [_NOTE_PSP] + ([f"{relevance.said}."] if relevance.unknown else [])
+    if len(lists) > 1:
+        notes.append(_NOTE_CUT)
+        for name, ranking in lists.items():
+            if name != MODEL:
+                values[name] |= _best_cut(Y, ranking)
+
+    curves = {name: precision_and_recall(Y, r, ks) for name, r in lists.items()}
+    counts = label_counts(model)
+    bins: list[FrequencyBin] = []
+    tail: dict[str, list[float]] = {}
+    if counts is not None:
+        counts = np.append(counts, np.zeros(len(relevance.unknown), counts.dtype))
+        bins = frequency_bins(Y, counts)
+        tail = {name: recall_by_frequency(Y, r, counts, bins, min(TAIL_K, k)) for name, r in lists.items()}
+    report_progress("measuring: calibration and importance", 0.5)
+    facts = [("test rows", f"{dataset.n_rows:,}"), ("labels", f"{model.n_labels_:,}"),
+             ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")]  # fmt: skip
+    shown = typical_rows(Y, own, n_examples) if rows is None else np.asarray(rows, np.int64)
+    contributions = importance(model, dataset, lists[MODEL], exclude=excluded)
+    report_progress("measuring: examples", 0.8)
+    examples = [example(model, dataset, int(i), own, relevance, exclude=excluded) for i in shown]
+    report_progress("done", 1.0)
+    return Report(
+        title=f"{dataset.name or 'Evaluation'}: a metarank report",
+        facts=facts,
+        metrics=values,
+        notes=notes,
+        ks=ks,
+        precision={name: c[0] for name, c in curves.items()},
+        recall={name: c[1] for name, c in curves.items()},
+        bins=bins,
+        tail=tail,
+        tail_k=min(TAIL_K, k),
+        reliability=_reliability(model, dataset, Y, exclude),
+        importance=contributions,
+        examples=examples,
+        examples_note=_NOTE_EXAMPLES if rows is None else "",
+    )
+
+
+_NOTE_PSP = "PSP@5 weighs each label by its inverse propensity: rare labels count more."
+_NOTE_CUT = (
+    "For the F1 metrics metarank decides the number of labels of each row by the thresholds it learned; "
+    "the others give every row the same number, the one that suits them best on these very rows."
+)
+_NOTE_EXAMPLES = "Rows at evenly spaced quantiles of nDCG@5, best first: neither the best nor the worst."
+
+
+def label_counts(model: MetaRanker) -> np.ndarray | None:
+    """Training rows of each label, where a source of the model keeps them; int64 (L,)."""
+    for source in model.sources_:
+        found = source.scorer.training_labels()
+        if found is not None:
+            return np.bincount(found[1].indices, minlength=model.n_labels_)
+    return None
+
+
+def _list_metrics(
+    Y: sp.csr_matrix, ranking: Ranking, inv_propensity: np.ndarray, k: int
+) -> dict[str, Interval]:
+    names = [name for name in LIST_METRICS if int(name.partition("@")[2]) <= k]
+    return metrics.bootstrap(Y, ranking, names, inv_propensity=inv_propensity)
+
+
+def _best_cut(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, Interval]:
+    """Set metrics of the first k labels of every row, with the k of the greatest value."""
+    ones = [ranking.top(k).to_csr() for k in range(1, ranking.k + 1)]
+    for matrix in ones:
+        matrix.data[:] = 1
+    out: dict[str, Interval] = {}
+    for name in SET_METRICS:
+        best = max(ones, key=lambda decided: metrics.evaluate(Y, None, [name], Y_pred=decided)[name])
+        out |= metrics.bootstrap(Y, None, [name], Y_pred=best)
+    return out
+
+
+def _reliability(model: MetaRanker, dataset: Dataset, Y: sp.csr_matrix, exclude: Any) -> Reliability:
+    """Forecasts of the candidate pairs (all pairs where all labels are ranked) against their relevance."""
+    forecast = sp.coo_matrix(model.predict_proba(dataset, exclude=exclude))
+    relevant = np.asarray((Y > 0)[forecast.row, forecast.col]).ravel()
+    return reliability_bins(relevant, forecast.data.astype(np.float64))

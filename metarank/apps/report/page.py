@@ -1,0 +1,262 @@
+"""`write_report`: a `Report` as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from metarank._util import svg
+from metarank._util.files import whole_file
+from metarank._util.html import escape
+from metarank._util.version import __version__
+from metarank.apps.report.content import Report
+from metarank.apps.report.examples import Example, Suggestion
+from metarank.apps.report.style import CSS
+from metarank.apps.report.words import block_of
+from metarank.metrics import Interval, Metric
+from metarank.model.explain import DIGITS
+
+# Columns shown in the chart of importance.
+_TOP_COLUMNS = 15
+
+
+def write_report(path: str | os.PathLike[str], report: Report) -> None:
+    """Write a report as self-contained HTML: inline style and SVG, no script, nothing fetched.
+
+    Sections without data (no frequencies, no probabilities, ...) are left out. The file appears
+    whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If the folder does not exist or cannot be written.
+    """
+    with whole_file(path) as f:
+        f.write(to_html(report))
+
+
+def to_html(report: Report) -> str:
+    """The page as a string."""
+    charts = [
+        c
+        for c in (
+            _over_k(report, "precision"),
+            _over_k(report, "recall"),
+            _tail(report),
+            _calibration(report),
+        )
+        if c
+    ]
+    importance = [c for c in (_blocks(report), _columns(report)) if c]
+    body = [
+        _header(report),
+        _section("How good are the lists?", _metrics_table(report)),
+        _section(
+            "Where the quality comes from", f'<div class="charts">{"".join(charts)}</div>' if charts else ""
+        ),
+        _section(
+            "What the model looks at",
+            f'<div class="charts">{"".join(importance)}</div>' if importance else "",
+        ),
+        _section("Rows and their labels", _examples(report)),
+    ]
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(report.title)}</title><style>{CSS}</style></head>\n<body><main>\n"
+        + "\n".join(part for part in body if part)
+        + f"\n<footer>metarank {escape(__version__)}</footer>\n</main></body></html>\n"
+    )
+
+
+def _header(report: Report) -> str:
+    lead = f'<p class="lead">{escape(report.lead)}</p>' if report.lead else ""
+    return f"<header><h1>{escape(report.title)}</h1>{lead}{_facts(report)}</header>"
+
+
+def _section(title: str, content: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>\n{content}</section>" if content else ""
+
+
+def _facts(report: Report) -> str:
+    cells = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in report.facts
+    )
+    return f'<dl class="facts">{cells}</dl>' if cells else ""
+
+
+# --- the table of metrics ---
+
+
+def _metrics_table(report: Report) -> str:
+    methods = list(report.metrics)
+    names = list(dict.fromkeys(name for values in report.metrics.values() for name in values))
+    if not names:
+        return ""
+    head = "".join(f'<th scope="col">{escape(m)}</th>' for m in methods)
+    rows = []
+    for name in names:
+        values = {m: report.metrics[m][name] for m in methods if name in report.metrics[m]}
+        better = max if Metric.parse(name).greater_is_better else min
+        known = [v.value for v in values.values() if v.value == v.value]
+        best = better(known) if known else None
+        cells = "".join(_metric_cell(name, values.get(m), best) for m in methods)
+        rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
+    notes = "".join(f"<p class='note'>{escape(note)}</p>" for note in report.notes)
+    return (
+        f'<div class="wide"><table><thead><tr><th scope="col">metric</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        "<p class='note'>Fractions times 100; small figures are 95 % bootstrap intervals over the test rows; "
+        f"the best value of a line is bold.</p>{notes}"
+    )
+
+
+def _metric_cell(name: str, interval: Interval | None, best: float | None) -> str:
+    if interval is None:
+        return "<td>–</td>"
+    shown = Metric.parse(name).shown
+    value = shown(interval.value)
+    if best is not None and value == shown(best):
+        value = f"<strong>{value}</strong>"
+    span = "" if interval.low != interval.low else f"{shown(interval.low)}–{shown(interval.high)}"
+    return f"<td>{value}<small>{span}</small></td>"
+
+
+# --- the charts ---
+
+
+def _figure(title: str, chart: str, names: Sequence[str] = (), note: str = "", bars: bool = False) -> str:
+    key = svg.legend(names, bars=bars) if len(names) > 1 else ""
+    caption = f"<p class='note'>{escape(note)}</p>" if note else ""
+    return f"<figure><figcaption>{escape(title)}</figcaption>{key}{chart}{caption}</figure>"
+
+
+def _over_k(report: Report, which: str) -> str:
+    curves = report.precision if which == "precision" else report.recall
+    if not curves or not report.ks:
+        return ""
+    first, values = next(iter(curves.items()))
+    if which == "precision":
+        title = f"Precision: {svg.percent(values[0])} of the first labels of {first} are right"
+        label = "share of the first k that is relevant"
+    else:
+        title = (
+            f"Recall: {svg.percent(values[-1])} of the relevant labels are among the first {report.ks[-1]}"
+        )
+        label = "share of the relevant found"
+    return _figure(
+        title, svg.line_chart(title, "k (length of the list)", label, report.ks, curves), list(curves)
+    )
+
+
+def _tail(report: Report) -> str:
+    if not report.bins or not report.tail:
+        return ""
+    first, values = next(iter(report.tail.items()))
+    title = (
+        f"From rare to frequent labels: {first} finds {svg.percent(values[0])} of the rarest, "
+        f"{svg.percent(values[-1])} of the most frequent"
+    )
+    groups = [b.name for b in report.bins]
+    chart = svg.grouped_bars(
+        title, "training rows of the label", f"recall at {report.tail_k}", groups, report.tail
+    )
+    pairs = ", ".join(
+        f"{b.name}: {svg.count(b.n_labels)} labels, {svg.count(b.n_pairs)} test pairs" for b in report.bins
+    )
+    return _figure(
+        title, chart, list(report.tail), f"Labels by the number of their training rows ({pairs}).", bars=True
+    )
+
+
+def _calibration(report: Report) -> str:
+    r = report.reliability
+    if r is None or not r.counts.sum():
+        return ""
+    title = "Calibration: how often a forecast comes true"
+    if r.error == r.error:
+        title = f"Calibration: forecasts of 10 % and more are off by {100 * r.error:.2g} points on average"
+    chart = svg.reliability(title, r.forecast.tolist(), r.observed.tolist(), r.counts.tolist())
+    return _figure(
+        title,
+        chart,
+        (),
+        f"{svg.count(r.counts.sum())} candidate pairs in ten bins; on the dashed line forecasts are exact.",
+    )
+
+
+def _blocks(report: Report) -> str:
+    if report.importance is None or not report.importance.blocks:
+        return ""
+    names, values = zip(*report.importance.blocks)
+    title = f"Sources of evidence: “{names[0]}” moves the score most"
+    chart = svg.horizontal_bars(title, "mean |contribution| to the score", names, values, range(len(names)))
+    note = f"The sum of each source's columns, over {svg.count(report.importance.n_pairs)} listed labels."
+    return _figure(title, chart, (), note)
+
+
+def _columns(report: Report) -> str:
+    if report.importance is None or not report.importance.columns:
+        return ""
+    top = [pair for pair in report.importance.columns if pair[1] > 0][:_TOP_COLUMNS]
+    if not top:
+        return ""
+    names, values = zip(*top)
+    order = [title for title, _ in report.importance.blocks]
+    title = f"Columns: the {len(top)} that move the score most"
+    groups = [order.index(block_of(name).title) for name in names]
+    chart = svg.horizontal_bars(title, "mean |contribution| to the score", names, values, groups)
+    return _figure(
+        title,
+        chart,
+        (),
+        "z(...) is a column standardised within the row's candidates; colours as for the sources.",
+    )
+
+
+# --- the examples ---
+
+
+def _examples(report: Report) -> str:
+    cards = "".join(_example(e) for e in report.examples)
+    note = f"<p class='note'>{escape(report.examples_note)}</p>" if cards and report.examples_note else ""
+    return note + cards
+
+
+def _example(e: Example) -> str:
+    text = e.text if len(e.text) <= 280 else e.text[:280].rsplit(" ", 1)[0] + " …"
+    parts = [f"<article><h3>{escape(e.title)}</h3><p>{escape(text)}</p>"]
+    if e.note:
+        parts.append(f"<p class='note'>{escape(e.note)}</p>")
+    if e.found:
+        parts.append(_suggestions("Found", "found", e.found))
+    if e.missed:
+        items = "".join(f"<li><b>{escape(name)}</b> {_where(rank)}</li>" for name, rank in e.missed)
+        parts.append(f'<h4 class="missed">Missed</h4><ul>{items}</ul>')
+    if e.proposed:
+        parts.append(_suggestions("Newly proposed", "new", e.proposed))
+    return "".join(parts) + "</article>"
+
+
+def _where(rank: int) -> str:
+    return (
+        f"<small>stands at {rank}</small>"
+        if rank
+        else "<small>stands further down or is no candidate</small>"
+    )
+
+
+def _suggestions(title: str, css: str, suggestions: Sequence[Suggestion]) -> str:
+    items = []
+    for s in suggestions:
+        why = "; ".join(
+            f"{escape(r.text)} <span class='effect'>{r.contribution:+.{DIGITS}f}</span>" for r in s.reasons
+        )
+        note = f" <em>{escape(s.note)}</em>" if s.note else ""
+        items.append(
+            f"<li><b>{escape(s.name)}</b> "
+            f"<small>place {s.rank}, score {s.score:.{DIGITS}f}, "
+            f"probability {svg.percent(s.probability)}</small>{note}"
+            f"<div class='why'>{why}</div></li>"
+        )
+    return f'<h4 class="{css}">{title}</h4><ul>{"".join(items)}</ul>'

@@ -1,0 +1,420 @@
+"""`Answerer`: bodies of requests in, replies out; requests that wait together are ranked together."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from json.encoder import encode_basestring_ascii as _text
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.apps.report.words import reasons
+from metarank.apps.serve.errors import Refused, invalid
+from metarank.apps.serve.instances import InputReader, Rows
+from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.schema import ExplainRequest, RankRequest, read_body
+from metarank.model.estimator import MetaRanker
+from metarank.types.candidates import Candidates
+from metarank.types.checks import ScoresNotFiniteError
+
+logger = logging.getLogger("metarank.serve")
+
+# Sources of evidence that an explanation puts into words.
+_N_REASONS = 4
+
+Observer: TypeAlias = Callable[[str, float], None]
+AnyRequest = TypeVar("AnyRequest", RankRequest, ExplainRequest)
+
+
+class Call(NamedTuple):
+    """A request to be answered."""
+
+    path: Literal["rank", "explain"]
+    body: bytes
+
+
+class Reply(NamedTuple):
+    """What a client gets: status, JSON, and why it was refused, if it was."""
+
+    status: int
+    body: bytes
+    reason: str = ""
+    retry_after: int | None = None
+
+
+def reply_to(refused: Refused) -> Reply:
+    """The reply to a request that is refused: the message, and the field where it is one field's fault.
+
+    Examples
+    --------
+    >>> reply_to(Refused(404, "no such page")).body
+    b'{"error": "no such page"}'
+    """
+    content = {"error": refused.message, **({} if refused.field is None else {"field": refused.field})}
+    return Reply(refused.status, json.dumps(content).encode(), refused.reason, refused.retry_after)
+
+
+@dataclass
+class Asked:
+    """A request, read and checked.
+
+    Attributes
+    ----------
+    request : RankRequest or ExplainRequest
+        Without its instances and lists of labels, which are in `rows` and `limits`.
+    rows : list of str, ndarray or CSR of n_rows rows
+    limits : dict
+        Arguments of the model's methods.
+    labels : list of int
+        Labels to be explained; empty where they are the best.
+    pairs : int
+        Of instances and labels that have to be compared.
+    """
+
+    request: RankRequest | ExplainRequest
+    rows: Rows
+    n_rows: int
+    limits: dict[str, Any]
+    labels: list[int]
+    pairs: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of rows and limits."""
+        return _size(self.rows) + sum(map(_size, self.limits.values()))
+
+    @property
+    def company(self) -> tuple[Any, ...] | None:
+        """Requests of equal company may be ranked as one batch; None goes alone.
+
+        `k` does not count: the k best are the first of more. But with a list of allowed labels the
+        candidates depend on it.
+        """
+        request = self.request
+        if isinstance(request, ExplainRequest) or self.limits or request.propensity_weight is not None:
+            return None
+        return request.optimize, request.probabilities
+
+    def part(self, rows: slice) -> Asked:
+        """Some of the instances."""
+        n = len(range(*rows.indices(self.n_rows)))
+        if n == self.n_rows:
+            return self
+        limits = {k: v.rows(rows) if isinstance(v, Candidates) else v for k, v in self.limits.items()}
+        return replace(self, rows=self.rows[rows], n_rows=n, limits=limits)
+
+
+class Answerer:
+    """Answers requests by a model.
+
+    A reply is what `MetaRanker.rank` gives for the request alone, bit for bit, whatever else waits and in
+    however many steps: rows are scored independently of their batch. Safe to be called by several threads.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+        Asked by several threads at once, so best with ``n_jobs=1``.
+    options : ServeOptions
+    observe : callable (stage, seconds), optional
+        Told how long each stage took: "read", "model", "write".
+
+    Examples
+    --------
+    >>> from metarank import MetaRanker, data
+    >>> train = data.make_multilabel(100, n_features=3, n_labels=4, seed=0)
+    >>> model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(train)
+    >>> answerer = Answerer(model, ServeOptions())
+    >>> reply = answerer.answer_one(Call("rank", b'{"instance": [0.5, 1, -2], "k": 2}'))
+    >>> ranking = json.loads(reply.body)["rankings"][0]
+    >>> [entry["label"] for entry in ranking] == model.rank([[0.5, 1, -2]], k=2).labels[0].tolist()
+    True
+    """
+
+    def __init__(self, model: MetaRanker, options: ServeOptions, observe: Observer | None = None) -> None:
+        self.model = model
+        self.options = options
+        self.reader = InputReader(model, options)
+        self._observe = observe or (lambda stage, seconds: None)
+
+    def answer_one(self, call: Call) -> Reply:
+        """The reply to one request."""
+        return next(self.answer([call]))[1]
+
+    def answer(self, calls: Sequence[Call]) -> Iterator[tuple[int, Reply]]:
+        """(position, reply) of every call: of those that are refused first, then of the others."""
+        read: list[tuple[int, Asked]] = []
+        for index, call in enumerate(calls):
+            try:
+                read.append((index, self.read(call)))
+            except Refused as refused:
+                yield index, reply_to(refused)
+        for place, reply in self.together([asked for _, asked in read]):
+            yield read[place][0], reply
+
+    def read(self, call: Call) -> Asked:
+        """What a request asks.
+
+        Raises
+        ------
+        Refused
+            422 where a field does not keep its rule, or more pairs would be compared than are allowed.
+        """
+        start = time.perf_counter()
+        asked = self._read_rank(call.body) if call.path == "rank" else self._read_explain(call.body)
+        self._observe("read", time.perf_counter() - start)
+        return asked
+
+    def together(self, asked: Sequence[Asked]) -> Iterator[tuple[int, Reply]]:
+        """(position, reply) of every request, each as soon as it is known; those of one company in one go."""
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for index, one in enumerate(asked):
+            company = one.company
+            groups.setdefault((index,) if company is None else company, []).append(index)
+        for group in groups.values():
+            yield from self._group(asked, group)
+
+    def steps(self, asked: Asked) -> Iterator[Reply | int]:
+        """The reply to one request, by steps of at most `step_pairs` pairs (but at least a row, or a label to
+        be explained); after each of them but the last the bytes of the reply so far.
+        """
+        if isinstance(asked.request, ExplainRequest):
+            return self._explain(asked)
+        return self._rank(asked)
+
+    def _read_rank(self, body: bytes) -> Asked:
+        request = read_body(RankRequest, body)
+        if (request.instance is None) == (request.instances is None):
+            raise invalid("instance", "either instance or instances is required, and not both")
+        field = "instances" if request.instance is None else "instance"
+        instances = [request.instance] if request.instances is None else request.instances
+        self._check_k(request.k)
+        if request.optimize is not None:
+            _checked("optimize", self.model.thresholds_.check_metric, request.optimize)
+        _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
+        n, each = len(instances), self._pairs_of_row(request.k)
+        most = max(1, self.options.max_pairs // each)
+        if most < n <= self.options.max_batch:
+            raise invalid(
+                field,
+                f"{field} must hold at most {most} instances where {each} labels are compared for each, "
+                f"got {n}",
+            )
+        rows = self.reader.rows(instances, field)
+        limits = self._limits(request, n)
+        return Asked(_without_lists(request), rows, n, limits, [], n * each)
+
+    def _read_explain(self, body: bytes) -> Asked:
+        request = read_body(ExplainRequest, body)
+        rows = self.reader.rows([request.instance], "instance")
+        most = self.options.max_explain
+        if request.n_neighbors > self.options.max_k:
+            raise invalid(
+                "n_neighbors", f"n_neighbors must be at most {self.options.max_k}, got {request.n_neighbors}"
+            )
+        _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
+        limits = self._limits(request, 1)
+        labels = []
+        if request.labels is None:
+            if request.k > most:
+                raise invalid("k", f"k must be at most {most}, got {request.k}")
+        else:
+            if len(request.labels) > most:
+                raise invalid("labels", f"labels must be at most {most}, got {len(request.labels)}")
+            labels = [self.reader.label(label, "labels") for label in request.labels]
+        pairs = (len(labels) or request.k) * self._pairs_of_row(request.k)
+        return Asked(_without_lists(request), rows, 1, limits, labels, pairs)
+
+    def _pairs_of_row(self, k: int) -> int:
+        """The labels that are compared for an instance, or a bound of that."""
+        return max(1, self.model.answering().pairs_of_row(k))
+
+    def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
+        limits: dict[str, Any] = {}
+        if request.exclude is not None:
+            limits["exclude"] = self.reader.lists(request.exclude, n, "exclude")
+        if request.allowed is not None:
+            limits["allowed"] = self.reader.lists(request.allowed, n, "allowed")
+        return limits
+
+    def _check_k(self, k: int) -> None:
+        if k > self.options.max_k:
+            raise invalid("k", f"k must be at most {self.options.max_k}, got {k}")
+
+    def _group(self, asked: Sequence[Asked], group: list[int]) -> Iterator[tuple[int, Reply]]:
+        """The replies to requests of one company, by one call of the model where there are several."""
+        try:
+            if len(group) == 1:
+                yield group[0], self._alone(asked[group[0]])
+                return
+            parts = [asked[i] for i in group]
+            start = time.perf_counter()
+            lists, flags = self._lists(parts)
+            self._observe("model", time.perf_counter() - start)
+            start = time.perf_counter()
+            done = 0
+            replies = []
+            for i, one in zip(group, parts):
+                own = slice(done, done + one.n_rows)
+                rows = [entries[: one.request.k] for entries in lists[own]]
+                replies.append((i, _rankings([_written(rows)], flags[own])))
+                done += one.n_rows
+            self._observe("write", time.perf_counter() - start)
+        except Exception as error:
+            if len(group) == 1:
+                yield group[0], fault_reply(error)
+                return
+            # One request's fault is not that of those it happened to be ranked with.
+            for i in group:
+                yield from self._group(asked, [i])
+            return
+        yield from replies
+
+    def _alone(self, asked: Asked) -> Reply:
+        return next(found for found in self.steps(asked) if isinstance(found, Reply))
+
+    def _rank(self, asked: Asked) -> Iterator[Reply | int]:
+        step = max(1, self.options.step_pairs // self._pairs_of_row(asked.request.k))
+        written: list[bytes] = []
+        flags: list[bool] = []
+        model = write = 0.0
+        for first in range(0, asked.n_rows, step):
+            if first:
+                yield sum(map(len, written))
+            start = time.perf_counter()
+            lists, own = self._lists([asked.part(slice(first, first + step))])
+            between = time.perf_counter()
+            written.append(_written(lists))
+            flags += own
+            model += between - start
+            write += time.perf_counter() - between
+        start = time.perf_counter()
+        reply = _rankings(written, flags)
+        self._observe("model", model)
+        self._observe("write", write + time.perf_counter() - start)
+        yield reply
+
+    def _lists(self, group: list[Asked]) -> tuple[list[list[str]], list[bool]]:
+        """The ranked labels of every row of requests of one company, each as JSON, and which rows are without
+        evidence.
+        """
+        request, limits = group[0].request, group[0].limits
+        assert isinstance(request, RankRequest)
+        X = _stacked([one.rows for one in group])
+        k = max(one.request.k for one in group)
+        table = self.reader.labels
+        weight, optimize, probabilities = request.propensity_weight, request.optimize, request.probabilities
+        known = kept = None
+        if optimize is None and not probabilities:
+            ranking = self.model.rank(X, k=k, propensity_weight=weight, **limits)
+        else:
+            ranking, known, kept = self.model._answers(X, k, optimize, probabilities, weight, limits)
+        rows: list[list[str]] = []
+        for i, row in enumerate(ranking):
+            labels = [label for label, _ in row]
+            fields = [_numbers(labels), _numbers([score for _, score in row])]
+            form = '{"label": %s, "score": %s'
+            if table.names is not None:
+                fields.insert(1, [_text(table.shown(label)) for label in labels])
+                form = '{"label": %s, "name": %s, "score": %s'
+            if known is not None:
+                values = _row_of(known, i)
+                fields.append(_numbers([values.get(label, 0.0) for label in labels]))
+                form += ', "probability": %s'
+            if kept is not None:
+                own = _row_of(kept, i)
+                fields.append(["true" if label in own else "false" for label in labels])
+                form += ', "kept": %s'
+            form += "}"
+            rows.append([form % entry for entry in zip(*fields)])
+        return rows, ranking.without_evidence.tolist()
+
+    def _explain(self, asked: Asked) -> Iterator[Reply | int]:
+        start = time.perf_counter()
+        request, rows, labels = asked.request, asked.rows, asked.labels
+        assert isinstance(request, ExplainRequest)
+        how = {"propensity_weight": request.propensity_weight, **asked.limits}
+        if not labels:
+            labels = [int(v) for v in self.model.rank(rows, k=request.k, **how).labels[0] if v >= 0]
+        pages: list[bytes] = []
+        took = 0.0
+        for label in labels:
+            if pages:
+                took += time.perf_counter() - start
+                yield sum(map(len, pages))
+                start = time.perf_counter()
+            explanation = self.model.explain(rows, label, n_neighbors=request.n_neighbors, **how)
+            words = [
+                {"text": r.text, "contribution": r.contribution} for r in reasons(explanation, _N_REASONS)
+            ]
+            pages.append(_json({**explanation.to_dict(), "reasons": words}))
+        self._observe("explain", took + time.perf_counter() - start)
+        yield Reply(200, b'{"explanations": [%b]}' % b", ".join(pages))
+
+
+def _numbers(values: list[Any]) -> list[str]:
+    """Numbers as JSON has them. A list of them takes `json` less time than objects with one each."""
+    return json.dumps(values)[1:-1].split(", ")
+
+
+def _written(rows: list[list[str]]) -> bytes:
+    """Lists of a JSON list, without its brackets."""
+    return ", ".join([f"[{', '.join(entries)}]" for entries in rows]).encode()
+
+
+def _rankings(written: list[bytes], flags: list[bool]) -> Reply:
+    return Reply(200, b'{"rankings": [%b], "without_evidence": %b}' % (b", ".join(written), _json(flags)))
+
+
+def _checked(field: str, check: Callable[..., Any], *arguments: Any) -> None:
+    try:
+        check(*arguments)
+    except (ValueError, TypeError) as error:
+        raise invalid(field, str(error)) from None
+
+
+def _stacked(parts: list[Rows]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], list):
+        return [text for part in parts for text in part]
+    return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
+def _row_of(matrix: sp.csr_matrix, i: int) -> dict[int, float]:
+    """Columns and values of a row."""
+    own = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    return dict(zip(matrix.indices[own].tolist(), matrix.data[own].tolist()))
+
+
+def _json(content: Any) -> bytes:
+    return json.dumps(content).encode()
+
+
+def _without_lists(request: AnyRequest) -> AnyRequest:
+    """A request without what takes room and stands in another form."""
+    long = {"instance", "instances", "labels", "allowed", "exclude"} & set(type(request).model_fields)
+    return request.model_copy(update=dict.fromkeys(long))
+
+
+def _size(part: Any) -> int:
+    """Bytes of rows, or of lists of labels, about."""
+    if isinstance(part, list):
+        return sum(map(len, part))
+    if isinstance(part, np.ndarray):
+        return int(part.nbytes)
+    if isinstance(part, Candidates):
+        return int(part.indptr.nbytes + part.labels.nbytes)
+    return int(part.indptr.nbytes + part.indices.nbytes + part.data.nbytes)
+
+
+def fault_reply(error: Exception) -> Reply:
+    """500, with what happened in the log and not in the reply; 422 for values that make scores overflow."""
+    if isinstance(error, ScoresNotFiniteError):
+        return reply_to(invalid("instance", str(error)))
+    logger.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)
+    return reply_to(Refused(500, "internal fault; the server's log tells more", reason="fault"))

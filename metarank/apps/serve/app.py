@@ -1,0 +1,331 @@
+"""`create_app`: the service as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from metarank._util.version import __version__
+from metarank.apps.serve.answers import Answerer, Call, Reply, reply_to
+from metarank.apps.serve.budget import Budget, Share
+from metarank.apps.serve.errors import Refused
+from metarank.apps.serve.hosts import named
+from metarank.apps.serve.metrics import ServiceMetrics
+from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.page import PAGE, PAGE_HEADERS
+from metarank.apps.serve.schema import ExplainRequest, RankRequest
+from metarank.apps.serve.workers import Workers
+from metarank.model.estimator import MetaRanker
+from metarank.thresholds.set_metrics import METRICS
+
+PATHS = ("/", "/rank", "/explain", "/health", "/metrics", "/openapi.json")
+
+# Bytes of a body, and of a reply, that every request has beside the bytes of all.
+_FREE = 64 << 10
+# Bytes of a reply that are sent at once.
+_PIECE = 1 << 20
+# Seconds between looks at the queue, where several processes count together.
+_REFRESH = 0.5
+
+_MISDIRECTED = reply_to(
+    Refused(421, "the Host header must name this machine or what --host says", reason="host")
+)
+
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    408: {"description": "the headers or the body did not arrive in time"},
+    413: {"description": "the body is too large"},
+    415: {"description": "the body is not declared as application/json"},
+    422: {"description": "a field does not keep its rule, which the message names"},
+    429: {"description": "too many requests, pairs or bytes wait; Retry-After says when to try again"},
+    431: {"description": "the request line and headers are too large"},
+    503: {"description": "no answer in time, too many requests on their way, or the server is stopping"},
+}
+
+
+def create_app(
+    model: MetaRanker,
+    options: ServeOptions | None = None,
+    *,
+    name: str = "model",
+    allowed_hosts: Collection[str] | None = None,
+) -> FastAPI:
+    """The service of a model: POST /rank and /explain, GET /health, /metrics, /openapi.json and a page at /.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+        Asked by ``options.threads`` threads at once; with ``n_jobs=1`` they are all there are.
+    options : ServeOptions, optional
+    name : str
+        What the model is called on the page and in /health.
+    allowed_hosts : collection of str, optional
+        Names in lower case, without a port, that a request's Host header may hold, else 421. By default any.
+
+    Returns
+    -------
+    FastAPI
+        An ASGI application for any server; `metarank serve` runs it with uvicorn. Its threads start and end
+        with the application's lifespan. `max_head`, `connections`, `head_timeout` and `idle_timeout` are of
+        `metarank serve` alone: what a connection may do before its request is the server's.
+
+    Examples
+    --------
+    >>> from metarank import MetaRanker, data
+    >>> train = data.make_multilabel(100, n_features=3, n_labels=4, seed=0)
+    >>> app = create_app(MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(train))
+    >>> sorted({route.path for route in app.routes})
+    ['/', '/explain', '/health', '/metrics', '/openapi.json', '/rank']
+    """
+    options = options or ServeOptions()
+    metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
+    answerer = Answerer(model, options, metrics.stage)
+    workers = Workers(answerer, options, metrics.stage, metrics.batch)
+    held = Budget(options.queue_bytes)
+    metrics.watch(
+        waiting=lambda: workers.waiting,
+        working=lambda: workers.working,
+        pairs=lambda: workers.pairs,
+        held=lambda: held.used,
+    )
+    facts = _facts(answerer, name)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        workers.start()
+        refreshing = asyncio.create_task(_refresh(metrics)) if metrics.is_shared else None
+        yield
+        await workers.stop()
+        if refreshing is not None:
+            refreshing.cancel()
+            metrics.refresh()
+
+    app = FastAPI(
+        title="metarank",
+        version=__version__,
+        description=f"Ranked labels by {name}.",
+        lifespan=lifespan,
+        docs_url=None,  # these pages fetch their scripts from elsewhere
+        redoc_url=None,
+    )
+    app.add_middleware(_Counting, metrics=metrics, allowed_hosts=allowed_hosts)
+    app.state.metrics, app.state.workers = metrics, workers
+
+    async def answered(path: Any, request: Request) -> Response:
+        started = time.monotonic()
+        share = Share(held, _FREE)
+        try:
+            body = await _body(request, options, share)
+            reply = await workers.submit(Call(path, body), started, share, request.receive)
+        except BaseException:
+            share.release()
+            raise
+        return _response(reply, metrics, share)
+
+    async def rank(request: Request) -> Response:
+        """The k best labels of one instance or of several, best first."""
+        return await answered("rank", request)
+
+    async def explain(request: Request) -> Response:
+        """Why labels stand where they do for an instance."""
+        return await answered("explain", request)
+
+    async def health() -> Response:
+        """Whether requests are taken, and by which model."""
+        content = {"status": "ok" if workers.is_open else "stopping", "version": __version__, "model": facts}
+        return JSONResponse(content, 200 if workers.is_open else 503)
+
+    async def numbers() -> Response:
+        """Counts and times, in the text format of Prometheus."""
+        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def page() -> Response:
+        """The page for a person."""
+        return Response(PAGE, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
+
+    async def refused(_: Request, error: Any) -> Response:
+        return _response(reply_to(error), metrics)
+
+    async def unknown(_: Request, error: Any) -> Response:
+        return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
+
+    for path, asked, body in (("/rank", rank, RankRequest), ("/explain", explain, ExplainRequest)):
+        app.router.add_api_route(
+            path,
+            asked,
+            methods=["POST"],
+            responses=_REFUSALS,
+            openapi_extra=_takes(body),
+            route_class_override=_Unread,
+        )
+    for path, shown in (("/health", health), ("/metrics", numbers), ("/", page)):
+        app.add_api_route(path, shown, include_in_schema=path != "/")
+        app.add_api_route(path, shown, methods=["HEAD"], include_in_schema=False)
+    app.add_exception_handler(Refused, refused)
+    app.add_exception_handler(HTTPException, unknown)
+    return app
+
+
+class _Unread(APIRoute):
+    """A route whose endpoint takes the request as it is: of what the framework looks for there is nothing."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
+        return endpoint
+
+
+class _Counting:
+    """Counts every request with its status and time; no reply is to be guessed at by a browser.
+
+    Requests for other hosts than the allowed ones go no further.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, allowed_hosts: Collection[str] | None) -> None:
+        self.app = app
+        self.metrics = metrics
+        self.allowed_hosts = allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"].append((b"x-content-type-options", b"nosniff"))
+            await send(message)
+
+        try:
+            app = self.app if self._is_for_us(scope) else _response(_MISDIRECTED, self.metrics)
+            await app(scope, receive, noting)
+        finally:
+            self.metrics.request(scope["path"], status, time.perf_counter() - start)
+
+    def _is_for_us(self, scope: Scope) -> bool:
+        """A browser always names a host; what names none, as by HTTP/1.0, is no page from elsewhere."""
+        hosts = self.allowed_hosts
+        return hosts is None or all(named(v) in hosts for k, v in scope["headers"] if k == b"host")
+
+
+async def _refresh(metrics: ServiceMetrics) -> None:
+    while True:
+        metrics.refresh()
+        await asyncio.sleep(_REFRESH)
+
+
+async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
+    """The body of a request, within the limits; what it takes of the bytes of all is in `share`.
+
+    Raises
+    ------
+    Refused
+        415, 413 as soon as it is known to be too large, 429 where others have too many bytes, 408 where it
+        does not arrive in time.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refused(415, "the Content-Type must be application/json", reason="content type")
+    announced = request.headers.get("content-length", "")
+    if (
+        announced.isascii()
+        and announced.isdigit()
+        and len(announced) < 20
+        and int(announced) > options.max_body
+    ):
+        raise _too_large(options)
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(options.timeout):
+            async for part in request.stream():
+                size += len(part)
+                if size > options.max_body:
+                    raise _too_large(options)
+                if not share.take(size, before=size - len(part)):
+                    raise Refused(429, "too many bytes are waiting already", retry_after=1, reason="bytes")
+                parts.append(part)
+    except TimeoutError:
+        raise Refused(408, f"the body did not arrive within {options.timeout:g} s", reason="slow") from None
+    except ClientDisconnect:
+        raise Refused(400, "the body did not arrive", reason="left") from None
+    return b"".join(parts)
+
+
+def _too_large(options: ServeOptions) -> Refused:
+    return Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
+
+
+class _Whole(Response):
+    """A reply that gives back what it has of the bytes of all once the client has taken it.
+
+    Sent in pieces, each when the last is on its way: given as one it would lie about twice.
+    """
+
+    def __init__(self, share: Share | None, *args: Any) -> None:
+        super().__init__(*args)
+        self._share = share
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        body = bytes(self.body)
+        try:
+            await send(
+                {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+            )
+            for first in range(0, max(1, len(body)), _PIECE):
+                last = first + _PIECE
+                piece = {"body": body[first:last], "more_body": last < len(body)}
+                await send({"type": "http.response.body", **piece})
+        finally:
+            if self._share is not None:
+                self._share.release()
+
+
+def _response(reply: Reply, metrics: ServiceMetrics, share: Share | None = None) -> Response:
+    headers = None
+    if reply.reason:
+        metrics.refused(reply.reason)
+    if reply.retry_after is not None:
+        headers = {"retry-after": str(reply.retry_after)}
+    return _Whole(share, reply.body, reply.status, headers, "application/json")
+
+
+def _takes(body: type[RankRequest] | type[ExplainRequest]) -> dict[str, Any]:
+    """A request body as OpenAPI describes it; it is read by the thread that answers, not by the framework."""
+    schema = body.model_json_schema()
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
+    """What a client has to know of the model and of the limits."""
+    reader, options = answerer.reader, answerer.options
+    return {
+        "name": name,
+        "input": reader.kind,
+        "n_features": reader.n_features,
+        "feature_names": reader.kind == "features" and reader.feature_names is not None,
+        "n_labels": reader.labels.n_labels,
+        "label_names": reader.labels.names is not None,
+        "propensity_weight": answerer.model.propensity_weight_,
+        "optimize": list(METRICS),
+        "limits": {
+            "max_batch": options.max_batch,
+            "max_body": options.max_body,
+            "max_text": options.max_text,
+            "max_k": options.max_k,
+            "max_explain": options.max_explain,
+            "max_pairs": options.max_pairs,
+        },
+        "labels_compared": answerer.model.answering().pairs_of_row(1),
+    }

@@ -1,0 +1,156 @@
+"""`InputReader`: instances and labels of requests as the rows and ids that a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.lazy import lazy
+from metarank.apps.serve.errors import invalid
+from metarank.apps.serve.options import ServeOptions
+from metarank.model.estimator import MetaRanker
+from metarank.types.candidates import Candidates
+from metarank.types.checks import check_features
+from metarank.types.restrict import check_lists
+
+Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix"
+
+
+class InputReader:
+    """What a model takes, and how instances in JSON become that.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    options : ServeOptions
+    """
+
+    def __init__(self, model: MetaRanker, options: ServeOptions) -> None:
+        self.options = options
+        self.encoder = model.encoder_
+        self.n_features, self.labels = model.n_features_in_, model.label_table_
+
+    @property
+    def kind(self) -> Literal["text", "features"]:
+        """What an instance is: a text, or values of features."""
+        return "text" if self.encoder.vectorizer is not None else "features"
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names that an object {feature: value} may use; else its keys are the numbers of columns."""
+        return self.encoder.names or self.encoder.words
+
+    @lazy
+    def _column(self) -> dict[str, int]:
+        return {name: j for j, name in reversed(list(enumerate(self.feature_names or [])))}
+
+    def rows(self, instances: Sequence[Any], field: str) -> Rows:
+        """The instances of a request: texts, or checked features (n, d) as the model takes them.
+
+        Raises
+        ------
+        Refused
+            422 where an instance is not of the model's kind, too long, of another width, has a feature that
+            the model does not know, or a value that is NaN, infinite or too large for 32 bits.
+        """
+        if len(instances) > self.options.max_batch:
+            raise invalid(
+                field, f"{field} must hold at most {self.options.max_batch} instances, got {len(instances)}"
+            )
+        if self.kind == "text":
+            return self._texts(instances, field)
+        kinds = {type(instance) for instance in instances}
+        if str in kinds:
+            raise invalid(
+                field, f"{field} must hold numeric features, since this model was trained on numbers"
+            )
+        if len(kinds) > 1:
+            raise invalid(field, f"{field} must hold objects or lists, not both")
+        read = self._sparse if dict in kinds else self._dense
+        rows = read(instances, field)
+        try:
+            return check_features(
+                rows,
+                n_features=self.n_features,
+                layout=self.encoder.layout,
+                name=field,
+                estimator="this model",
+            )
+        except (ValueError, TypeError) as error:
+            raise invalid(field, str(error)) from None
+
+    def _texts(self, instances: Sequence[Any], field: str) -> list[str]:
+        for i, text in enumerate(instances):
+            if not isinstance(text, str):
+                raise invalid(field, f"{_at(field, i)} must be a text, since this model was trained on text")
+            if len(text) > self.options.max_text:
+                raise invalid(
+                    field,
+                    f"{_at(field, i)} must have at most {self.options.max_text} characters, got {len(text)}",
+                )
+        return list(instances)
+
+    def _dense(self, instances: Sequence[list[float]], field: str) -> np.ndarray:
+        for i, values in enumerate(instances):
+            if len(values) != self.n_features:
+                raise invalid(field, f"{_at(field, i)} must have {self.n_features} values, got {len(values)}")
+        return np.array(instances, np.float64)
+
+    def _sparse(self, instances: Sequence[dict[str, float]], field: str) -> sp.csr_matrix:
+        columns: list[int] = []
+        indptr = [0]
+        for i, values in enumerate(instances):
+            own = [self._column_of(name, _at(field, i), field) for name in values]
+            if len(set(own)) < len(own):
+                raise invalid(field, f"{_at(field, i)} must name each feature once")
+            columns += own
+            indptr.append(len(columns))
+        data = np.array([v for values in instances for v in values.values()], np.float64)
+        shape = (len(instances), self.n_features)
+        return sp.csr_matrix((data, np.array(columns, np.int32), indptr), shape=shape)
+
+    def _column_of(self, name: str, where: str, field: str) -> int:
+        column = self._column.get(name)
+        if column is not None:
+            return column
+        if name.isascii() and name.isdigit() and len(name) < 12 and int(name) < self.n_features:
+            return int(name)
+        known = "names of features" if self._column else f"numbers of features in [0, {self.n_features})"
+        raise invalid(field, f"{where} must have {known} for keys, got {name[:60]!r}")
+
+    def label(self, label: int | str, field: str) -> int:
+        """The id of a label by its id or name.
+
+        Raises
+        ------
+        Refused
+            422 where the model has no such label, no more, or several of that name.
+        """
+        try:
+            return self.labels.id_of(label, field)
+        except (ValueError, TypeError) as error:
+            raise invalid(field, str(error)) from None
+
+    def lists(self, labels: Sequence[Any], n_rows: int, field: str) -> Candidates | np.ndarray:
+        """Labels of a field that takes one list for all instances, or one list for each of them.
+
+        Returns
+        -------
+        int32 array (m,) ascending, or Candidates of the rows
+        """
+        if labels and isinstance(labels[0], list) and len(labels) != n_rows:
+            raise invalid(
+                field, f"{field} must be one list of labels, or {n_rows}, one an instance, got {len(labels)}"
+            )
+        try:
+            return check_lists(labels, n_rows, self.labels, field)
+        except (ValueError, TypeError) as error:
+            raise invalid(field, str(error)) from None
+
+
+def _at(field: str, i: int) -> str:
+    """How an instance is called in a message."""
+    return field if field == "instance" else f"{field}[{i}]"

@@ -1,0 +1,197 @@
+"""`run`: the service on a socket, until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import math
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Collection, Generator
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI
+
+from metarank.apps.serve.app import create_app
+from metarank.apps.serve.connections import connection_class
+from metarank.apps.serve.hosts import local_names
+from metarank.apps.serve.options import ServeOptions
+from metarank.model.estimator import MetaRanker
+
+# Connections that may wait to be accepted.
+_BACKLOG = 1024
+# Seconds after which a thread lets others run. By Python's default, 0.005, the event loop would wait so long
+# for each of its turns while a thread describes pairs.
+_SWITCH = 0.0005
+
+
+class Server(uvicorn.Server):
+    """Says when it can be asked; a signal is its ordinary end and not raised again.
+
+    What is in flight `stop_timeout` seconds after it is answered by 503, and given up after its next step.
+    """
+
+    def __init__(self, app: FastAPI, options: ServeOptions, announce: Callable[[], None]) -> None:
+        super().__init__(configured(app, options))
+        self._give_up = app.state.workers.give_up
+        self._patience = options.stop_timeout
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().call_later(self._patience, self._give_up)
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for which, handler in before.items():
+                signal.signal(which, handler)
+
+
+def run(
+    model: MetaRanker,
+    options: ServeOptions | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    allowed_hosts: Collection[str] = (),
+    name: str = "model",
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Serve a model until SIGTERM or Ctrl-C; requests in flight have `stop_timeout` seconds to be answered.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+        Its ``n_jobs`` should be 1: the threads of the service are the parallelism.
+    options : ServeOptions, optional
+    host : str
+        Address to listen at; the default is seen from this machine alone.
+    port : int
+        0 for any that is free.
+    allowed_hosts : collection of str
+        Names that requests may use besides `host` and those of this machine, where it listens at a loopback
+        address: what a proxy beside it passes on.
+    name : str
+        What the model is called.
+    announce : callable (str)
+        Told the URL as soon as requests are answered.
+
+    Raises
+    ------
+    ValueError
+        If nothing can listen at `host` and `port`.
+    """
+    with contextlib.closing(listen(host, port)) as listener:
+        hosts = local_names((host, *allowed_hosts), listener)
+        answer_on(listener, model, options or ServeOptions(), hosts, name=name, announce=announce)
+
+
+def answer_on(
+    listener: socket.socket,
+    model: MetaRanker,
+    options: ServeOptions,
+    allowed_hosts: Collection[str] | None,
+    *,
+    name: str,
+    announce: Callable[[str], None],
+) -> None:
+    """`run` on a socket that listens already, and may be shared with other processes."""
+    warm_up(model)
+    # What is there now stays: a collection during a request need not walk through it.
+    gc.collect()
+    gc.freeze()
+    app = create_app(model, options, name=name, allowed_hosts=allowed_hosts)
+    address = url_of(listener)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH)
+    try:
+        Server(app, options, lambda: announce(address)).run([listener])
+    finally:
+        sys.setswitchinterval(before)
+        gc.unfreeze()
+
+
+def configured(app: FastAPI, options: ServeOptions) -> uvicorn.Config:
+    """uvicorn's settings for an application of `create_app`."""
+    return uvicorn.Config(
+        app,
+        http=connection_class(options, app.state.metrics),
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        ws="none",
+        timeout_keep_alive=options.idle_timeout,  # type: ignore[arg-type]
+        timeout_graceful_shutdown=math.ceil(options.stop_timeout) + 1,
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that takes connections.
+
+    Raises
+    ------
+    ValueError
+        If there is no such address, or it is taken.
+
+    Examples
+    --------
+    >>> with listen("127.0.0.1", 0) as found:
+    ...     url_of(found).startswith("http://127.0.0.1:")
+    True
+    """
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port < 65536:
+        raise ValueError(f"port must be an integer in [0, 65535], got {port!r}")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP, flags=socket.AI_PASSIVE
+        )[0]
+        # With its protocol named, as `socket.create_server` does not: only then does asyncio switch off
+        # Nagle's algorithm, by which the body of a reply would wait 40 ms for the client to confirm its head.
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+    except (OSError, UnicodeError) as error:
+        said = getattr(error, "strerror", None) or error
+        raise ValueError(f"cannot listen at host {host!r}, port {port}: {said}") from None
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a browser finds what listens at a socket."""
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def warm_up(model: MetaRanker) -> None:
+    """Ask once, so that indexes which are built on the first request are there before it."""
+    vectorizer = model.encoder_.vectorizer
+    if vectorizer is not None:
+        x: list[str] | np.ndarray = [" ".join(vectorizer.vocabulary_[:8])]
+    else:
+        x = np.zeros((1, model.n_features_in_), np.float32)
+        x[0, :8] = 1
+    for label in model.rank(x, k=1).labels[0]:
+        if label >= 0:
+            model.explain(x, int(label))

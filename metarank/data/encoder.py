@@ -1,0 +1,247 @@
+"""`InputEncoder`: whatever the user passes as X becomes the features the scorers see.
+
+It is fitted once and saved with the model, so that a new instance (a row of
+numbers, a data frame, or a text a person typed) goes through the same door as
+the training rows did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.lazy import lazy
+from metarank.data.dataset import Dataset
+from metarank.data.label_text import label_text_matrix
+from metarank.data.scaling import FeatureTransform
+from metarank.data.spelling import SpellingIndex
+from metarank.data.vectorizer import TextVectorizer
+from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
+from metarank.persist.spec import Saved, Spec
+from metarank.types.checks import Layout, check_features, check_savable_width, check_writable, library_of
+from metarank.types.view import Features
+
+_NOTHING = np.empty(0)
+
+
+def _check_layout(known: Known) -> None:
+    """ValueError where features of the layout are not brought to a scale in this way."""
+    kind, layout = known.transform.kind, known.layout
+    if kind != "none" and (kind == "scale") != (layout == "dense"):
+        raise ValueError(f"{layout} features are not transformed by {kind!r}")
+    if known.vectorizer is not None and layout != "sparse":
+        raise ValueError("vectorizer must give sparse features")
+    if (known.words is None) != (known.idf is None):
+        raise ValueError("words and idf must be known together")
+
+
+class InputEncoder(Saved):
+    """The door of a fitted model: texts or tables in, scaled float32 features out.
+
+    Attributes
+    ----------
+    vectorizer : TextVectorizer or None
+        Set where the model was trained on raw texts.
+    layout : "dense" or "sparse"
+        Path the training features took; new rows take the same.
+    n_features : int
+    names : list of str or None
+        Column names, where the training features were a data frame whose columns have names.
+    transform : FeatureTransform
+    words, idf : list of str and float32 array (d,), or None
+        What the features stand for and what they weigh in label texts, where these are bags of words.
+    """
+
+    words: list[str] | None = None
+    idf: np.ndarray | None = None
+    vectorizer: TextVectorizer | None = None
+    layout: Layout = "dense"
+    n_features: int = 0
+    names: list[str] | None = None
+    transform: FeatureTransform
+
+    saved = Spec(
+        Declared("n_features", size="d"),
+        Text("layout", ("dense", "sparse")),
+        Object("transform", FeatureTransform, ("d",)),
+        Object("vectorizer", TextVectorizer, ("d",), optional=True),
+        Strings("names", "d", optional=True),  # not in files written before there were any
+        Strings("words", "d", optional=True),
+        Array("idf", np.float32, ("d",), optional=True),
+        check=_check_layout,
+    )
+
+    def fit_encode(self, X: Any) -> Features:
+        """Learn the encoding from training input and return its features."""
+        if texts := texts_of(X):
+            if not any(text.strip() for text in texts):
+                raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
+            self.vectorizer = TextVectorizer()
+            features: Features = self.vectorizer.fit_rows(texts)
+            self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
+        else:
+            self.vectorizer = None
+            given = X.X if isinstance(X, Dataset) else X
+            checked = check_features(given)
+            self.names = _column_names(X)
+            for column in self.names or ():
+                check_writable(column, "the columns of X")
+            check_savable_width(checked, keeps_rows=True)
+            self.transform = FeatureTransform().fit(checked)
+            features = _apart(self.transform.transform(checked), given)
+        self.layout = "sparse" if sp.issparse(features) else "dense"
+        self.n_features = int(features.shape[1])
+        return features
+
+    def encode(self, X: Any) -> Features:
+        """Features of new rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X has another width than the training features, holds NaN or infinity,
+            or is text where the model was trained on numbers (or the reverse).
+        """
+        texts = texts_of(X)
+        if self.vectorizer is not None:
+            if isinstance(X, Dataset) and X.texts is not None:
+                texts = list(X.texts)
+            if texts is None and _is_empty(X):
+                texts = []
+            if texts is None:
+                raise TypeError(
+                    "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
+                    f"got {type(X).__name__}"
+                )
+            return self.vectorizer.rows(texts)
+        if isinstance(X, Dataset):
+            if X.X is None:
+                raise TypeError(
+                    "X must hold numeric features, since this model was trained on numbers; got texts"
+                )
+            X = X.X
+        elif texts:
+            raise TypeError(
+                "X must hold numeric features, since this model was trained on numbers; got texts"
+            )
+        names = _column_names(X)
+        if names is not None and self.names is not None and names != self.names:
+            differ = next((i for i, pair in enumerate(zip(names, self.names)) if pair[0] != pair[1]), None)
+            if differ is not None:
+                raise ValueError(
+                    "X must have the columns seen in fit, in their order: "
+                    f"column {differ} is {names[differ]!r}, was {self.names[differ]!r}"
+                )
+        if not hasattr(X, "shape") and _is_empty(X):
+            X = np.zeros((0, self.n_features), np.float32)
+        features = check_features(X, n_features=self.n_features, layout=self.layout, min_rows=0)
+        return self.transform.transform(features)
+
+    def label_text(
+        self,
+        features: Features,
+        names: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        words: Sequence[str] | None,
+    ) -> sp.csr_matrix | None:
+        """The labels' names (and longer texts) as rows of the feature space, CSR (L, d); None where unknown.
+
+        `words` are the names of the features, used where the model was trained on a bag of words.
+        """
+        from metarank.data.vectorizer import smooth_idf
+
+        if names is None or self.layout != "sparse" or (self.vectorizer is None and words is None):
+            return None
+        if self.vectorizer is None and words is not None:
+            assert not isinstance(features, np.ndarray)
+            df = np.bincount(features.indices, minlength=self.n_features)
+            self.words, self.idf = list(words), smooth_idf(df, features.shape[0])
+        matrix = self.rows_of_names(names, texts)
+        return matrix if matrix.nnz else None
+
+    def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
+        """Labels' names, and texts where there are any, as rows of the feature space; empty where unknown."""
+        longer = None if texts is None else [text or "" for text in texts]
+        if self.vectorizer is not None:
+            return label_text_matrix(names, longer, vectorizer=self.vectorizer)
+        if self.words is not None:
+            return label_text_matrix(names, longer, feature_names=self.words, idf=self.idf)
+        return sp.csr_matrix((len(names), self.n_features), dtype=np.float32)
+
+    def label_spelling(
+        self, names: Sequence[str] | None, texts: Sequence[str] | None
+    ) -> sp.csr_matrix | None:
+        """As `label_text`, which comes first, by the known words that are spelled like those of the names."""
+        if names is None or (self.vectorizer is None and self.words is None):
+            return None
+        return self.rows_of_spellings(names, texts)
+
+    def rows_of_spellings(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
+        """Labels as the words spelled like those of their names; of their texts where there is no name."""
+        written = [name or text or "" for name, text in zip(names, texts or [None] * len(names))]
+        return self._spelling.transform(written)
+
+    @property
+    def feature_words(self) -> list[str] | None:
+        """The words that the features stand for; None where they are unknown."""
+        return self.words if self.vectorizer is None else self.vectorizer.vocabulary_
+
+    @lazy
+    def _spelling(self) -> SpellingIndex:
+        if self.vectorizer is not None:
+            return SpellingIndex(self.vectorizer.vocabulary_, self.vectorizer.idf_, reader=self.vectorizer)
+        words, idf = self.words or [], np.zeros(0) if self.idf is None else self.idf
+        return SpellingIndex([str(word).lower() for word in words], idf)
+
+
+def _apart(features: Features, given: Any) -> Features:
+    """Transformed features that share no array with what was given, so that it may be overwritten later.
+
+    The values are new ones already; places of sparse values may still be those of the caller's matrix.
+    """
+    if sp.issparse(features):
+        for name in ("indices", "indptr"):
+            own = getattr(features, name)
+            if np.may_share_memory(own, getattr(given, name, _NOTHING)):
+                setattr(features, name, own.copy())
+    return features
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns, if all are strings."""
+    columns = getattr(X, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def _is_empty(X: Any) -> bool:
+    """Whether X is a list, array or column of no rows."""
+    return not hasattr(X, "columns") and hasattr(X, "__len__") and getattr(X, "shape", (len(X),))[0] == 0
+
+
+def texts_of(X: Any) -> list[str] | None:
+    """The raw texts in X: strings in a sequence, array or series, or a Dataset of texts."""
+    if isinstance(X, Dataset):
+        return list(X.texts) if X.X is None and X.texts is not None else None
+    if isinstance(X, str):
+        raise TypeError(f"X must be a list of texts, not one text: pass [{X[:40]!r}]")
+    if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind not in "OUT":
+        return None
+    if library_of(X, "X") in ("pandas", "polars", "pyarrow") and not hasattr(X, "columns"):
+        give = next((n for n in ("to_pylist", "to_list", "tolist") if hasattr(X, n)), None)
+        X = X if give is None else getattr(X, give)()
+    elif getattr(X, "ndim", None) == 1 and hasattr(X, "tolist"):
+        X = X.tolist()
+    if isinstance(X, Sequence) and any(isinstance(row, Mapping) for row in X):
+        raise TypeError("X must hold rows of numbers or texts, got a dict: pass a data frame, or its texts")
+    if isinstance(X, Sequence) and any(isinstance(text, str) for text in X):
+        for row, text in enumerate(X):
+            if not isinstance(text, str):
+                raise TypeError(f"X must hold a text a row, got {text!r} at row {row}")
+        return list(X)
+    return None

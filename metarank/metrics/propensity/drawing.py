@@ -1,0 +1,173 @@
+"""Estimated propensities, the fitted curve and the weights that follow: Fig. 2 of Jain et al. (2016)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from metarank._util.html import escape
+from metarank._util.svg import Plot, count, marker, nice_top, percent, ticks
+from metarank.metrics.propensity.curve import PRESETS, inv_propensity
+from metarank.metrics.propensity.points import PropensityFit, PropensityPoints
+from metarank.metrics.propensity.weights import WeightKind, label_weights
+
+# Colours of the page the picture stands on, if that defines them.
+_STYLE = """<style>
+.propensities text{font:12px system-ui,sans-serif;fill:var(--soft,#5a6675)}
+.propensities .label{fill:var(--fg,#1c2430)}
+.propensities .axis{stroke:var(--soft,#5a6675)}
+.propensities .grid{stroke:var(--rule,#dfe4ea)}
+.propensities .mark{fill:var(--s0,#0067a5)}
+.propensities .curve{fill:none;stroke-width:1}
+.propensities .c0{stroke:var(--s1,#c8501e);stroke-width:2.6}
+.propensities .c1{stroke:var(--s2,#12805c);stroke-dasharray:7 4}
+.propensities .c2{stroke:var(--s3,#8e5ba6);stroke-dasharray:2 3}
+.propensities .c3{stroke:var(--s5,#4d5968);stroke-dasharray:9 3 2 3}
+.propensities .heuristic{stroke-width:1.8}
+</style>"""
+_LEGEND_WIDTH = 220
+_LEGEND_ROWS = 3
+_LINE_HEIGHT = 17
+
+
+class _Panel(Plot):
+    """A plot with room for the legend above the axes."""
+
+    top = 20 + _LEGEND_ROWS * _LINE_HEIGHT
+
+
+def plot_propensities(
+    points: PropensityPoints,
+    fit: PropensityFit | None = None,
+    *,
+    labels_per_bin: int = 20,
+    beta: float = 0.5,
+    agree_at: float = 1.0,
+) -> str:
+    """Propensities over label frequency, and the weights 1/p beside the popular heuristics, as SVG text.
+
+    Left: the mean propensity of each bin, the fitted curve and, drawn thin, the curves of `PRESETS` for the
+    same N. Right: the inverse of both (for a bin 1 over its mean propensity) and the heuristics N_l^-beta and
+    log(N / N_l) of `label_weights`, scaled so that they agree with the fitted curve at N_l = `agree_at`. A
+    bin above the axis is drawn at its upper end. Every mark shows its numbers on hover.
+
+    Parameters
+    ----------
+    points : PropensityPoints
+        At least one.
+    fit : PropensityFit, optional
+        The curve to draw; `points.fit()` by default.
+    labels_per_bin : int
+        See `PropensityPoints.binned`.
+    beta : float
+        Exponent of the first heuristic.
+    agree_at : float
+        At least 1, and less than N. At 1, log(N / N_l) agrees with every curve of eq. 1 as it is.
+
+    Returns
+    -------
+    str
+        One `<svg>` element, to be written to a file or put into an HTML page.
+
+    Raises
+    ------
+    ValueError
+        If there are no points; if `agree_at` is out of range; as `fit_propensity` where `fit` is None.
+
+    Examples
+    --------
+    >>> counts = np.arange(2, 200)
+    >>> possible = (counts * inv_propensity(counts, n_points=500)).round().astype(int)
+    >>> points = PropensityPoints(np.arange(198), counts, counts, possible, n_points=500)
+    >>> plot_propensities(points).startswith("<svg ")
+    True
+    """
+    n = points.n_points
+    if len(points) == 0:
+        raise ValueError("points must hold at least one label")
+    if not 1 <= agree_at < n:
+        raise ValueError(f"agree_at must lie in [1, N = {n}), got {agree_at!r}")
+    bins = points.binned(labels_per_bin)
+    fit = points.fit() if fit is None else fit
+    notes = [
+        f"{size} labels, N_l {at:.1f}: propensity {percent(p, 1)}"
+        for at, p, size in zip(bins.counts, bins.propensities, bins.sizes)
+    ]
+    top = max(10.0, float(bins.counts.max()))
+    x = np.geomspace(1.0, min(top, n - 1), 120)
+    fitted = inv_propensity(x, fit.a, fit.b, n_points=n)
+    fit_name = f"fit: a = {fit.a:.2f}, b = {fit.b:.2f}"
+
+    propensity = _panel("Propensity over label frequency", "propensity p", (0.0, 1.0), top)
+    keys = [(fit_name, "c0")]
+    for i, (name, (a, b)) in enumerate(PRESETS.items(), start=1):
+        _curve(propensity, x, 1 / inv_propensity(x, a, b, n_points=n), f"c{i}", name)
+        keys.append((f"{name}: a = {a:g}, b = {b:g}", f"c{i}"))
+    _curve(propensity, x, 1 / fitted, "c0", fit_name)
+    _estimates(propensity, bins.counts, bins.propensities, notes)
+    _legend(propensity, keys)
+
+    weight = _panel("Weight over label frequency", "weight 1 / p", (0.0, nice_top(1.2 * fitted.max())), top)
+    at = inv_propensity(np.array([agree_at]), fit.a, fit.b, n_points=n)
+    keys = [(fit_name, "c0")]
+    heuristics: tuple[tuple[WeightKind, str], ...] = (
+        ("power", f"N_l^-{beta:g}, scaled"),
+        ("log", "log(N / N_l), scaled"),
+    )
+    for i, (kind, name) in enumerate(heuristics, start=1):
+        scale = at / label_weights([agree_at], kind, beta=beta, n_points=n)
+        ys = scale * label_weights(x, kind, beta=beta, n_points=n)
+        _curve(weight, x, ys, f"c{i} heuristic", name)
+        keys.append((name, f"c{i} heuristic"))
+    _curve(weight, x, fitted, "c0", fit_name)
+    inverse = np.divide(1.0, bins.propensities, out=np.full(len(notes), np.inf), where=bins.propensities > 0)
+    _estimates(weight, bins.counts, inverse, notes)
+    _legend(weight, keys)
+
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="propensities" '
+        f'viewBox="0 0 {propensity.width + weight.width} {weight.height}">{_STYLE}'
+        + _placed(propensity, 0)
+        + _placed(weight, propensity.width)
+        + "</svg>"
+    )
+
+
+def _panel(title: str, y_label: str, y: tuple[float, float], top_count: float) -> Plot:
+    x = (0.0, math.log10(top_count))
+    plot = _Panel(title, "points N_l of the label (log scale)", y_label, x, y, height=350)
+    plot.y_axis(ticks(*y), lambda v: f"{v:g}")
+    steps = (1, 2, 5) if x[1] < 2.5 else (1,)
+    marks = [step * 10**power for power in range(math.floor(x[1]) + 1) for step in steps]
+    plot.x_axis([math.log10(m) for m in marks if m <= top_count], lambda v: count(10**v))
+    return plot
+
+
+def _curve(plot: Plot, xs: np.ndarray, ys: np.ndarray, css: str, name: str) -> None:
+    """A line, as far as it lies within the axes."""
+    inside = ys <= plot.y[1]
+    path = " ".join(f"{plot.px(x):.1f},{plot.py(y):.1f}" for x, y in zip(np.log10(xs[inside]), ys[inside]))
+    plot.add(f'<polyline class="curve {css}" points="{path}"><title>{escape(name)}</title></polyline>')
+
+
+def _estimates(plot: Plot, counts: np.ndarray, ys: np.ndarray, notes: Sequence[str]) -> None:
+    for at, y, note in zip(np.log10(counts), np.minimum(ys, plot.y[1]), notes):
+        plot.add(marker(0, plot.px(at), plot.py(y), note))
+
+
+def _legend(plot: Plot, curves: Sequence[tuple[str, str]]) -> None:
+    """The estimates and the curves by name, in columns above the axes."""
+    for i, (name, css) in enumerate([("estimated", ""), *curves]):
+        column, row = divmod(i, _LEGEND_ROWS)
+        left, middle = plot.left + column * _LEGEND_WIDTH, 10 + row * _LINE_HEIGHT
+        if css:
+            plot.segment(left, middle, left + 26, middle, f"curve {css}")
+        else:
+            plot.add(marker(0, left + 13, middle))
+        plot.text(left + 34, middle + 4, name, anchor="start")
+
+
+def _placed(plot: Plot, left: int) -> str:
+    return f'<svg x="{left}" width="{plot.width}" height="{plot.height}">{plot.render()}</svg>'

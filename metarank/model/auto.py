@@ -1,0 +1,191 @@
+"""What "auto" means: which sources describe a pair, chosen by size, density and texts.
+
+The choice is noted, so that a person can see what was chosen and why (`MetaRanker.choices_`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.progress import note
+from metarank._util.registry import SOURCES
+from metarank.scorers.base import LabelScorer
+
+# Up to here every label is a candidate; the table has n x L rows.
+ALL_LABELS_LIMIT = 1000
+# Kernel machines hold a matrix of n x n and factor it.
+KERNEL_ROWS = 10_000
+SVM_ROWS = 3_000
+# A ridge over all labels factors a matrix of n x n, and is worth its time where rows are few.
+RIDGE_ROWS = 7_000
+# Beside the ridge, a second and third label tree are worth their time where rows hold no more terms in all.
+TERMS_FOR_TREES = 300_000
+# Neighbours that vote where labels are shortlisted.
+VOTERS = (10, 30, 100)
+# Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
+TREE_CELLS = 2_000_000
+EFFORTS = ("low", "medium", "high")
+
+
+def named_scorers() -> dict[str, Any]:
+    """The scorers that can be asked for by name, as constructors."""
+    return {name: entry.make() for name, entry in SOURCES.items()}
+
+
+def named_shortlisters() -> dict[str, Any]:
+    """The scorers that can be asked by name to propose candidates, as constructors."""
+    return {entry.asked_as: entry.make() for entry in SOURCES.values() if entry.asked_as is not None}
+
+
+def check_names(features: Any, shortlister: Any) -> None:
+    """What `choose_features` or `choose_shortlister` would raise, raised before any work."""
+    if not (isinstance(features, str) and features in ("auto", "yang2012")):
+        choose_features(features, np.empty((0, 0)), 0, label_text=None, effort="low")
+    if not (isinstance(shortlister, str) and shortlister == "auto"):
+        choose_shortlister(shortlister, 0, label_text=None)
+
+
+def choose_features(
+    features: str | Sequence[str | LabelScorer],
+    X: np.ndarray | sp.csr_matrix,
+    n_labels: int,
+    *,
+    label_text: sp.csr_matrix | None,
+    effort: str,
+    k: int | None = None,
+    shortlisters: Sequence[LabelScorer] = (),
+) -> list[LabelScorer]:
+    """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
+    all of them where labels are too many to be ranked without.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `features` is neither "auto", "yang2012", nor a list of names and scorers.
+    """
+    known = named_scorers()
+    if isinstance(features, str) and features not in ("auto", "yang2012"):
+        features = [features]
+    if features == "yang2012":
+        return [
+            known["neighbors"](k=k or 10, columns="raw"),
+            known["centroids"](),
+        ]
+    if features == "auto" and n_labels > ALL_LABELS_LIMIT:
+        # Who proposes a label also says how sure it is; beside it, what no proposer knows.
+        near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
+        kinds = {type(s) for s in shortlisters}
+        near += [known[name]() for name in ["votes"] if known[name] not in kinds]
+        if label_text is not None:
+            near += [known[name]() for name in ("names", "spelling") if known[name] not in kinds]
+        scorers = [*near, *shortlisters]
+        note("features: " + ", ".join(type(s).__name__ for s in scorers))
+        return scorers
+    if features == "auto":
+        names = _auto_features(X, n_labels, effort=effort)
+        if label_text is not None:
+            names.append("names")
+        proposers = [s for s in shortlisters if s.is_classifier]
+        note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
+        return [known[name]() for name in names] + proposers
+    if isinstance(features, (str, bytes)) or not isinstance(features, Sequence) or len(features) == 0:
+        raise TypeError(f"features must be 'auto', 'yang2012' or a non-empty list, got {features!r}")
+    out = []
+    for item in features:
+        if isinstance(item, str):
+            if item not in known:
+                raise ValueError(f"features must name scorers among {sorted(known)}, got {item!r}")
+            out.append(known[item]())
+        elif isinstance(item, LabelScorer):
+            out.append(item)
+        else:
+            raise TypeError(
+                f"features must hold names and subclasses of metarank.scorers.LabelScorer, got {item!r}"
+            )
+    return out
+
+
+def _auto_features(X: np.ndarray | sp.csr_matrix, n_labels: int, *, effort: str) -> list[str]:
+    """Neighbours and centroids always; base classifiers while all labels are ranked and n is moderate.
+
+    On dense features kernel machines and extra trees complement each other; on sparse ones (text)
+    linear models are both the fastest and the best.
+    """
+    names = ["neighbors", "votes", "centroids", "prior"]
+    if effort == "low":
+        return names
+    if sp.issparse(X):
+        names += ["linear-svm"] + (["linear-ridge"] if X.shape[0] <= KERNEL_ROWS else [])
+    else:
+        names += ["extra-trees"] if X.shape[0] * n_labels <= TREE_CELLS else []
+        names += ["rbf-ridge", "laplacian-ridge"] if X.shape[0] <= KERNEL_ROWS else ["linear-svm"]
+        names += ["rbf-svm"] if X.shape[0] <= SVM_ROWS else []
+    if effort == "high":
+        names += ["boosted"]
+    return names
+
+
+def choose_shortlister(
+    shortlister: Any,
+    n_labels: int,
+    *,
+    label_text: sp.csr_matrix | None,
+    n_rows: int = 0,
+    n_terms: int = 0,
+    effort: str = "medium",
+) -> list[LabelScorer]:
+    """The unfitted scorers that propose candidates; an empty list means all labels.
+
+    "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
+    rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
+    more than 300,000 terms; names, where known.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If `shortlister` is no known name, scorer, list of them, "auto" or None.
+    """
+    proposers = named_shortlisters()
+    if shortlister is None:
+        return []
+    if isinstance(shortlister, str) and shortlister == "auto":
+        if n_labels <= ALL_LABELS_LIMIT:
+            note(f"shortlister: none, all {n_labels} labels are ranked")
+            return []
+        chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS, names=label_text is not None)]
+        ridge = n_rows <= RIDGE_ROWS and effort != "low"
+        if ridge:
+            chosen.append(proposers["one-vs-all"](loss="ridge"))
+        if effort != "low":
+            chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
+        if label_text is not None:
+            chosen += [proposers["names"](), proposers["spelling"]()]
+        compared = "no more" if n_rows <= RIDGE_ROWS else "more"
+        note(
+            f"shortlister: {' and '.join(type(s).__name__ for s in chosen)}, since {n_labels} labels are "
+            f"more than {ALL_LABELS_LIMIT} and {n_rows} rows {compared} than {RIDGE_ROWS}"
+        )
+        return chosen
+    items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]
+    if not items:
+        raise ValueError("shortlister must name at least one; None ranks all labels, got an empty list")
+    out: list[LabelScorer] = []
+    for item in items:
+        if isinstance(item, str):
+            if item not in proposers:
+                raise ValueError(
+                    f"shortlister must be among {sorted(proposers)}, 'auto' or None, got {item!r}"
+                )
+            out.append(proposers[item]())
+        elif isinstance(item, LabelScorer) and item.proposes:
+            out.append(item)
+        else:
+            raise TypeError(
+                "shortlister must be a name, a metarank.scorers.LabelScorer with a shortlist() of its own, a "
+                f"list of them or None, got {item!r}"
+            )
+    return out

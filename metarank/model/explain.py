@@ -1,0 +1,227 @@
+"""Why a label stands where it does: neighbours, evidence, contributions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metarank._util import html as _html
+from metarank._util.elementary import log
+from metarank._util.printable import printable
+from metarank.types.candidates import Candidates
+
+if TYPE_CHECKING:
+    from metarank.model.answer import Answering
+    from metarank.model.fitted import FittedModel
+    from metarank.ranker import Ranker
+    from metarank.types.restrict import Limits
+    from metarank.types.view import Features
+
+# What the lean towards rare labels is called among the columns.
+LEAN = "lean towards rare labels"
+# What is said of a row without evidence.
+NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guesses, by their frequency"
+# Digits after the point of scores and their parts, wherever they are printed.
+DIGITS = 3
+# Columns that a page names.
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Neighbor:
+    """A training point of the label: its row, its name where texts are known, and its distance."""
+
+    row: int
+    name: str | None
+    distance: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The evidence for one pair (instance, label).
+
+    ``base + sum of contributions`` is the score.
+
+    Attributes
+    ----------
+    label : int
+    label_name : str or None
+    rank : int
+        Place among the instance's candidates, 1 is best: that in `MetaRanker.rank`.
+    n_candidates : int
+    score : float
+        The ranking score, as in `MetaRanker.rank`.
+    probability : float
+        Calibrated probability of relevance, on which cuts stand: of the evidence alone, without the lean.
+    neighbors : list of Neighbor
+        Nearest training points that carry the label, nearest first.
+    contributions : list of (column, value, contribution)
+        What each meta-feature adds to the score, largest effect first; among them `LEAN`, whose value is
+        log(1/p) of the label.
+    base : float
+        Where the score starts.
+    propensity_weight : float
+        How far the score leans towards rare labels.
+    is_candidate : bool
+        Whether `MetaRanker.rank` has the label among the candidates; else it is described as if it had.
+    without_evidence : bool
+        Whether the model knows nothing of the row, so that score and probability are guesses, by the label's
+        frequency.
+
+    Examples
+    --------
+    >>> columns = [("vote10", 0.3, 0.8), (LEAN, 1.5, 0.75), ("prior", -4.0, -0.2004)]
+    >>> print(Explanation(0, "tea", 1, 9, 3.3496, 0.9, [], columns, base=2.0, propensity_weight=0.5))
+    tea: rank 1 of 9, score 3.350, probability 0.90
+      what makes up the score:
+          +2.000  where it starts
+          +0.800  vote10 = 0.3
+          +0.750  lean towards rare labels = 1.5 x 0.5
+          -0.200  prior = -4
+          =3.350
+    """
+
+    label: int
+    label_name: str | None
+    rank: int
+    n_candidates: int
+    score: float
+    probability: float
+    neighbors: list[Neighbor]
+    contributions: list[tuple[str, float, float]]
+    base: float = 0.0
+    propensity_weight: float = 0.0
+    is_candidate: bool = True
+    without_evidence: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists and numbers."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        name = printable(self.label_name) if self.label_name is not None else f"label {self.label}"
+        lines = [
+            f"{name}: rank {self.rank} of {self.n_candidates}, "
+            f"score {self.score:.{DIGITS}f}, probability {self.probability:.2f}"
+        ]
+        if self.without_evidence:
+            lines.append(f"  {NOTHING_KNOWN}")
+        if not self.is_candidate:
+            lines.append("  no candidate of this row: described as if it had been proposed")
+        if self.neighbors:
+            lines.append("  nearest training points with this label:")
+            lines += [
+                f"    {p.distance:8.4f}  row {p.row}" + (f"  {printable(p.name)}" if p.name else "")
+                for p in self.neighbors
+            ]
+        lines.append("  what makes up the score:")
+        head = self.contributions[:_SHOWN]
+        head += [part for part in self.contributions[_SHOWN:] if part[0] == LEAN]
+        rest = [part for part in self.contributions if part not in head]
+        width = max((len(column) for column, _, _ in head), default=0)
+        parts = [("where it starts", self.base)]
+        parts += [(f"{column:<{width}} = {self._shown(column, value)}", c) for column, value, c in head]
+        if rest:
+            parts.append((f"{len(rest)} more columns", math.fsum(c for _, _, c in rest)))
+        effects = rounded_to_sum([effect for _, effect in parts], self.score)
+        lines += [f"    {effect:+8.{DIGITS}f}  {text}" for (text, _), effect in zip(parts, effects)]
+        lines.append(f"    {f'={self.score:.{DIGITS}f}':>8}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the page of `str`."""
+        return _html.preformatted(str(self))
+
+    def _shown(self, column: str, value: float) -> str:
+        return f"{value:.4g}" + (f" x {self.propensity_weight:g}" if column == LEAN else "")
+
+
+def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
+    """Parts of a total, rounded so that what is printed adds up to the rounded total.
+
+    Each part is within one unit of its last digit; those cut most are rounded up (largest remainder).
+
+    Examples
+    --------
+    >>> rounded_to_sum([0.4444, 0.4444, 0.4444], 1.3332), rounded_to_sum([], 0.0)
+    ([0.445, 0.444, 0.444], [])
+    """
+    unit = 10.0**digits
+    scaled = np.array(parts, np.float64) * unit
+    units = np.floor(scaled)
+    missing = int(round(round(total, digits) * unit) - units.sum())
+    order = np.argsort(units - scaled, kind="stable")
+    if len(parts):
+        whole, some = divmod(missing, len(parts))
+        units += whole
+        units[order[:some]] += 1
+    return [float(u) / unit for u in units]
+
+
+def explain_pair(
+    asked: Answering,
+    features: Features,
+    label: int,
+    n_neighbors: int,
+    limits: Limits,
+    weight: float,
+    ranker: Ranker,
+) -> Explanation:
+    """The `Explanation` of one encoded row and a label id, which becomes a candidate if it was none."""
+    model = asked.model
+    (candidates, table, blank), *_ = asked.described(features, None, limits)
+    is_candidate = bool(np.any(candidates.labels == label))
+    if not is_candidate:
+        one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
+        if limits.cut(one, slice(0, 1)).n_pairs == 0:
+            raise ValueError(
+                f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
+                "exclude or allowed rules out"
+            )
+        (candidates, table, blank), *_ = asked.described(features, None, limits, also=label)
+    scored = model.scored(candidates, asked.evidence_of(table, ranker), weight, blank)
+    knows_nothing = bool(blank[0])
+    at = int(np.searchsorted(candidates.labels, label))
+    # As `Ranking.from_scores` orders them.
+    rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
+    score = float(scored.scores[at])
+    if knows_nothing and model.prior is not None:
+        parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
+    else:
+        shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
+        parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
+    lean = float(model.lean_of(candidates.labels[at : at + 1], weight)[0])
+    if lean != 0:
+        parts.append((LEAN, float(log(model.inv_propensity[label])), lean))
+    parts.sort(key=lambda part: -abs(part[2]))
+    return Explanation(
+        label=label,
+        label_name=model.label_table.name_of(label),
+        rank=rank,
+        n_candidates=candidates.n_pairs,
+        score=score,
+        probability=float(model.probabilities(scored)[at]),
+        neighbors=[] if knows_nothing else _neighbors(model, features, label, n_neighbors),
+        contributions=parts,
+        # The ranker's expected score, and what float32 rounds off the sum.
+        base=score - math.fsum(effect for _, _, effect in parts),
+        propensity_weight=weight,
+        is_candidate=is_candidate,
+        without_evidence=knows_nothing,
+    )
+
+
+def _neighbors(model: FittedModel, features: Features, label: int, n_neighbors: int) -> list[Neighbor]:
+    names = model.row_names
+    for scorer in model.scorers:
+        found = scorer.neighbors_of(features, label, n_neighbors)
+        if found is not None:
+            return [
+                Neighbor(int(r), names[int(r)] if names is not None else None, float(d))
+                for r, d in zip(*found)
+            ]
+    return []

@@ -1,0 +1,353 @@
+"""Labels that come, go, are renamed or merged, and rows that are added, without a new fit of the model.
+
+Parts that are sums and lists of training rows (neighbours, centroids, priors, propensities, the index of
+label names) are made again from the changed rows, which takes seconds; parts that were trained on labels keep
+what they know (`metarank.scorers.after_changes`). Label ids stay: new labels come at the end, and the ids of
+removed ones are never proposed, and given again only to a label of the same name.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.label_text import label_phrases
+from metarank.metrics.propensity import inv_propensity
+from metarank.model.relevance import aligned_relevance
+from metarank.scorers.after_changes import KeptScorer
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.neighbors.prior import smoothed_shares
+from metarank.scorers.neighbors.training_rows import TrainingRows
+from metarank.scorers.source import with_scorers
+from metarank.types.checks import check_writable
+from metarank.types.missing import MissingPairs
+from metarank.types.strings import PackedStrings
+from metarank.types.view import TrainingSet
+
+if TYPE_CHECKING:
+    from metarank.model.estimator import MetaRanker
+    from metarank.model.fitted import FittedModel
+
+
+@dataclass(frozen=True, eq=False)
+class LabelChange:
+    """A change of the label set, checked.
+
+    Attributes
+    ----------
+    now : int32 array (L before,)
+        Id of each label after the change; -1 for those that are no more.
+    names : list of str or None
+        Names after the change, those of removed labels included.
+    texts : dict of id to (name, text or None)
+        What is to be indexed anew for labels that are new or have another name.
+    n_labels : int
+        L after the change.
+    removed : int32 array
+        Ids of labels that are no more, ascending.
+    """
+
+    now: np.ndarray
+    names: list[str] | None
+    texts: dict[int, tuple[str, str | None]]
+    n_labels: int
+    removed: np.ndarray
+
+    @classmethod
+    def checked(cls, model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
+        """What `MetaRanker.update_labels` is asked for; ValueError or TypeError naming what does not fit."""
+        n = model.n_labels
+        names = None if model.label_names is None else list(model.label_names)
+        id_of = model.label_table.id_of
+        now = np.arange(n, dtype=np.int32)
+        now[model.removed] = -1
+        renamed = {id_of(old, "rename"): new for old, new in _mapping(rename, "rename").items()}
+        merged = {id_of(a, "merge"): id_of(b, "merge") for a, b in _mapping(merge, "merge").items()}
+        gone = {id_of(label, "remove") for label in _sequence(remove, "remove")}
+        for label in gone & (merged.keys() | renamed.keys()):
+            raise ValueError(f"remove must not hold a label that is merged or renamed too, got {label}")
+        for old, new in merged.items():
+            if old in renamed or new in merged or new in gone:
+                raise ValueError(
+                    "merge must take labels that are neither renamed nor merged twice into labels that stay, "
+                    f"got {old} into {new}"
+                )
+            now[old] = new
+        now[list(gone)] = -1
+        removed = set(model.removed.tolist()) | gone | merged.keys()
+        texts: dict[int, tuple[str, str | None]] = {}
+        for label, new in renamed.items():
+            if names is None:
+                raise ValueError("rename must be left out, since the labels of this model have no names")
+            names[label], text = _named(new, "rename")
+            texts[label] = names[label], text
+        uses = Counter(name.strip() for name in names or ())
+        for label in renamed:
+            if names is not None and uses[names[label].strip()] > 1:
+                raise ValueError(
+                    f"rename must give names that no other label has, blanks aside, got {names[label]!r}"
+                )
+        n_labels = n
+        taken = {} if names is None else {name: i for i, name in enumerate(names)}
+        bare = {name.strip(): name for name in taken}
+        for name, text in _added(model, add):
+            if names is not None and bare.setdefault(name.strip(), name) != name:
+                raise ValueError(f"add must hold new names, got {name!r}, which is taken but for blanks")
+            label = taken.get(name, n_labels)
+            if label in texts or (label < n_labels and label not in removed):
+                raise ValueError(f"add must hold new names, got {name!r}, which is taken")
+            removed.discard(label)
+            if names is not None:
+                taken[name] = label
+                names += [name] if label == n_labels else []
+            n_labels += label == n_labels
+            texts[label] = name, text
+        left = np.array(sorted(removed), np.int32)
+        if len(left) == n_labels:
+            raise ValueError("remove must leave a label, it removes all of them")
+        return cls(now, names, texts, n_labels, left)
+
+
+def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
+    """The model after a change of its labels."""
+    rows, Y = training_rows_of(model)
+    by_row = sp.coo_matrix(Y)
+    label = change.now[by_row.col]
+    kept = label >= 0
+    pairs = (by_row.row[kept], label[kept])
+    changed = sp.csr_matrix((np.ones(len(label[kept]), np.float32), pairs), (Y.shape[0], change.n_labels))
+    changed.sum_duplicates()
+    changed.data[:] = 1
+    texts = _label_texts(model)
+    make = {"label_text": model.encoder.rows_of_names, "label_spelling": model.encoder.rows_of_spellings}
+    texts = {source: _changed_text(text, change, make[source]) for source, text in texts.items()}
+    _warn_of_unknown_words(change, texts)
+    data = _training_set(model, rows.X, changed, change.names, texts, _label_phrases(model, change))
+    data.shared("training-rows", lambda X: rows)
+    return replace(
+        _updated(model, data, change.now, n_jobs),
+        n_labels=change.n_labels,
+        label_names=change.names,
+        removed=change.removed,
+        missing=None if model.missing is None else _still_missing(model.missing, change.now, changed),
+    )
+
+
+def added_rows(
+    model: FittedModel, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
+) -> FittedModel:
+    """The model with more training rows, encoded, of the labels it has."""
+    rows, before = training_rows_of(model)
+    if model.removed.size and np.isin(Y.indices, model.removed).any():
+        label = int(Y.indices[np.isin(Y.indices, model.removed)][0])
+        raise ValueError(f"Y must not hold removed labels, got {label}")
+    stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
+    binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
+    data = _training_set(
+        model, stacked, binary, model.label_names, _label_texts(model), _label_phrases(model)
+    )
+    names = model.row_names
+    if names is not None or row_names is not None:
+        names = PackedStrings.of([*(names or [""] * before.shape[0]), *(row_names or [""] * Y.shape[0])])
+    same = np.arange(model.n_labels, dtype=np.int32)
+    return replace(_updated(model, data, same, n_jobs), n_rows=Y.shape[0] + before.shape[0], row_names=names)
+
+
+def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
+    """The relevances of new rows in the model's label ids; ValueError where it has no such label."""
+    relevance = aligned_relevance(model, Y, n_rows)
+    if relevance.unknown:
+        raise ValueError(
+            f"Y must have labels of this model only, got {relevance.unknown[0]!r:.80}; add it first"
+        )
+    return relevance.Y
+
+
+def training_rows_of(model: FittedModel) -> tuple[TrainingRows, sp.csr_matrix]:
+    """A model's training rows and their labels, CSR (n, L) of ones, as one of its sources holds them.
+
+    Raises
+    ------
+    ValueError
+        If the model has no such source, or serves several objectives.
+    """
+    if model.objective_names is not None:
+        raise ValueError("a model of several objectives does not change its rows or labels: refit")
+    for source in model.sources:
+        found = source.scorer.training_labels()
+        if found is not None:
+            return found
+    raise ValueError(
+        "this model keeps no training rows to be changed, since none of its scorers is one of neighbours: "
+        "refit, or have 'neighbors' or 'votes' among its features or shortlisters"
+    )
+
+
+def _training_set(
+    model: FittedModel,
+    X: Any,
+    Y: sp.csr_matrix,
+    names: Any,
+    texts: dict[str, sp.csr_matrix],
+    phrases: list[str] | None,
+) -> TrainingSet:
+    return TrainingSet(
+        X,
+        Y,
+        np.zeros(Y.shape[0], np.int32),
+        seed=model.random_state,
+        label_names=names,
+        label_phrases=phrases,
+        words=model.encoder.feature_words,
+        feature_scale=model.encoder.transform.scale,
+        **texts,
+    )
+
+
+def _updated(model: FittedModel, data: TrainingSet, now: np.ndarray, n_jobs: int) -> FittedModel:
+    """Sources and propensities for changed training rows; `now` has the id of each label of before, or -1.
+    The numbers of labels and rows are still those of before."""
+    n, n_labels = data.Y.shape
+    view = data.view()
+    same = n_labels == len(now) and np.array_equal(now, np.arange(n_labels))
+
+    def updated(scorer: LabelScorer) -> LabelScorer:
+        new = scorer.updated(view, n_jobs=n_jobs)
+        if new is None:
+            return scorer if same else KeptScorer.of(scorer, now, n_labels)
+        return new
+
+    return replace(
+        model,
+        sources=with_scorers(model.sources, [updated(source.scorer) for source in model.sources]),
+        inv_propensity=inv_propensity(data.Y) if n >= 3 else np.ones(n_labels),
+        prior=smoothed_shares(view.label_counts, n).astype(np.float32),
+    )
+
+
+def _label_texts(model: FittedModel) -> dict[str, sp.csr_matrix]:
+    """The matrices of label texts that the model's sources hold, by their name in a `TrainingSet`."""
+    texts: dict[str, sp.csr_matrix] = {}
+    for source in model.sources:
+        texts |= source.scorer.label_texts()
+    return texts
+
+
+def _label_phrases(model: FittedModel, change: LabelChange | None = None) -> list[str] | None:
+    """What is written of each label, after a change, where a scorer of the model has learned to read it."""
+    known = (source.scorer.label_phrases() for source in model.sources)
+    phrases = next((found for found in known if found is not None), None)
+    if phrases is None or change is None:
+        return phrases
+    phrases = [*phrases, *[""] * (change.n_labels - len(phrases))]
+    for label, (name, text) in change.texts.items():
+        phrases[label] = label_phrases([name], [text])[0]
+    return phrases
+
+
+def _changed_text(
+    text: sp.csr_matrix, change: LabelChange, rows_of: Callable[..., sp.csr_matrix]
+) -> sp.csr_matrix:
+    """The index rows of the labels after a change: those of removed labels are empty."""
+    n_new = change.n_labels - text.shape[0]
+    stays = np.append(change.now == np.arange(text.shape[0]), np.zeros(n_new, bool)).astype(np.float32)
+    out = sp.diags_array(stays) @ sp.vstack([text, sp.csr_matrix((n_new, text.shape[1]), dtype=np.float32)])
+    if change.texts:
+        ids = list(change.texts)
+        new = rows_of(*zip(*change.texts.values()))
+        place = sp.csr_matrix((np.ones(len(ids)), (ids, np.arange(len(ids)))), (change.n_labels, len(ids)))
+        fresh = np.ones(change.n_labels, np.float32)
+        fresh[ids] = 0
+        out = sp.diags_array(fresh) @ out + place @ new
+    out = sp.csr_matrix(out, dtype=np.float32)
+    out.eliminate_zeros()
+    out.sum_duplicates()
+    return out
+
+
+def _warn_of_unknown_words(change: LabelChange, texts: dict[str, sp.csr_matrix]) -> None:
+    """Tell of new names that the model's vocabulary has no word of: nothing of them can be found in a row."""
+    silent = [
+        name
+        for label, (name, _) in change.texts.items()
+        if not any(text[label].nnz for text in texts.values())
+    ]
+    if texts and silent:
+        shown = ", ".join(map(repr, silent[:3])) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
+        warnings.warn(
+            f"no word of {shown} is known to this model: such a label is found by rows of known words that "
+            "`partial_fit` adds, or after a new fit",
+            stacklevel=4,
+        )
+
+
+def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:
+    """The pairs whose label is still there and still not the row's."""
+    rows, labels = np.asarray(missing.rows), now[missing.labels]
+    _, first = np.unique(rows * np.int64(Y.shape[1]) + labels, return_index=True)
+    kept = np.zeros(len(rows), bool)
+    kept[first] = True
+    kept &= labels >= 0
+    kept[kept] = np.asarray(Y[rows[kept], labels[kept]]).ravel() == 0
+    return MissingPairs(rows[kept], labels[kept], missing.probabilities[kept])
+
+
+def _added(model: FittedModel, add: Any) -> list[tuple[str, str | None]]:
+    """(name, text or None) of each new label; nameless ones have a text or nothing."""
+    if model.label_names is None:
+        if isinstance(add, Integral) and not isinstance(add, bool):
+            if add < 0:
+                raise ValueError(f"add must be at least 0, got {add}")
+            return [("", None)] * int(add)
+        if add is None or (_label_texts(model) and not isinstance(add, Mapping)):
+            return [("", text) for text in map(_text_of("add"), _sequence(add, "add"))]
+        raise ValueError(
+            f"add must be a number of labels, since the labels of this model have no names, got {add!r:.80}"
+        )
+    if isinstance(add, Mapping):
+        return [_named(pair, "add") for pair in add.items()]
+    return [_named(name, "add") for name in _sequence(add, "add")]
+
+
+def _named(value: Any, parameter: str) -> tuple[str, str | None]:
+    """A name, or a pair of a name and a text."""
+    if isinstance(value, tuple) and len(value) == 2 and all(isinstance(part, str) for part in value):
+        name, text = value
+    else:
+        name, text = _text_of(parameter)(value), None
+    if not name.strip():
+        raise ValueError(f"{parameter} must hold names, got an empty one")
+    check_writable(name, parameter)
+    return name, text
+
+
+def _text_of(parameter: str) -> Any:
+    def check(value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"{parameter} must hold names or (name, text) pairs, got {value!r:.80}")
+        return value
+
+    return check
+
+
+def _mapping(value: Any, parameter: str) -> Mapping[Any, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{parameter} must be a dict from labels, got {value!r:.80}")
+    return value
+
+
+def _sequence(value: Any, parameter: str) -> Sequence[Any]:
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, (Sequence, set, np.ndarray)):
+        raise TypeError(f"{parameter} must be a list of labels, got {value!r:.80}")
+    return list(value)

@@ -1,0 +1,92 @@
+"""A fitted model measured on labelled rows, each set metric with the cut learned for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import scipy.sparse as sp
+
+from metarank import metrics
+from metarank.model.relevance import Relevance, aligned_relevance
+from metarank.thresholds import METRICS, check_metric
+from metarank.types.ranking import Ranking
+
+if TYPE_CHECKING:
+    from metarank.model.estimator import MetaRanker
+
+
+def evaluate_model(
+    model: MetaRanker,
+    X: Any,
+    Y: Any,
+    names: Sequence[str],
+    *,
+    intervals: bool = False,
+    propensity_weight: float | None = None,
+) -> dict[str, Any]:
+    """Values of the named metrics, in the order given: of what `MetaRanker.rank` and `predict` give.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    X : rows, as in `MetaRanker.rank`
+    Y : Relevance, or what `aligned_relevance` takes: CSR (n, L), lists of names, a Dataset, ...
+        Labels that the model never met count as missed, in a mean over labels (macro-F1) as labels of F1 0,
+        and weigh what a label without a training row does; there is a warning, but of a `Relevance`.
+    names : metric names such as "nDCG@5"
+    intervals : bool
+        Give (value, low, high) of a 95 % bootstrap interval instead of the value.
+    propensity_weight : float, optional
+        As in `MetaRanker.rank`. Cuts and predicted relevances stand on probabilities, which it leaves alone.
+
+    Returns
+    -------
+    dict of name to float, or to a triple of floats
+    """
+    parsed = [metrics.Metric.parse(name) for name in names]
+    lists = [m for m in parsed if m.needs in ("ranking", "scores")]
+    relevances = [str(m) for m in parsed if m.needs == "relevance"]
+    scored = model._scored(X, None, propensity_weight=propensity_weight)  # once, for all metrics
+    if isinstance(Y, Relevance):
+        relevance = Y
+    else:
+        relevance = aligned_relevance(model, Y, sum(s.candidates.n_rows for s in scored))
+        relevance.warn()
+    Y, widened = relevance.Y, relevance.widened
+    out: dict[str, Any] = {}
+    if lists:
+        depths = [m.k for m in lists if m.k is not None]
+        whole = any(m.needs == "scores" for m in lists)
+        result: Any = (
+            sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
+            if whole
+            else Ranking.concatenate(
+                [
+                    Ranking.from_scores(s.candidates, min(max(depths), model.n_labels_), values=s.scores)
+                    for s in scored
+                ]
+            )
+        )
+        weights = relevance.inv_propensity(model)
+        out |= _measure(Y, widened(result), [str(m) for m in lists], intervals, inv_propensity=weights)
+    if relevances:
+        # A probability predicts relevance as a share of the greatest.
+        predicted = widened(model.fitted_.probability_matrix(scored))
+        out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
+    for m in parsed:
+        if m.needs == "sets":
+            # The cut learned for the metric; the default where there is none.
+            cut = check_metric(m.name if m.name.lower() in METRICS else None)
+            out |= _measure(
+                Y, None, [str(m)], intervals, Y_pred=widened(model.fitted_.label_sets(scored, cut))
+            )
+    return {str(m): out[str(m)] for m in parsed}
+
+
+def _measure(
+    Y: sp.csr_matrix, scores: Any, names: list[str], intervals: bool, **kwargs: Any
+) -> dict[str, Any]:
+    if intervals:
+        return {name: tuple(triple) for name, triple in metrics.bootstrap(Y, scores, names, **kwargs).items()}
+    return {name: float(value) for name, value in metrics.evaluate(Y, scores, names, **kwargs).items()}

@@ -1,0 +1,174 @@
+"""`Relevance`: what is relevant for rows that a model is measured on, labels it never met among it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.dataset import Dataset
+from metarank.data.separators import cut_labels, described, same_separator
+from metarank.metrics.propensity import inv_propensity
+from metarank.types.checks import check_labels, integer_names
+from metarank.types.ranking import Ranking
+
+if TYPE_CHECKING:
+    from metarank.model.estimator import MetaRanker
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Relevances of n rows in the L labels of a model, and after them in U labels that it never met.
+
+    Those have a column each, since they are missed: no ranking lists them, no cut keeps them.
+
+    Attributes
+    ----------
+    Y : CSR (n, L + U)
+    n_known : int
+        L.
+    unknown : list of str
+        How the U labels are called; each is relevant for some row.
+    """
+
+    Y: sp.csr_matrix
+    n_known: int
+    unknown: list[str]
+
+    @property
+    def n_unknown_pairs(self) -> int:
+        """Relevant pairs of labels that the model never met."""
+        return int(np.count_nonzero(self.Y.indices >= self.n_known))
+
+    @cached_property
+    def said(self) -> str:
+        """What a person is told of labels that the model never met; "" without such labels."""
+        if not self.unknown:
+            return ""
+        shown = ", ".join(f"{name!r:.60}" for name in self.unknown[:3])
+        shown += f" and {len(self.unknown) - 3} more" if len(self.unknown) > 3 else ""
+        return (
+            f"labels that the model never met: {len(self.unknown)} ({shown}), in {self.n_unknown_pairs} of "
+            f"{self.Y.nnz} relevant pairs, which count as missed"
+        )
+
+    def warn(self, stacklevel: int = 3) -> None:
+        """A UserWarning of labels that the model never met, if there are any."""
+        if self.said:
+            warnings.warn(self.said, stacklevel=stacklevel)
+
+    def widened(self, found: Any) -> Any:
+        """A Ranking, sparse matrix or scores of L labels, with the U others beside them: not listed, -inf."""
+        if not self.unknown:
+            return found
+        n, width = self.Y.shape
+        if isinstance(found, Ranking):
+            names = found.label_names
+            return Ranking(
+                found.labels, found.scores, width, None if names is None else [*names, *self.unknown]
+            )
+        if sp.issparse(found):
+            return sp.csr_matrix((found.data, found.indices, found.indptr), shape=(n, width))
+        return np.hstack([found, np.full((n, len(self.unknown)), -np.inf, found.dtype)])
+
+    def inv_propensity(self, model: MetaRanker) -> np.ndarray:
+        """float64 (L + U,): those of the model, and for the others that of a label without a training row."""
+        known: np.ndarray = model.inv_propensity_
+        if not self.unknown:
+            return known
+        n = model.n_rows_
+        if n is None:  # not kept in older models: no label of theirs was rarer
+            unseen = float(known.max())
+        else:
+            unseen = float(inv_propensity(np.zeros(1), n_points=n)[0]) if n >= 3 else 1.0
+        return np.concatenate([known, np.full(len(self.unknown), unseen)])
+
+
+def aligned_relevance(model: MetaRanker, Y: Any, n_rows: int | None = None) -> Relevance:
+    """Relevances in the labels of a model, by name where both have names, else by id.
+
+    Parameters
+    ----------
+    model : fitted MetaRanker
+    Y : Dataset, table, matrix (n, L), list of n lists of labels, or vector of classes
+        Of a Dataset without names columns from L on are labels that the model never met; a matrix has L.
+        The columns of a table are names, unless they are numbers from 0 on, as pandas gives where there
+        are none.
+    n_rows : int, optional
+        Must agree.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `check_labels`; a name that several labels of the model share; names where the model has none.
+    """
+    L, known = model.n_labels_, model.label_names_
+    if isinstance(Y, Dataset):
+        _check_same_separator(model, Y)
+        own, names = check_labels(Y.Y, n_rows=n_rows, allow_no_labels=True)[0], Y.label_names
+        if names is None:
+            if own.shape[1] < L:
+                raise ValueError(f"Y must have the {L} labels of the model, got {own.shape[1]}")
+            return _by_column(model, own, [f"label {label}" for label in range(own.shape[1])], np.arange(L))
+    else:
+        Y = cut_labels(Y, model.label_separator_)[0]
+        own, names, kind = check_labels(Y, n_rows=n_rows, ids="names", allow_no_labels=True)
+        if names is None and kind == "lists":  # of nothing
+            own = sp.csr_matrix((own.shape[0], L), dtype=np.float32)
+        elif kind == "ids" and not integer_names(known):
+            names = None
+            own = check_labels(Y, n_rows=n_rows, n_labels=L, ids="positions")[0]
+        elif names is not None and names != known and kind in ("indicator", "graded"):
+            names = None if names == [str(label) for label in range(L)] else names
+    if names is None or names == known:
+        if own.shape[1] != L:
+            raise ValueError(f"Y must have {L} labels, got {own.shape[1]}")
+        return Relevance(own, L, [])
+    if known is None:
+        if isinstance(Y, Dataset) and own.shape[1] == L:
+            return Relevance(own, L, [])
+        raise ValueError(
+            f"Y must be a matrix of {L} columns or lists of ids, since the labels of this model have no "
+            f"names, got names such as {names[0]!r:.80}"
+        )
+    columns = isinstance(Y, Dataset) or kind in ("indicator", "graded")
+    place = model.label_table_.places(names, "Y", np.unique(own.indices), are_columns=columns)
+    return _by_column(model, own, names, place)
+
+
+def _check_same_separator(model: MetaRanker, dataset: Dataset) -> None:
+    """ValueError where the labels of a Dataset were parted as the model's were not, and some are unknown."""
+    if same_separator(dataset.label_separator, model.label_separator_):
+        return
+    known = set(model.label_names_ or ())
+    unknown = next((name for name in dataset.label_names or () if name not in known), None)
+    if unknown is not None:
+        raise ValueError(
+            f"label_separator must be that of the fit, in which {described(model.label_separator_)}; here "
+            f"{described(dataset.label_separator)}, and {unknown!r} is no label of this model: read the data "
+            f"with label_separator={model.label_separator_!r}"
+        )
+
+
+def _by_column(model: MetaRanker, own: sp.csr_matrix, names: list[str], place: np.ndarray) -> Relevance:
+    """The columns of `own` at their places in the labels of the model, -1 or beyond its end for none."""
+    L = model.n_labels_
+    target = np.full(own.shape[1], -1, np.int64)
+    target[: len(place)] = place[: own.shape[1]]
+    used = np.unique(own.indices)
+    unknown = used[target[used] < 0]
+    target[unknown] = L + np.arange(len(unknown))
+    label = target[own.indices]
+    row = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    order = np.lexsort((label, row))
+    key = row[order] * np.int64(L + len(unknown)) + label[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    # Columns of one name are one label, of the greatest relevance.
+    values = np.maximum.reduceat(own.data[order], first) if len(first) else own.data
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=own.shape[0]))])
+    Y = sp.csr_matrix((values, label[order][first], indptr), shape=(own.shape[0], L + len(unknown)))
+    return Relevance(Y, L, [names[i] or f"column {i}" for i in unknown])

@@ -1,0 +1,265 @@
+"""`Training`: the steps of each method, from checked inputs to scorers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.elementary import logistic
+from metarank.objectives.aggregation import Aggregation, LabelAggregation, LossAggregation, RankMetric
+from metarank.objectives.bayes import label_aggregated_scorer, label_spread
+from metarank.objectives.boosted_model import Boosting
+from metarank.objectives.checks import Grouping
+from metarank.objectives.labels import Combination
+from metarank.objectives.linear_model import LinearFit
+from metarank.objectives.search import TRIALS, Trial, best_minimum, most_under_constraints
+from metarank.objectives.watch import Metrics, Watch, metric_of
+from metarank.ranker.boosting import lightgbm_params
+
+if TYPE_CHECKING:
+    from metarank.objectives.multi_objective import MultiObjectiveRanker
+
+PLUG_IN = ("plug-in-label", "plug-in-loss")
+
+
+@dataclass
+class Result:
+    """Result of a fit: scorers, their weights, and the metrics of each round."""
+
+    weights: np.ndarray
+    scorers: list[Any]
+    evals: dict[str, dict[str, list[float]]]
+    attained: np.ndarray
+    best_round: int | list[int]
+
+    @classmethod
+    def of_one(cls, weights: np.ndarray, scorer: Any, watch: Watch) -> Result:
+        return cls(weights, [scorer], watch.curves(), watch.attained, watch.best + 1)
+
+
+class PlugIn:
+    """The Bayes-optimal formulas, with probability models in place of the true probabilities.
+
+    Parameters
+    ----------
+    top_grade : float64 array (K,)
+        The models learn ``y_k / top_grade_k``.
+    spread : float64 array (K,) or None
+        Of the labels, by which loss aggregation divides their weights; None for label aggregation.
+    """
+
+    def __init__(self, top_grade: np.ndarray, spread: np.ndarray | None) -> None:
+        self.top_grade, self.spread = top_grade, spread
+
+    def combine(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """float64 (n,): ``sum_k w_k E[y_k | x]``, or with ``w_k / spread_k``."""
+        if not len(log_odds[0]):
+            return np.zeros(0)
+        means = np.column_stack([logistic(s) for s in log_odds]) * self.top_grade
+        return label_aggregated_scorer(means, self._inner(weights))
+
+    def contributions(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
+        """float64 (n, d + 1) from those of each model's log-odds, scaled so that a row sums to its score."""
+        out = np.zeros_like(log_odds[0])
+        for part, weight in zip(log_odds, self._inner(weights) * self.top_grade):
+            whole, common = part.sum(axis=1), part[:, -1]
+            step = whole - common
+            base = logistic(common)
+            safe = np.where(np.abs(step) > 1e-12, step, 1.0)
+            slope = np.where(np.abs(step) > 1e-12, (logistic(whole) - base) / safe, base * (1 - base))
+            out[:, :-1] += weight * slope[:, None] * part[:, :-1]
+            out[:, -1] += weight * base
+        return out
+
+    def _inner(self, weights: np.ndarray) -> np.ndarray:
+        return weights if self.spread is None else weights / self.spread
+
+
+class Training:
+    """One call of `fit`: inputs that were checked, and the steps of each method."""
+
+    def __init__(
+        self,
+        ranker: MultiObjectiveRanker,
+        values: np.ndarray,
+        names: list[str],
+        grouping: Grouping,
+        group: Any,
+        qid: Any,
+        weights: np.ndarray,
+        n_jobs: int,
+    ) -> None:
+        self.ranker = ranker
+        self.Y = dict(zip(names, values.T))
+        self.values, self.names, self.weights = values, names, weights
+        self.n_jobs = n_jobs
+        self.metric: RankMetric = "ndcg" if metric_of(ranker.metric, grouping) == "ndcg@10" else "auc"
+        self.groups = {"group": group, "qid": qid}
+        self.stop_on = self._check_stop_on()
+        self.share = self._check_constraints()
+        self.alone = np.full(len(names), np.nan)
+        self._losses: dict[str, LossAggregation] = {}
+        self.n_watched = 0
+
+    def metrics(self, values: np.ndarray, grouping: Grouping, where: str) -> Metrics:
+        cost, label_gain = self.ranker.cost, self.ranker.label_gain
+        return Metrics(
+            values, grouping, self.names, cost=cost, label_gain=label_gain, where=where, n_jobs=self.n_jobs
+        )
+
+    def prepare(self, X: np.ndarray | sp.csr_matrix, X_eval: Any, metrics: Metrics) -> None:
+        """Bins or standardises the features, once for all models."""
+        self.watched = metrics
+        self.watched_rows = X if X_eval is None else X_eval
+        ranker = self.ranker
+        self.trainer: Boosting | LinearFit
+        if ranker.model == "linear":
+            self.trainer = LinearFit(X, X_eval, float(ranker.l2), 5 * int(ranker.n_rounds), self.n_jobs)
+            return
+        params = lightgbm_params(ranker, int(ranker.random_state), self.n_jobs)
+        self.trainer = Boosting(X, X_eval, params, int(ranker.n_rounds), self.n_jobs)
+
+    def fit(self) -> Result:
+        method = self.ranker.aggregation
+        if method in PLUG_IN:
+            return self._plug_in()
+        if method == "chebyshev":
+            return self._chebyshev()
+        if method == "epsilon":
+            return self._epsilon()
+        build = self._loss_aggregation if method == "loss" else self._label_aggregation
+        watch = self._watch()
+        return Result.of_one(self.weights, self._train(build, self.weights, watch), watch)
+
+    def _plug_in(self) -> Result:
+        watches = [self._watch(stop_on=k) for k in range(len(self.names))]
+        plug_in = self.plug_in()
+        pairs = zip(self.values.T / plug_in.top_grade[:, None], watches)
+        scorers = [self.trainer.fit_probability(target, watch) for target, watch in pairs]
+        self.alone = np.array([watch.attained[k] for k, watch in enumerate(watches)])
+        log_odds = [scorer.score(self.watched_rows, self.n_jobs) for scorer in scorers]
+        attained = self.watched.measure(plug_in.combine(log_odds, self.weights))[:, watches[0].column]
+        evals = {name: watch.curves()[name] for name, watch in zip(self.names, watches)}
+        return Result(self.weights, scorers, evals, attained, [watch.best + 1 for watch in watches])
+
+    def plug_in(self) -> PlugIn:
+        """What a plug-in needs beside its models."""
+        by_loss = self.ranker.aggregation == "plug-in-loss"
+        return PlugIn(self.values.max(axis=0), label_spread(self.values) if by_loss else None)
+
+    def _chebyshev(self) -> Result:
+        self._fit_alone([k for k in range(len(self.names)) if self.weights[k] > 0])
+        alone = np.where(np.isnan(self.alone), 1.0, self.alone)
+        return self._kept(best_minimum(self._trial, alone, self.weights * len(self.names)))
+
+    def _epsilon(self) -> Result:
+        singles = self._fit_alone(list(range(len(self.names))))
+        trial, kept = most_under_constraints(self._trial, self.alone, self.share, self.weights, singles)
+        if not kept:
+            bound = [k for k in range(len(self.names)) if not np.isnan(self.share[k])]
+            shown = ", ".join(f"{self.names[k]} {trial.attained[k] / self.alone[k]:.4f}" for k in bound)
+            warnings.warn(
+                f"no model found keeps all constraints; the shares attained are {shown}", stacklevel=4
+            )
+        return self._kept(trial)
+
+    def _fit_alone(self, which: list[int]) -> list[Trial]:
+        trials = []
+        for k in which:
+            trials.append(self._trial(np.eye(len(self.names))[k], stop_on=k))
+            self.alone[k] = trials[-1].attained[k]
+        return trials
+
+    def _trial(self, weights: np.ndarray, stop_on: int | None = None) -> Trial:
+        watch = self._watch(stop_on)
+        scorer = self._train(self._loss_aggregation, weights, watch)
+        return Trial(weights, watch.attained, (scorer, watch))
+
+    def _kept(self, trial: Trial) -> Result:
+        scorer, watch = trial.model
+        return Result.of_one(trial.weights, scorer, watch)
+
+    def _watch(self, stop_on: int | None = None) -> Watch:
+        column = "ndcg@10" if self.metric == "ndcg" else "auc"
+        whose = self.stop_on if stop_on is None else stop_on
+        self.n_watched += 1
+        part = (self.n_watched - 1, self._n_trainings())
+        return Watch(self.watched, column, whose, int(self.ranker.early_stopping), part)
+
+    def _n_trainings(self) -> int:
+        method = self.ranker.aggregation
+        if method in PLUG_IN:
+            return len(self.names)
+        if method == "chebyshev":
+            return int((self.weights > 0).sum()) + TRIALS
+        return len(self.names) + TRIALS if method == "epsilon" else 1
+
+    def _train(self, build: Any, weights: np.ndarray, watch: Watch) -> Any:
+        # The linear model minimises LambdaRank's loss without its norm, which has no fixed weights of pairs.
+        linear = self.ranker.model == "linear" and self.metric == "ndcg"
+        objective = build(weights, self.metric, not linear)
+        start = build(weights, "auc", True) if linear else None
+        return self.trainer.fit(objective, watch, start)
+
+    def _loss_aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
+        if metric not in self._losses:  # pairs are sorted once for all weights
+            self._losses[metric] = LossAggregation(self.Y, metric=metric, norm=norm, **self._options())
+        self._losses[metric].weights = weights
+        return self._losses[metric]
+
+    def _label_aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
+        how: Combination = "product" if self.ranker.aggregation == "product" else self.ranker.combine
+        by_weight = how == "lexicographic"
+        return LabelAggregation(
+            self.Y,
+            how,
+            None if by_weight else weights,
+            order=np.argsort(-weights, kind="stable").tolist() if by_weight else None,
+            random_state=int(self.ranker.random_state),
+            metric=metric,
+            norm=norm,
+            **self._options(),
+        )
+
+    def _options(self) -> dict[str, Any]:
+        names = ("surrogate", "cost", "label_gain", "n_jobs")
+        return {name: getattr(self.ranker, name) for name in names} | self.groups
+
+    def _check_stop_on(self) -> int | str:
+        stop_on = self.ranker.stop_on
+        if stop_on is None:
+            return "mean"
+        if isinstance(stop_on, str) and stop_on in self.names:
+            return self.names.index(stop_on)
+        is_number = isinstance(stop_on, Integral) and not isinstance(stop_on, bool)
+        if is_number and 0 <= int(stop_on) < len(self.names):
+            return int(stop_on)
+        if stop_on not in ("min", "mean"):
+            raise ValueError(
+                f"stop_on must be one of {self.names}, a number below {len(self.names)}, 'min' or 'mean', "
+                f"got {stop_on!r}"
+            )
+        return str(stop_on)
+
+    def _check_constraints(self) -> np.ndarray:
+        """float64 (K,): the shares asked for, NaN where none is."""
+        share = np.full(len(self.names), np.nan)
+        for name, value in (self.ranker.constraints or {}).items():
+            if name not in self.names:
+                raise ValueError(f"constraints must name objectives of {self.names}, got {name!r}")
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) <= 1:
+                raise ValueError(f"constraints must be shares in (0, 1], got {value!r} for {name!r}")
+            share[self.names.index(name)] = float(value)
+        if self.ranker.aggregation == "epsilon":
+            free = np.isnan(share)
+            if free.all() or not (self.weights[free] > 0).any():
+                raise ValueError(
+                    "constraints must name at least one objective and leave one of positive weight free, got "
+                    f"{self.ranker.constraints!r}"
+                )
+        return share

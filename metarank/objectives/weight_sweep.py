@@ -1,0 +1,309 @@
+"""`pareto_front`: train for many weights, measure on held-out rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from math import comb
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank._util.parameters import LARGEST_SEED, seed_of
+from metarank._util.progress import as_part, report
+from metarank._util.threads import resolve_n_jobs
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.front import check_reference
+from metarank.objectives.labels import hash_uniform
+from metarank.objectives.learning import PLUG_IN
+from metarank.objectives.multi_objective import METHODS, MultiObjectiveRanker
+from metarank.objectives.pareto import ParetoFront
+from metarank.objectives.watch import Metrics, metric_of
+
+# Those whose answer moves with the weights; "epsilon" has constraints instead.
+SWEPT = tuple(method for method in METHODS if method != "epsilon")
+# What is held out is drawn independently of what the same seed draws elsewhere.
+_HELD_OUT_STREAM = 0x68656C64 << 32
+
+
+def pareto_front(
+    X: Any,
+    Y: Any,
+    *,
+    ranker: MultiObjectiveRanker | None = None,
+    aggregations: Sequence[str] = ("label", "loss"),
+    n_weights: int = 11,
+    weights: Any = None,
+    group: Any = None,
+    qid: Any = None,
+    eval_set: tuple[Any, Any] | None = None,
+    eval_group: Any = None,
+    eval_qid: Any = None,
+    reference: Any = None,
+    n_jobs: int | None = None,
+) -> ParetoFront:
+    """Trade-offs of several objectives in one ranking: a model for each of many weights, measured held out.
+
+    Parameters
+    ----------
+    X : array-like or sparse (n, d), or data frame
+    Y : array-like (n, K), data frame, or mapping of names to columns
+        Grades >= 0 of K >= 2 objectives, at least two different ones for each.
+    ranker : MultiObjectiveRanker, optional
+        Its settings are used; the object itself is not changed or fitted. The sweep replaces its
+        `aggregation`, `weights` and `constraints`. With `early_stopping` the held-out rows also choose the
+        rounds, so that metrics on them are slightly too good.
+    aggregations : sequence of str
+        Some of "label", "loss", "product", "plug-in-label", "plug-in-loss" and "chebyshev". The plug-ins
+        train one model for each objective, whatever the number of weights; "chebyshev" trains about ten for
+        each weight.
+    n_weights : int
+        For K = 2 the number of weights on the line from (1, 0) to (0, 1), evenly spaced. Beyond, weights
+        are the simplex lattice (multiples of 1 / H) with the greatest H that has at most `n_weights`
+        points. If that lattice has no inner point, equal weights are added and count as one. The corners
+        and this point are always trained.
+    weights : float array (m, K), optional
+        Weights of your own instead, a row for each model; only proportions count.
+    group, qid : array-like, optional
+        Queries of the rows, as in `MultiObjectiveRanker.fit`.
+    eval_set : (X, Y), optional
+        Rows to measure on. Without it a quarter of the rows (with queries, of the queries) is held out: those
+        with the smallest hashes of (random_state, row number or query id).
+    eval_group, eval_qid : array-like, optional
+        Queries of `eval_set`.
+    reference : float array (K,) or float, optional
+        The corner of the hypervolumes; by default 0, the least value of the metrics.
+    n_jobs : int or None
+        Threads; None takes the ranker's. No result depends on it.
+
+    Returns
+    -------
+    ParetoFront
+        `print` shows a table, `plot(path)` draws it. For each objective it also has the model trained on it
+        alone (loss aggregation with all weight on it).
+
+    Raises
+    ------
+    ValueError, TypeError
+        Fewer than two objectives; unknown, repeated or no aggregations; weights or a reference of another
+        shape, not finite, or (weights) negative or a row of zeros; too few weights; a label constant in the
+        rows trained or measured on; queries of which none can be held out; otherwise as
+        `MultiObjectiveRanker.fit`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> Y = {"relevance": (X[:, 0] > 0) * 1, "clicks": (X[:, 1] - X[:, 0] > 1) * 1}
+    >>> ranker = MultiObjectiveRanker(model="linear", n_jobs=1)
+    >>> front = pareto_front(X, Y, ranker=ranker, aggregations=["loss"], n_weights=3)
+    >>> front.points.shape, front.on_front.tolist(), front.knee
+    ((3, 2), [True, True, True], 1)
+    >>> front.models[front.knee].predict(X).shape
+    (600,)
+    """
+    ranker = MultiObjectiveRanker() if ranker is None else ranker
+    if not isinstance(ranker, MultiObjectiveRanker):
+        raise TypeError(f"ranker must be a MultiObjectiveRanker, got {type(ranker).__name__}")
+    n_threads = resolve_n_jobs(ranker.n_jobs if n_jobs is None else n_jobs)
+    methods = _check_aggregations(aggregations)
+    features = ranker._features(X, layout="dense" if ranker.model == "linear" else None, min_rows=2)
+    values, names = check_targets(Y, n_rows=features.shape[0])
+    if len(names) < 2:
+        raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
+    grouping = check_groups(len(values), group, qid)
+    swept = _check_weights(weights, n_weights, len(names))
+    settings = clone(ranker).set_params(
+        constraints=None, n_jobs=n_threads, random_state=seed_of(ranker.random_state, LARGEST_SEED)
+    )
+    metric = metric_of(settings.metric, grouping)
+    corner = check_reference(0.0 if reference is None else reference, len(names))
+
+    if eval_set is None:
+        if eval_group is not None or eval_qid is not None:
+            raise ValueError("eval_group and eval_qid describe eval_set, which is missing")
+        held_out = _held_out(grouping, settings.random_state)
+        ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
+        eval_set = (features[held_out], dict(zip(names, values[held_out].T)))
+        eval_qid = None if ids is None else ids[held_out]
+        features, values = features[~held_out], values[~held_out]
+        group, qid = None, None if ids is None else ids[~held_out]
+        where = f"the {held_out.sum()} held-out rows"
+    else:
+        where = "eval_set"
+    sweep = _Sweep(settings, metric, features, dict(zip(names, values.T)), {"group": group, "qid": qid})
+    sweep.watch(eval_set, eval_group, eval_qid, where)
+    return sweep.run(methods, swept, corner)
+
+
+class _Sweep:
+    """The trainings of one call, on inputs that were checked."""
+
+    def __init__(
+        self,
+        settings: MultiObjectiveRanker,
+        metric: str,
+        X: Any,
+        Y: dict[str, np.ndarray],
+        groups: dict[str, Any],
+    ) -> None:
+        self.settings, self.metric, self.X, self.Y, self.groups = settings, metric, X, Y, groups
+
+    def watch(self, eval_set: Any, eval_group: Any, eval_qid: Any, where: str) -> None:
+        """Take the rows to measure on; a label that has no order there is refused before any training."""
+        try:
+            X, Y = eval_set
+        except (TypeError, ValueError):
+            raise ValueError("eval_set must be a pair (X, Y)") from None
+        settings = self.settings
+        values, names = check_targets(Y, name=f"Y of {where}")
+        if names != list(self.Y):
+            raise ValueError(f"Y of {where} must hold the objectives {list(self.Y)}, got {names}")
+        self.eval_X = X
+        self.eval_grouping = check_groups(len(values), eval_group, eval_qid)
+        self.metrics = Metrics(
+            values,
+            self.eval_grouping,
+            names,
+            cost=settings.cost,
+            label_gain=settings.label_gain,
+            where=where,
+            n_jobs=resolve_n_jobs(settings.n_jobs),
+        )
+        self.eval_arguments = {"eval_set": eval_set, "eval_group": eval_group, "eval_qid": eval_qid}
+
+    def run(self, methods: list[str], swept: np.ndarray, reference: np.ndarray) -> ParetoFront:
+        """Train and measure all."""
+        names = list(self.Y)
+        corners = np.eye(len(names))
+        n_trained = sum(1 if method in PLUG_IN else len(swept) for method in methods)
+        self._n_models, self._n_done = n_trained + len(names), 0
+        alone = [self._fit("loss", corner, f"{name} alone") for name, corner in zip(names, corners)]
+        weights, aggregation, models = [], [], []
+        for method in methods:
+            for w, model in zip(swept, self._models(method, swept, alone)):
+                weights.append(w)
+                aggregation.append(method)
+                models.append(model)
+        report("done", 1.0)
+        return ParetoFront(
+            objective_names=names,
+            metric=self.metric,
+            weights=np.array(weights),
+            aggregation=aggregation,
+            points=np.array([model.attained_ for model in models]),
+            models=models,
+            alone=dict(zip(names, alone)),
+            alone_points=np.array([model.attained_ for model in alone]),
+            reference=reference,
+            n_rows=len(self.eval_grouping.order),
+            n_queries=len(self.eval_grouping.ids) if self.eval_grouping.has_queries else 0,
+        )
+
+    def _models(
+        self, method: str, swept: np.ndarray, alone: list[MultiObjectiveRanker]
+    ) -> Iterator[MultiObjectiveRanker]:
+        """A fitted model for each of the weights."""
+        if method in PLUG_IN:
+            fitted = self._fit(method, None, method)
+            for w in swept:
+                yield self._reweighted(fitted, w)
+            return
+        for number, w in enumerate(swept, 1):
+            if method == "loss" and np.count_nonzero(w) == 1:  # trained before
+                self._n_done += 1
+                yield alone[int(w.argmax())]
+                continue
+            yield self._fit(method, w, f"{method}, weights {number} of {len(swept)}")
+
+    def _fit(self, method: str, weights: np.ndarray | None, stage: str) -> MultiObjectiveRanker:
+        model = clone(self.settings).set_params(aggregation=method, weights=weights)
+        with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
+            report(stage, 0.0)
+            model.fit(self.X, self.Y, **self.groups, **self.eval_arguments)
+        self._n_done += 1
+        return model
+
+    def _reweighted(self, fitted: MultiObjectiveRanker, weights: np.ndarray) -> MultiObjectiveRanker:
+        """A plug-in with other weights: the same probability models, measured anew."""
+        model = copy.copy(fitted).set_params(weights=weights)
+        model.weights_ = weights
+        scores = model.predict(self.eval_X)
+        model.attained_ = self.metrics.measure(scores)[:, self.metrics.names.index(self.metric)]
+        return model
+
+
+def simplex_lattice(n_objectives: int, n_weights: int) -> np.ndarray:
+    """Weights that cover the simplex evenly, float64 (m, K), descending: all on the first objective first.
+
+    Parameters
+    ----------
+    n_objectives : int
+    n_weights : int
+        See `pareto_front`.
+
+    Examples
+    --------
+    >>> simplex_lattice(2, 3).tolist()
+    [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]
+    >>> len(simplex_lattice(3, 11)), simplex_lattice(4, 4)[-1].tolist()
+    (10, [0.25, 0.25, 0.25, 0.25])
+    """
+    k = n_objectives
+    steps = 1
+    while comb(steps + k, k - 1) + (steps + 1 < k and k > 2) <= n_weights:
+        steps += 1
+    # Stars and bars: K - 1 bars among steps + K - 1 places part the steps.
+    rows = [np.diff([-1, *bars, steps + k - 1]) - 1 for bars in combinations(range(steps + k - 1), k - 1)]
+    lattice = np.array(rows[::-1]) / steps
+    if k > 2 and steps < k:  # every point lies on the rim
+        lattice = np.vstack([lattice, np.full(k, 1 / k)])
+    return lattice
+
+
+def _check_weights(weights: Any, n_weights: Any, n_objectives: int) -> np.ndarray:
+    """float64 (m, K), rows that sum to 1."""
+    if isinstance(n_weights, bool) or not isinstance(n_weights, Integral) or n_weights < n_objectives:
+        raise ValueError(
+            f"n_weights must be an integer, at least one for each of the {n_objectives} objectives, got "
+            f"{n_weights!r}"
+        )
+    if weights is None:
+        return simplex_lattice(n_objectives, int(n_weights))
+    try:
+        rows = np.asarray(weights, np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"weights must be numbers of shape (m, {n_objectives}), got {weights!r}") from None
+    if rows.ndim != 2 or rows.shape[1] != n_objectives or len(rows) == 0:
+        raise ValueError(
+            f"weights must have shape (m, {n_objectives}), a row a model and an entry an objective, got "
+            f"{rows.shape}"
+        )
+    checked = [check_weights(row, n_objectives, name=f"weights[{i}]") for i, row in enumerate(rows)]
+    return np.array([row / row.sum() for row in checked])
+
+
+def _check_aggregations(aggregations: Any) -> list[str]:
+    methods = [aggregations] if isinstance(aggregations, str) else list(aggregations)
+    for method in methods:
+        if method not in SWEPT:
+            raise ValueError(f"aggregations must be among {list(SWEPT)}, got {method!r}")
+    if not methods or len(set(methods)) < len(methods):
+        raise ValueError(f"aggregations must be one method or several different ones, got {methods}")
+    return methods
+
+
+def _held_out(grouping: Grouping, seed: int) -> np.ndarray:
+    """bool (n,): a quarter of the rows, or of the queries, at least one and not all."""
+    ids = grouping.ids if grouping.has_queries else np.arange(len(grouping.order))
+    if len(ids) < 2:
+        raise ValueError(
+            "group or qid must name at least two queries, of which one is held out: give eval_set"
+        )
+    u = hash_uniform(ids, seed ^ _HELD_OUT_STREAM)
+    chosen = np.zeros(len(ids), bool)
+    chosen[np.lexsort((ids, u))[: max(1, round(len(ids) / 4))]] = True
+    return chosen[grouping.group_of_row] if grouping.has_queries else chosen

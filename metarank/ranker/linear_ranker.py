@@ -1,0 +1,172 @@
+"""`LinearRanker`: standardised columns, one weight each; what the linear rankers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from metarank import _core
+from metarank._util.threads import single_threaded_blas
+from metarank.persist.fields import Array, Number
+from metarank.ranker.base import Ranker, saved_with
+from metarank.ranker.lists import RankingData
+from metarank.types.feature_table import FeatureTable
+
+# Pairs looked at to choose the penalty, and to guess the curvature of the loss.
+_TUNING_PAIRS = 100_000
+_CURVATURE_PAIRS = 20_000
+
+ListLoss = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int], tuple[float, np.ndarray]]
+
+
+class LinearProblem:
+    """A penalised loss of linear scores, ``loss(w, b) + l2 / 2 |w|²``, on standardised columns.
+
+    The scores and the gradient are summed by the core straight from the float32
+    table, in one fixed order for any number of threads.
+    """
+
+    def __init__(self, data: RankingData, ranker: LinearRanker, n_jobs: int) -> None:
+        self.values = data.table.values
+        self.mean, self.scale = column_scale(self.values)
+        self.target = ranker._target(data)
+        self.indptr = data.indptr
+        self.weight = ranker._list_weight(data)
+        self.list_loss = ranker._list_loss
+        self.n_jobs = n_jobs
+
+    def loss(self, w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
+        """Loss, its gradient in w, its gradient in b."""
+        scores = _core.linear_scores(self.values, self.mean, self.scale * w, b, self.n_jobs)
+        loss, slope = self.list_loss(scores, self.target, self.indptr, self.weight, self.n_jobs)
+        gradient = _core.linear_gradient(self.values, self.mean, slope, self.n_jobs)
+        return loss, self.scale * gradient, float(slope.sum())
+
+
+def column_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and 1 / standard deviation of each column; 0 for a constant one, which carries no information."""
+    mean = values.mean(axis=0, dtype=np.float64)
+    deviation = values.std(axis=0, dtype=np.float64)
+    constant = deviation <= 1e-7 * np.abs(mean)  # but for rounding
+    return mean, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
+
+
+class LinearRanker(Ranker):
+    """A weighted sum of standardised columns, learned with an L2 penalty.
+
+    A subclass names its compiled list loss. The penalty weighs against the mean of
+    that loss, so its size does not depend on the number of lists.
+    """
+
+    # Compiled: (scores, target, indptr, list weights, threads) -> loss, its gradient in the scores.
+    _list_loss: ListLoss
+    # Tried by l2="auto", strongest first so that each fit starts near its optimum.
+    _grid: ClassVar[tuple[float, ...]] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+    _has_intercept: ClassVar[bool] = False
+    # Second derivative of the loss along a direction of unit variance, about.
+    _bend: ClassVar[float] = 1.0
+
+    mean_: np.ndarray
+    weights_: np.ndarray
+    intercept_: float
+    l2_: float
+
+    saved = saved_with(
+        Array("mean_", np.float64, ("columns",)),
+        Array("weights_", np.float64, ("columns",)),
+        Number("intercept_"),
+        Number("l2_", 0),
+    )
+
+    def __init__(self, *, l2: float | Literal["auto"] = "auto") -> None:
+        self.l2 = l2
+
+    def tuned(self, data: RankingData, n_jobs: int) -> LinearRanker:
+        """A copy whose `l2` is the one of least held-out loss over the folds of the lists."""
+        copy: LinearRanker = clone(self)
+        return copy.set_params(l2=self._choose_l2(data, n_jobs))
+
+    def _fit(self, data: RankingData, n_jobs: int) -> None:
+        with single_threaded_blas():
+            self.l2_ = self._choose_l2(data, n_jobs)
+            problem = LinearProblem(data, self, n_jobs)
+            ((w, b),) = self._solve_path(problem, data, [self.l2_], tolerance=1e-7)
+        self.mean_, self.weights_, self.intercept_ = problem.mean, problem.scale * w, float(b)
+
+    def _choose_l2(self, data: RankingData, n_jobs: int) -> float:
+        if self.l2 != "auto":
+            if isinstance(self.l2, bool) or not isinstance(self.l2, Real) or not 0 < self.l2 < np.inf:
+                raise ValueError(f"l2 must be 'auto' or a positive number, got {self.l2!r}")
+            return float(self.l2)
+        data = data.sample(_TUNING_PAIRS)
+        held_out_loss = np.zeros(len(self._grid))
+        for f in np.unique(data.fold):
+            train, test = data.lists(data.fold != f), data.lists(data.fold == f)
+            if not len(train.gains) or not train.weight.any() or not test.weight.any():
+                continue
+            problem = LinearProblem(train, self, n_jobs)
+            target = self._target(test)
+            for k, (w, b) in enumerate(self._solve_path(problem, train, list(self._grid), tolerance=1e-4)):
+                scores = _core.linear_scores(test.table.values, problem.mean, problem.scale * w, b, n_jobs)
+                held_out_loss[k] += self._list_loss(scores, target, test.indptr, test.weight, n_jobs)[0]
+        return float(self._grid[int(np.argmin(held_out_loss))])
+
+    def _solve_path(
+        self, problem: LinearProblem, data: RankingData, path: list[float], tolerance: float
+    ) -> list[tuple[np.ndarray, float]]:
+        """The optimum (w, b) for each penalty, by L-BFGS in coordinates where the curvature is about one.
+
+        Columns of a table are strongly correlated. With R'R = curvature of the loss + l2 I,
+        a dozen steps in R w do what hundreds in w would. It stops where no derivative in R w is
+        above the tolerance.
+        """
+        curvature = self._curvature(problem, data)
+        w, b, optima = np.zeros(len(problem.mean)), 0.0, []
+        for l2 in path:
+            root = cholesky(curvature + l2 * np.eye(len(w)))
+
+            def objective(u: np.ndarray, root: np.ndarray = root, l2: float = l2) -> tuple[float, np.ndarray]:
+                w = solve_triangular(root, u[:-1])
+                loss, gradient, slope = problem.loss(w, u[-1])
+                gradient = solve_triangular(root, gradient + l2 * w, trans="T")
+                slope *= self._has_intercept
+                return loss + 0.5 * l2 * float(w @ w), np.append(gradient, slope)
+
+            start = np.append(root @ w, b)
+            stop = {"maxiter": 500, "gtol": tolerance, "ftol": 1e-6 * tolerance}
+            found = minimize(objective, start, jac=True, method="L-BFGS-B", options=stop)
+            w, b = solve_triangular(root, found.x[:-1]), float(found.x[-1])
+            optima.append((w, b))
+        return optima
+
+    def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
+        """Bend times covariance of the columns, within lists if only differences within a list count."""
+        part = data.sample(_CURVATURE_PAIRS)
+        z = (part.table.values - problem.mean) * problem.scale
+        if not self._has_intercept:
+            filled = part.sizes > 0
+            means = np.add.reduceat(z, part.indptr[:-1][filled]) / part.sizes[filled, None]
+            z -= np.repeat(means, part.sizes[filled], axis=0)
+        return self._bend * (z.T @ z) / len(z)
+
+    def _target(self, data: RankingData) -> np.ndarray:
+        """float32 (m,): the gains as the loss wants them."""
+        return data.gains
+
+    def _list_weight(self, data: RankingData) -> np.ndarray:
+        """float64 (n,): weights under which the summed loss is a mean."""
+        weight = np.where(data.informative, data.weight, 0.0)
+        return weight / (weight.sum() or 1.0)
+
+    def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        return _core.linear_scores(table.values, self.mean_, self.weights_, self.intercept_, n_jobs)
+
+    def _contributions(self, table: FeatureTable) -> np.ndarray:
+        shares = (table.values - self.mean_) * self.weights_
+        return np.column_stack([shares, np.full(len(shares), self.intercept_)])

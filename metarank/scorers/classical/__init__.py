@@ -1,0 +1,1 @@
+"""Classifiers of small label sets: kernel machines, forests, boosted trees."""

@@ -1,0 +1,198 @@
+"""`ExtraTrees`: extremely randomised trees, trained by scikit-learn, evaluated in the compiled core."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.tree import ExtraTreeRegressor
+
+from metarank import _core
+from metarank._util.parameters import check_integer
+from metarank.persist.fields import Array, Csr, Declared, Entries, Params
+from metarank.persist.spec import Spec
+from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids
+from metarank.types.arrays import csr_parts, dense_blocks, require_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+# What scikit-learn draws the seed of a tree below.
+_MOST_SEED = np.iinfo(np.int32).max
+
+
+class ExtraTrees(TreeEnsemble):
+    """The share of relevant training rows in the leaf a row falls into, averaged over random trees.
+
+    One forest for all labels (Geurts et al. 2006): a split minimises the squared error summed over
+    the labels' 0/1 columns, which is half the summed Gini impurity, so a leaf's mean is the label's
+    probability, as in a multi-output classification forest.
+
+    Parameters
+    ----------
+    n_trees : int
+    min_samples_leaf : int
+        Training rows in a leaf at least.
+    max_features : float, int or "sqrt"
+        Features tried at a split, as in scikit-learn.
+
+    Notes
+    -----
+    Column: ``extra_trees``, the log-odds of the mean share p of relevant rows in the leaves, p held
+    within [1, n_trees + 1] / (n_trees + 2). Sparse rows are made dense a block at a time.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.types.view import TrainingSet
+    >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
+    >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
+    >>> scorer = ExtraTrees(n_trees=10, min_samples_leaf=1).fit(TrainingSet(X, Y, np.zeros(4)).view())
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["extra_trees"].round(1)
+    array([ 2.4,  2.4, -2.4, -2.4], dtype=float32)
+    """
+
+    is_classifier = True
+    trees_per_block: ClassVar[int] = 50
+
+    saved = Spec(
+        Params(check=lambda trees: trees._check_params()),
+        Declared("n_features_", size="d"),
+        Entries(
+            "arrays_",
+            Array("feature", np.int32, ("nodes",)),
+            Array("threshold", np.float64, ("nodes",)),
+            Array("children", np.int32, ("nodes", 2)),
+            Array("root", np.int32),
+            Csr("leaves", ("leaves", "L")),
+        ),
+    )
+
+    def __init__(
+        self, *, n_trees: int = 300, min_samples_leaf: int = 2, max_features: float | int | str = "sqrt"
+    ) -> None:
+        self.n_trees = n_trees
+        self.min_samples_leaf = min_samples_leaf
+        self.max_features = max_features
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> ExtraTrees:
+        """Learn from the rows of the View. Returns self.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If `n_trees` is no positive integer, or `min_samples_leaf` not positive. scikit-learn checks
+            `max_features`.
+        """
+        self._check_params()
+        self._learn(view, None, n_jobs)
+        return self
+
+    def _check_params(self) -> None:
+        check_integer("n_trees", self.n_trees, 1)
+        if not self.min_samples_leaf >= 1:
+            raise ValueError(f"min_samples_leaf must be positive, got {self.min_samples_leaf!r}")
+
+    def cheaper(self) -> ExtraTrees:
+        """A third of the trees."""
+        return clone(self).set_params(n_trees=max(1, self.n_trees // 3))
+
+    def _grow(
+        self, view: View, sample_weight: np.ndarray | None, first: int, count: int, n_jobs: int
+    ) -> dict[str, Any]:
+        require_rows(view)
+        seeds = np.random.RandomState(
+            int(np.random.default_rng([view.seed, view.n_features]).integers(2**31))
+        ).randint(_MOST_SEED, size=first + count)[first:]
+        relevant = np.ascontiguousarray(view.Y.toarray() > 0, np.float64)
+        X = view.X
+        if sp.issparse(X):  # scikit-learn's trees read 32-bit indices only
+            indptr, indices, values = csr_parts(X)
+            X = sp.csr_matrix((values, indices, indptr.astype(np.int32)), shape=X.shape).tocsc()
+            X.sort_indices()
+
+        def grown(number: int) -> Any:
+            tree = ExtraTreeRegressor(
+                min_samples_leaf=self.min_samples_leaf,
+                max_features=self.max_features,
+                random_state=int(seeds[number]),
+            )
+            # The first tree's parameters are those of all, and to check them takes as long as to grow a tree.
+            with config_context(skip_parameter_validation=number > 0):
+                return tree.fit(X, relevant, check_input=False).tree_
+
+        with ThreadPoolExecutor(max(1, n_jobs)) as pool:
+            return _flat_arrays(list(pool.map(grown, range(count))), view.n_labels)
+
+    def _take(self, blocks: list[TreeBlock]) -> None:
+        n_nodes = [len(block.arrays["feature"]) for block in blocks]
+        n_leaves = [block.arrays["leaves"].shape[0] for block in blocks]
+        leaves = [block.arrays["leaves"] for block in blocks]
+        self.n_features_ = blocks[0].n_features
+        self._set_arrays(
+            {
+                "feature": stacked(blocks, "feature"),
+                "threshold": stacked(blocks, "threshold"),
+                "children": stacked_ids(blocks, "children", n_nodes, n_leaves),
+                "root": stacked_ids(blocks, "root", n_nodes, n_leaves),
+                "leaves": leaves[0] if len(leaves) == 1 else sp.vstack(leaves, format="csr"),
+            }
+        )
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        parts = [self._forest.score(*block, n_jobs) for block in dense_blocks(X, candidates)]
+        share = np.concatenate([np.zeros(0, np.float32), *parts]).astype(np.float64)
+        # Rankers add evidence up as log-odds; so many trees cannot tell a share of 0 from one below this.
+        least = 1.0 / (self.n_trees + 2)
+        share = np.clip(share, least, 1.0 - least)
+        return {"extra_trees": _core.log_odds(share).astype(np.float32)}
+
+    @cached_property
+    def _forest(self) -> Any:
+        a = self.arrays_
+        leaves = a["leaves"]
+        return _core.Forest(
+            a["feature"],
+            a["threshold"],
+            a["children"],
+            a["root"],
+            np.ascontiguousarray(leaves.indptr, np.int64),
+            np.ascontiguousarray(leaves.indices, np.int32),
+            np.ascontiguousarray(leaves.data, np.float32),
+            self.n_features_,
+            leaves.shape[1],
+        )
+
+    def _set_arrays(self, arrays: dict[str, Any]) -> None:
+        self.arrays_ = arrays
+        self.__dict__.pop("_forest", None)
+
+
+def _flat_arrays(trees: list[Any], n_labels: int) -> dict[str, Any]:
+    """Inner nodes and leaves of scikit-learn trees, numbered apart: a child is a node or ``~leaf``."""
+    parts: dict[str, list[Any]] = {"feature": [], "threshold": [], "children": [], "root": [], "leaves": []}
+    n_nodes = n_leaves = 0
+    for tree in trees:
+        is_leaf = tree.children_left < 0
+        code = np.where(is_leaf, ~(n_leaves + np.cumsum(is_leaf) - 1), n_nodes + np.cumsum(~is_leaf) - 1)
+        inner = ~is_leaf
+        parts["feature"].append(tree.feature[inner].astype(np.int32))
+        parts["threshold"].append(tree.threshold[inner])
+        children = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
+        parts["children"].append(code[children].astype(np.int32))
+        parts["root"].append(np.int32(code[0]))
+        parts["leaves"].append(sp.csr_matrix(tree.value[is_leaf, :, 0].astype(np.float32)))
+        n_nodes += int(inner.sum())
+        n_leaves += int(is_leaf.sum())
+    leaves = sp.csr_matrix(sp.vstack(parts["leaves"]), shape=(n_leaves, n_labels))
+    return {
+        "feature": np.concatenate(parts["feature"]),
+        "threshold": np.concatenate(parts["threshold"]),
+        "children": np.concatenate(parts["children"]),
+        "root": np.array(parts["root"], np.int32),
+        "leaves": leaves,
+    }

@@ -1,0 +1,173 @@
+"""`Kernel`: a similarity of rows, its free parameters chosen by held-out error, and machines that use it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.linalg
+
+from metarank import _core
+from metarank.persist.fields import Array, Number, Text
+from metarank.persist.spec import Saved, Spec
+from metarank.types.arrays import dense, dense_blocks, sample_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+METRICS = {"rbf": "squared_l2", "laplacian": "l1"}
+# Rows the parameters are chosen on at most.
+_CHOICE_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Kernel(Saved):
+    """``exp(-gamma distance(x, z))``: the squared L2 distance for "rbf", L1 for "laplacian".
+
+    Parameters
+    ----------
+    name : "rbf" or "laplacian"
+    gamma : float
+    scale : float32 array (d,) or None
+        Factors of the columns before the distance is taken.
+    """
+
+    name: str
+    gamma: float
+    scale: np.ndarray | None = None
+
+    saved: ClassVar = Spec(
+        Text("name", METRICS), Number("gamma", 1e-30, 1e30), Array("scale", np.float32, ("d",), optional=True)
+    )
+
+    def rows(self, X: Features) -> np.ndarray:
+        """Rows as the kernel compares them: dense, scaled."""
+        A = dense(X)
+        if self.scale is None:
+            return A
+        with np.errstate(under="ignore"):
+            return np.ascontiguousarray(A * self.scale)
+
+    def matrix(self, A: np.ndarray, B: np.ndarray, n_jobs: int) -> np.ndarray:
+        """float64 (a, b); each entry depends on its two rows only, so that of a subset is a submatrix."""
+        return _core.kernel_matrix(A, B, METRICS[self.name], self.gamma, n_jobs).astype(np.float64)
+
+    def machine(
+        self,
+        X: Features,
+        support: np.ndarray,
+        dual: np.ndarray,
+        bias: np.ndarray,
+        candidates: Candidates,
+        n_jobs: int,
+    ) -> np.ndarray:
+        """``bias[l] + sum_j k(x, support_j) dual[l, j]`` for each pair, float32 (m,)."""
+        parts = []
+        for block, indptr, labels in dense_blocks(X, candidates):
+            rows = self.rows(block)
+            parts.append(
+                _core.kernel_machine(
+                    rows, support, dual, bias, METRICS[self.name], self.gamma, indptr, labels, n_jobs
+                )
+            )
+        return np.concatenate([np.zeros(0, np.float32), *parts])
+
+
+def choose_kernel(
+    view: View, name: str, *, gamma: float | None, alpha: float | None, scaling: str, n_jobs: int
+) -> tuple[Kernel, float]:
+    """The kernel and the ridge penalty of least squared error on held-out folds.
+
+    Parameters left None (scaling "auto") are searched: the columns as scaled or as given, gamma by
+    factors of 2 around the inverse median distance, alpha by factors of 3, one after the other
+    until neither moves. At most 1,000 rows of the View are looked at.
+
+    Returns
+    -------
+    (Kernel, alpha)
+    """
+    rows = sample_rows(view, _CHOICE_ROWS)
+    X, fold = dense(view.X[rows]), view.fold[rows]
+    Y = (view.Y[rows].toarray() > 0).astype(np.float64)
+    unscale = None if view.feature_scale is None else (1.0 / view.feature_scale).astype(np.float32)
+    both: list[np.ndarray | None] = [None] if unscale is None else [None, unscale]
+    scales: list[np.ndarray | None] = both if scaling == "auto" else [None if scaling == "unit" else unscale]
+    free = np.any(fold != fold[:1]) and (gamma is None or alpha is None or len(scales) > 1)
+
+    def search(scale: np.ndarray | None) -> tuple[float, float, float]:
+        A = X if scale is None else np.ascontiguousarray(X * scale)
+        D = _core.kernel_matrix(A, A, METRICS[name], 0.0, 1).astype(np.float64)
+        above = D[np.triu_indices(len(D), 1)]
+        median = float(np.median(above)) if len(above) else 1.0
+        unit = 1.0 / median if median > 0 else 1.0
+        start = gamma if gamma is not None else unit * (2.0 if name == "laplacian" else 1.0)
+        if not free:
+            return 0.0, start, alpha if alpha is not None else 0.3
+        return _descend(D, Y, fold, start, alpha if alpha is not None else 0.3, gamma is None, alpha is None)
+
+    with ThreadPoolExecutor(max(1, min(n_jobs, len(scales)))) as pool:
+        found = list(pool.map(search, scales))
+    best = min(range(len(found)), key=lambda i: found[i][0])
+    _, chosen_gamma, chosen_alpha = found[best]
+    return Kernel(name, float(chosen_gamma), scales[best]), float(chosen_alpha)
+
+
+def _descend(
+    D: np.ndarray,
+    Y: np.ndarray,
+    fold: np.ndarray,
+    gamma: float,
+    alpha: float,
+    move_gamma: bool,
+    move_alpha: bool,
+) -> tuple[float, float, float]:
+    """Coordinate descent on the grid gamma 2^i, alpha 3^j from the start given."""
+    seen: dict[tuple[int, int], float] = {}
+
+    def error(i: int, j: int) -> float:
+        if (i, j) not in seen:
+            K = np.exp(-(gamma * 2.0**i) * D)
+            seen[i, j] = held_out_error(K, Y, fold, alpha * 3.0**j)
+        return seen[i, j]
+
+    at, best = (0, 0), error(0, 0)
+    for _ in range(3):
+        before = at
+        for move, (di, dj) in ((move_gamma, (1, 0)), (move_alpha, (0, 1))):
+            for sign in (1, -1) if move else ():
+                while abs(at[0] + sign * di) <= 4 and abs(at[1] + sign * dj) <= 4:
+                    there = (at[0] + sign * di, at[1] + sign * dj)
+                    if error(*there) >= best:
+                        break
+                    at, best = there, error(*there)
+        if at == before:
+            break
+    return best, gamma * 2.0 ** at[0], alpha * 3.0 ** at[1]
+
+
+def held_out_error(gram: np.ndarray, Y: np.ndarray, fold: np.ndarray, alpha: float) -> float:
+    """Squared error of each fold's rows under the ridge fit to the other folds, in closed form.
+
+    With G = (K + 1 + alpha m I)^-1 and A = G Y the held-out scores of fold f are Y_f - (G_ff)^-1 A_f.
+    """
+    n = len(gram)
+    matrix = gram + 1.0
+    matrix[np.diag_indices(n)] += ridge_term(gram, alpha)
+    lower = scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    inverse, failed = scipy.linalg.lapack.dpotri(lower, lower=True, overwrite_c=True)
+    if failed:
+        return float("inf")
+    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    dual = inverse @ Y
+    error = 0.0
+    for f in np.unique(fold):
+        at = np.flatnonzero(fold == f)
+        residual = scipy.linalg.solve(inverse[np.ix_(at, at)], dual[at], assume_a="pos", check_finite=False)
+        error += float(np.sum(residual**2))
+    return error
+
+
+def ridge_term(gram: np.ndarray, alpha: float) -> float:
+    """alpha times the mean of the Gram matrix's diagonal, so that alpha has no unit."""
+    return alpha * max(float(np.diagonal(gram).mean()), 1e-12)

@@ -1,0 +1,311 @@
+"""The one place that runs folds: held-out columns for the training rows.
+
+Every column of a training pair comes from a scorer fitted on the View without
+the pair's fold. The fold map is one for all scorers, so that all columns of a
+pair come from the same held-out View. A scorer's free parameters (the width of a
+kernel, the C of an SVM) may be settled once on all rows, by `choose`; what a row's
+labels can move is then that choice, never the row's own held-out value under it.
+
+K refits on (K - 1) / K of the rows cost about K - 1 fits, once for proposing and describing together.
+Scorers with a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K.
+Label trees have none, and share nothing between folds: a hierarchy that has seen a row's labels makes its
+held-out scores better than those of a new row (experiments/leave_fold_out).
+
+What is *reported* of held-out rows needs more. The column of a pair tells how many relevant rows its label
+has outside the pair's fold, and so how many it has inside; a ranker that learns from columns which know the
+labels of fold f can read them off, and looks better there than on new rows. So the ranker that is judged on
+an outer part learns from columns without that part (`nested_columns`), or from rows of the same fold as the
+part (`inner_parts`), all described by the View without that fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import clone
+
+from metarank._util.progress import in_turn, side_by_side
+from metarank.scorers.base import LabelScorer, columns_of
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet
+
+T = TypeVar("T")
+
+# Outer parts at most: the fits that leave two of them out grow with their square.
+_MOST_PARTS = 5
+# With fewer rows, two parts leave too little to learn from.
+_LEAST_ROWS = 20
+
+
+def held_out_columns(
+    scorer: LabelScorer,
+    data: TrainingSet,
+    candidates: Candidates,
+    *,
+    rows: np.ndarray | None = None,
+    n_jobs: int = 1,
+    fits: dict[int, Any] | None = None,
+) -> dict[str, np.ndarray]:
+    """Columns (m,) of the pairs of training rows, each as if its row were new.
+
+    Parameters
+    ----------
+    scorer : unfitted LabelScorer
+    data : TrainingSet
+    candidates : Candidates of the training rows `rows`, in that order
+    rows : int array, optional
+        Training rows described; all by default.
+    n_jobs : int
+        Threads; the folds run side by side.
+    fits : dict, optional
+        Where the scorer's fit without each fold is kept, or found if it is there already.
+
+    Returns
+    -------
+    dict of name to float32 array (m,)
+    """
+    rows = np.arange(len(data.fold)) if rows is None else rows
+    if scorer.has_held_out_columns:
+        return scorer.score_held_out(data, candidates, rows=rows, n_jobs=n_jobs)
+    return refit_columns(scorer, data, candidates, rows=rows, n_jobs=n_jobs, fits=fits)
+
+
+def refit_columns(
+    scorer: LabelScorer,
+    data: TrainingSet,
+    candidates: Candidates,
+    *,
+    rows: np.ndarray,
+    n_jobs: int,
+    fits: dict[int, Any] | None = None,
+) -> dict[str, np.ndarray]:
+    """`held_out_columns` the plain way: one fit for each fold."""
+
+    def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
+        inside = np.flatnonzero(data.fold[rows] == f)
+        fitted = _fit_without(f, scorer, data, threads, fits)
+        pairs = np.diff(candidates.indptr)[inside]
+        parts = [
+            columns_of(fitted, data.X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
+            for some in _chunks(pairs, data.chunk_pairs)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
+
+
+def held_out_shortlist(
+    scorer: LabelScorer,
+    data: TrainingSet,
+    k: int,
+    *,
+    rows: np.ndarray,
+    n_jobs: int = 1,
+    fits: dict[int, Any] | None = None,
+) -> Candidates:
+    """The scorer's k proposals for each of some training rows, from fits without the row's fold.
+
+    The fits are kept in `fits`, where given, for `held_out_columns` to use.
+    """
+    if scorer.has_held_out_proposals:
+        return scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
+    return refit_shortlist(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
+
+
+def refit_shortlist(
+    scorer: LabelScorer,
+    data: TrainingSet,
+    k: int,
+    *,
+    rows: np.ndarray,
+    n_jobs: int,
+    fits: dict[int, Any] | None = None,
+) -> Candidates:
+    """`held_out_shortlist` the plain way: one fit for each fold."""
+
+    def one_fold(f: int, threads: int) -> Candidates:
+        inside = np.flatnonzero(data.fold[rows] == f)
+        fitted = _fit_without(f, scorer, data, threads, fits)
+        parts = [
+            fitted.shortlist(data.X[rows[inside[some]]], k, n_jobs=threads)
+            for some in _chunks(np.full(len(inside), k), data.chunk_pairs)
+        ]
+        return Candidates.stack(parts)
+
+    return stack_folds(one_fold, data.fold[rows], n_jobs)
+
+
+def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
+    """Runs of rows, one at least, of at most so many pairs: a row's values depend on itself alone."""
+    ends = np.cumsum(pairs)
+    chunks: list[slice] = []
+    start = 0
+    while start < len(pairs) or not chunks:
+        before = ends[start - 1] if start else 0
+        end = max(start + 1, int(np.searchsorted(ends, before + most, side="right")))
+        chunks.append(slice(start, end))
+        start = end
+    return chunks
+
+
+def _fit_without(
+    fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: int, fits: dict[int, Any] | None
+) -> Any:
+    fits = {} if fits is None else fits
+    if fold not in fits:
+        fits[fold] = fitted_without(fold, scorer, data, n_jobs)
+    return fits[fold]
+
+
+def fitted_without(fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> Any:
+    """A copy of the scorer, fitted on the rows outside a fold."""
+    return clone(scorer).fit(data.without_fold(fold), n_jobs=n_jobs)
+
+
+def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_jobs: int) -> Candidates:
+    """Run `one_fold(f, threads)` for every fold present and put its candidates at the fold's rows."""
+    stacked = Candidates.stack(over_folds(one_fold, np.unique(fold), n_jobs))
+    return stacked.rows(np.argsort(np.argsort(fold, kind="stable")))  # back from fold order to row order
+
+
+@dataclass(frozen=True, eq=False)
+class OuterPart:
+    """Rows a ranker is judged on, and those it learns from for that.
+
+    Parameters
+    ----------
+    held_out, seen : int64 array
+        Positions of lists, ascending.
+    columns : list of dict of name to float32 array, or None
+        By scorer: what it says of the pairs of the `seen` rows, fitted without the held-out rows and without
+        the row's own part; None where the columns that all rows have are so already.
+    """
+
+    held_out: np.ndarray
+    seen: np.ndarray
+    columns: list[dict[str, np.ndarray]] | None = None
+
+
+def can_nest(data: TrainingSet) -> bool:
+    """Whether the folds suffice to leave two parts out."""
+    return len(data.fold) >= _LEAST_ROWS and n_outer_parts(data.fold) > 2
+
+
+def n_outer_parts(fold: np.ndarray) -> int:
+    """Parts that `nested_columns` gives of a fold map."""
+    return len(np.unique(_parts_of_folds(fold)))
+
+
+def nested_columns(
+    scorers: Sequence[LabelScorer],
+    data: TrainingSet,
+    candidates: Candidates,
+    n_jobs: int,
+    use: Callable[[OuterPart], T],
+) -> list[T]:
+    """What `use` makes of each outer part: of a fold, or a run of folds, with the columns of all other rows.
+
+    Whatever is said of a part's rows comes from columns of the whole (the other folds know nothing of them);
+    the ranker asked learned from columns that know nothing of the part. Fits without two parts serve both.
+
+    Parameters
+    ----------
+    scorers : unfitted LabelScorers, settled
+    data : TrainingSet
+        Of which `can_nest` holds.
+    candidates : Candidates of all training rows
+    n_jobs : int
+    use : function of an OuterPart
+    """
+    part = _parts_of_folds(data.fold)
+    # By scorer and the two parts that are left out, the smaller first.
+    fits: dict[tuple[int, int, int], Any] = {}
+    cheaper = [scorer.cheaper() for scorer in scorers]
+    numbers = [int(p) for p in np.unique(part)]
+
+    def without(out: int) -> T:
+        seen = np.flatnonzero(part != out)
+        rest, own = data.part(seen, part[seen]), candidates.rows(seen)
+
+        def columns(i: int) -> dict[str, np.ndarray]:
+            known = {p: fits.pop((i, p, out)) for p in numbers if (i, p, out) in fits}
+            found = held_out_columns(cheaper[i], rest, own, n_jobs=n_jobs, fits=known)
+            fits.update({(i, out, p): fit for p, fit in known.items() if p > out})
+            return found
+
+        described = in_turn(columns, range(len(cheaper)), lambda i: type(cheaper[i]).__name__)
+        return use(OuterPart(np.flatnonzero(part == out), seen, described))
+
+    return in_turn(without, numbers, lambda out: f"without fold {out + 1} of {len(numbers)}")
+
+
+def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:
+    """Outer parts that need no fit: of the rows of each fold those of one inner fold after another, to be
+    judged by a ranker that learned from the other rows of the same fold, described by the same View."""
+    return [
+        OuterPart(held_out, seen)
+        for f in np.unique(fold)
+        for p in np.unique(inner[fold == f])
+        for held_out, seen in [
+            (np.flatnonzero((fold == f) & (inner == p)), np.flatnonzero((fold == f) & (inner != p)))
+        ]
+    ]
+
+
+def _parts_of_folds(fold: np.ndarray) -> np.ndarray:
+    """The outer part of each row, int32: its fold, or a run of folds where there are many."""
+    numbers, place = np.unique(fold, return_inverse=True)
+    return (place * min(_MOST_PARTS, len(numbers)) // max(1, len(numbers))).astype(np.int32)
+
+
+def scatter_folds(
+    one_fold: Callable[[int, int], dict[str, np.ndarray]],
+    fold: np.ndarray,
+    candidates: Candidates,
+    n_jobs: int,
+) -> dict[str, np.ndarray]:
+    """Run `one_fold(f, threads)` for every fold present and put its columns at the fold's pairs."""
+    pair_fold = np.repeat(fold, np.diff(candidates.indptr))
+    out: dict[str, np.ndarray] = {}
+    lock = Lock()
+
+    def scatter(f: int, threads: int) -> None:
+        part = one_fold(f, threads)
+        at = np.flatnonzero(pair_fold == f)
+        for name, values in part.items():
+            if np.shape(values) != at.shape:
+                raise ValueError(
+                    f"column {name!r} of a scorer must hold one value a pair, shape {at.shape}, "
+                    f"got {np.shape(values)}"
+                )
+            with lock:
+                if name not in out:
+                    out[name] = np.zeros(candidates.n_pairs, np.float32)
+            out[name][at] = values
+
+    over_folds(scatter, np.unique(fold), n_jobs)
+    return out
+
+
+def over_folds(one_fold: Callable[[int, int], T], folds: np.ndarray, n_jobs: int) -> list[T]:
+    """`one_fold(f, threads)` for every fold, several at once where there are threads for it."""
+    workers = max(1, min(n_jobs, len(folds)))
+    threads = max(1, n_jobs // workers)
+    parts = side_by_side([f"fold {number} of {len(folds)}" for number in range(1, len(folds) + 1)])
+
+    def told(f: Any, part: AbstractContextManager[None]) -> T:
+        with part:
+            return one_fold(int(f), threads)
+
+    if workers == 1:
+        return [told(f, part) for f, part in zip(folds, parts)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(told, folds, parts))

@@ -1,0 +1,1 @@
+"""A linear classifier for every label."""

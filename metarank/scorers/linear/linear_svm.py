@@ -1,0 +1,133 @@
+"""`LinearClassifier`: a one-vs-rest linear SVM, trained and evaluated in the compiled core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from metarank import _core
+from metarank.persist.fields import Array, Number, Params
+from metarank.persist.spec import Spec
+from metarank.scorers.base import LabelScorer
+from metarank.types.arrays import csr_parts, dense, linear_scores, require_rows, sample_rows
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+_C_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
+_CHOICE_ROWS = 3000
+
+
+class LinearClassifier(LabelScorer):
+    """The margin of a linear SVM with the squared hinge loss, one for each label.
+
+    For a label with targets y_i = 1 on relevant rows and -1 elsewhere, minimises
+    ``1/2 ||w||^2 + C sum_i max(0, 1 - y_i (w . x_i + b))^2``; the bias b is the weight
+    of a constant feature 1 and part of ``||w||``. Solved by dual coordinate descent
+    (Hsieh et al. 2008), rows in an order drawn from (seed, label).
+
+    Parameters
+    ----------
+    C : float or "auto"
+        Weight of the loss. "auto": the power of ten from 0.001 to 10 with the least squared
+        hinge loss on the View's first fold, trained on its other folds (at most 3,000 rows in all).
+    tolerance : float
+        Largest violation of the optimality conditions at which training stops.
+    max_epochs : int
+        Passes over the rows at most.
+
+    Attributes
+    ----------
+    weights_ : float32 array (d, L)
+    bias_ : float32 array (L,)
+    C_ : float
+
+    Notes
+    -----
+    Column: ``linear``. A label without relevant (or without irrelevant) rows in the View scores
+    -1 (or 1) for every row.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.types.view import TrainingSet
+    >>> X = np.array([[2.0], [1.0], [-1.0], [-2.0]], np.float32)
+    >>> Y = sp.csr_matrix(np.array([[1], [1], [0], [0]], np.float32))
+    >>> scorer = LinearClassifier(C=1.0).fit(TrainingSet(X, Y, np.zeros(4)).view())
+    >>> scorer.score(X, Candidates.all_labels(4, 1))["linear"] > 0
+    array([ True,  True, False, False])
+    """
+
+    is_classifier = True
+    score_without_rows = -1.0
+
+    saved = Spec(
+        Params(),
+        Number("C_", 0),
+        Array("bias_", np.float32, ("L",)),
+        Array("weights_", np.float32, ("d", "L")),
+    )
+
+    def __init__(self, *, C: float | str = "auto", tolerance: float = 0.1, max_epochs: int = 100) -> None:
+        self.C = C
+        self.tolerance = tolerance
+        self.max_epochs = max_epochs
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> LinearClassifier:
+        """Learn from the rows of the View. Returns self.
+
+        Raises
+        ------
+        ValueError
+            If `C` is neither "auto" nor positive, or `tolerance` or `max_epochs` is not positive.
+        """
+        if self.C != "auto" and not (isinstance(self.C, (int, float)) and 0 < self.C < np.inf):
+            raise ValueError(f"C must be 'auto' or a positive number, got {self.C!r}")
+        if not self.tolerance > 0:
+            raise ValueError(f"tolerance must be positive, got {self.tolerance!r}")
+        if not self.max_epochs >= 1:
+            raise ValueError(f"max_epochs must be positive, got {self.max_epochs!r}")
+        require_rows(view)
+        self.C_ = self._choose(view, n_jobs) if self.C == "auto" else float(self.C)
+        self.weights_, self.bias_ = self._train(view.X, view.Y, self.C_, view.seed, n_jobs)
+        return self
+
+    def choose(self, view: View, *, n_jobs: int = 1) -> LinearClassifier:
+        """An unfitted copy whose `C` is settled on this View."""
+        return clone(self).set_params(C=self._choose(view, n_jobs) if self.C == "auto" else self.C)
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        return {"linear": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
+
+    def _train(
+        self, X: Features, Y: sp.csr_matrix, C: float, seed: int, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        by_label = sp.csc_matrix(Y > 0)
+        labels = by_label.indptr.astype(np.int64), by_label.indices.astype(np.int32)
+        options: tuple[Any, ...] = (C, self.tolerance, self.max_epochs, seed, n_jobs)
+        if sp.issparse(X):
+            W, bias = _core.train_svm_sparse(*csr_parts(X), X.shape[1], *labels, *options)
+        else:
+            W, bias = _core.train_svm_dense(dense(X), *labels, *options)
+        count = np.diff(by_label.indptr)
+        for constant, value in ((count == 0, -1.0), (count == X.shape[0], 1.0)):
+            W[constant], bias[constant] = 0.0, value
+        return np.ascontiguousarray(W.T), bias
+
+    def _choose(self, view: View, n_jobs: int) -> float:
+        rows = sample_rows(view, _CHOICE_ROWS)
+        X, Y, fold = view.X[rows], view.Y[rows], view.fold[rows]
+        held_out = fold == fold.min()
+        if held_out.all():
+            return 1.0
+        inside = np.flatnonzero(held_out)
+        pairs = Candidates.all_labels(len(inside), view.n_labels)
+        sign = np.where(Y[inside].toarray().ravel() > 0, 1.0, -1.0)
+        loss = []
+        for C in _C_GRID:
+            W, bias = self._train(X[~held_out], Y[~held_out], C, view.seed, n_jobs)
+            margin = sign * linear_scores(X[inside], W, bias, pairs, n_jobs)
+            loss.append(float(np.sum(np.maximum(0.0, 1.0 - margin) ** 2)))
+        return _C_GRID[int(np.argmin(loss))]

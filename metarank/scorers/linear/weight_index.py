@@ -1,0 +1,150 @@
+"""`WeightIndex`: the weights of linear classifiers by feature, for scores of all labels at once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.persist.fields import Array, Declared, Ids, Indptr
+from metarank.persist.spec import Saved, Spec
+from metarank.types.candidates import Candidates
+from metarank.types.checks import finite_scores
+
+# Arrays of rows: canonical CSR's indptr (int64), indices (int32) and data (float32).
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+# Labels to a band: an entry's label takes two bytes.
+_BAND = 65_536
+_LARGEST = 32_767
+
+
+class WeightIndex(Saved):
+    """Scores ``x . w_l + b_l`` of pairs, and the labels with the largest.
+
+    Scores beyond float32 are a `ScoresNotFiniteError`.
+
+    Build with `quantised` (16-bit weights with a scale for each label, an error of at most
+    max |w_l| / 65,534 a weight) or `exact`.
+
+    Attributes
+    ----------
+    start : int64 array (bands * d + 1,)
+        First entry of each band of 65,536 labels and feature.
+    label : uint16 array (entries,)
+        The entry's label, counted from the start of its band.
+    weight : int16 or float32 array (entries,)
+        The weight is ``scale[label] * weight``.
+    scale, bias : float32 array (L,)
+    seen : int32 array
+        The labels that may be proposed, ascending.
+    """
+
+    saved = Spec(
+        Declared("n_features", size="d"),
+        Array("scale", np.float32, ("L",)),
+        Array("label", np.uint16, ("weights",)),
+        Indptr("start", n=lambda of: -(-of["L"] // _BAND) * of["d"], end="weights"),
+        Array("weight", (np.int16, np.float32), ("weights",)),
+        Array("bias", np.float32, ("L",)),
+        Ids("seen", np.int32, below="L", ascending=True),
+    )
+
+    def __init__(
+        self,
+        n_features: int,
+        start: np.ndarray,
+        label: np.ndarray,
+        weight: np.ndarray,
+        scale: np.ndarray,
+        bias: np.ndarray,
+        seen: np.ndarray,
+    ) -> None:
+        self.n_features = n_features
+        self.start = start
+        self.label = label
+        self.weight = weight
+        self.scale = scale
+        self.bias = bias
+        self.seen = seen
+
+    @classmethod
+    def quantised(cls, W: sp.csr_matrix, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:
+        """From weights (d, L), in 16 bits."""
+        largest = np.zeros(W.shape[1], np.float32)
+        np.maximum.at(largest, W.indices, np.abs(W.data))
+        scale = largest / np.float32(_LARGEST)
+        levels = np.rint(W.data / np.where(scale > 0, scale, 1)[W.indices]).astype(np.int16)
+        return cls._build(W, levels, scale, bias, seen)
+
+    @classmethod
+    def exact(cls, W: sp.csr_matrix, scale: np.ndarray, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:
+        """From weights (d, L) to be multiplied by ``scale`` (L,), as they are."""
+        return cls._build(W, W.data.astype(np.float32), scale, bias, seen)
+
+    @classmethod
+    def _build(
+        cls, W: sp.csr_matrix, values: np.ndarray, scale: np.ndarray, bias: np.ndarray, seen: np.ndarray
+    ) -> WeightIndex:
+        d, n_labels = W.shape
+        band = W.indices // _BAND
+        feature = np.repeat(np.arange(d), np.diff(W.indptr))
+        order = np.argsort(band, kind="stable") if n_labels > _BAND else slice(None)
+        n_bands = -(-n_labels // _BAND)
+        counts = np.bincount(band * np.int64(d) + feature, minlength=n_bands * d)
+        return cls(
+            d,
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            (W.indices % _BAND).astype(np.uint16)[order],
+            values[order],
+            scale.astype(np.float32),
+            bias.astype(np.float32),
+            seen.astype(np.int32),
+        )
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.scale)
+
+    def of_labels(self, first: int, last: int) -> WeightIndex:
+        """The weights of the labels from `first` to `last`, which is left out; they count from 0 there."""
+        slot = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        label = self.label + (slot // self.n_features) * _BAND
+        inside = np.flatnonzero((label >= first) & (label < last))
+        feature, label = slot[inside] % self.n_features, label[inside] - first
+        order = np.lexsort((label, feature))
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(feature, minlength=self.n_features))])
+        values = self.weight[inside][order]
+        W = sp.csr_matrix((values, label[order], indptr), (self.n_features, last - first))
+        seen = self.seen[(self.seen >= first) & (self.seen < last)] - first
+        return self._build(W, values, self.scale[first:last], self.bias[first:last], seen)
+
+    def scores(self, rows: Parts, candidates: Candidates, n_jobs: int) -> np.ndarray:
+        """The score of each pair, float32 (m,)."""
+        return finite_scores(self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs))
+
+    def shortlist(self, rows: Parts, k: int, name: str, n_jobs: int) -> Candidates:
+        """The k labels of largest score among those seen, ties by label; the score is called `name`."""
+        k = min(k, len(self.seen))
+        labels, scores = self._lister.shortlist(*rows, k, n_jobs)
+        finite_scores(scores)
+        indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
+        return Candidates.of_core(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
+
+    @cached_property
+    def _scorer(self) -> Any:
+        return self._in_core(self.bias)
+
+    @cached_property
+    def _lister(self) -> Any:
+        """With biases of -inf for labels that are never proposed."""
+        bias = np.full(self.n_labels, -np.inf, np.float32)
+        bias[self.seen] = self.bias[self.seen]
+        return self._in_core(bias)
+
+    def _in_core(self, bias: np.ndarray) -> Any:
+        kind = _core.ExactWeightIndex if self.weight.dtype == np.float32 else _core.QuantisedWeightIndex
+        return kind(self.n_features, self.start, self.label, self.weight, self.scale, bias)

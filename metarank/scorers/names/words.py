@@ -1,0 +1,167 @@
+"""`NameScorer` and `SpellingScorer`: how well do a document's words fit the label's name?
+
+Label names cost no training and serve labels without a single training row;
+on label sets with a long tail they are the strongest evidence there is.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util.lazy import lazy
+from metarank.persist.fields import Csr
+from metarank.persist.spec import Spec
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.neighbors.training_rows import as_canonical, csr_arrays
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
+
+
+class NameScorer(LabelScorer):
+    """Evidence from the labels' names, `View.label_text`; no row's labels are used.
+
+    Columns, for document x and the label's text t in one feature space:
+
+    * ``name_cosine``: x.t / (|x| |t|), 0 where either is empty;
+    * ``name_share``: share of the distinct words of t that occur in x;
+    * ``name_weighted_share``: the same share by weight, sum of |t_j| over the words in x / sum of |t_j|;
+    * ``name_words``: number of distinct known words of t.
+
+    All are 0 for a label without a known word.
+
+    Examples
+    --------
+    >>> from metarank.data.label_text import label_text_matrix
+    >>> from metarank.data.vectorizer import TextVectorizer
+    >>> from metarank.types.view import TrainingSet
+    >>> v = TextVectorizer().fit(["red wine glass", "green tea cup"])
+    >>> text = label_text_matrix(["wine", "green tea"], vectorizer=v)
+    >>> X = v.transform(["a cup of tea"])
+    >>> data = TrainingSet(X, sp.csr_matrix((1, 2), dtype=np.float32), np.zeros(1, np.int32), label_text=text)
+    >>> scorer = NameScorer().fit(data.view())
+    >>> scorer.score(X, Candidates.all_labels(1, 2))["name_share"]
+    array([0. , 0.5], dtype=float32)
+    >>> scorer.shortlist(X, k=5).labels
+    array([1], dtype=int32)
+    """
+
+    is_quick = True
+    is_label_free = True
+    title = "label text alone"
+    # What of a View is indexed, and the name of the proposals' score.
+    source: ClassVar[str] = "label_text"
+    proposal: ClassVar[str] = "names"
+
+    saved = Spec(Csr("label_text_", ("L", "d")))
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> Self:
+        """Index the labels' texts, once for all Views of a fit. Returns self.
+
+        Raises
+        ------
+        ValueError
+            If the View has no label text.
+        """
+        source, title = self.source, type(self).__name__
+        text = getattr(view, source)
+        if text is None:
+            raise ValueError(f"{title} needs the text of the labels: pass label_names, got {source}=None")
+        if text.shape != (view.n_labels, view.n_features):
+            raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
+        self.label_text_, self._index = view.shared(source, lambda X: _indexed(text))
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``."""
+        return dict(zip(COLUMNS, self._evidence(X, candidates, n_jobs)))
+
+    def _evidence(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
+        rows = self._rows(X)
+        if candidates.n_labels != self.label_text_.shape[0]:
+            raise ValueError(
+                f"candidates must be of {self.label_text_.shape[0]} labels, got {candidates.n_labels}"
+            )
+        return self._index.evidence(*rows, candidates.indptr, candidates.labels, n_jobs)
+
+    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
+        """The k labels of highest cosine for each row, exactly; the score is that cosine.
+
+        Ties go to the smaller label id; labels of cosine 0 or less are left out, so that a row may have
+        fewer than k, or none.
+
+        Raises
+        ------
+        ValueError
+            If k is not a positive integer, or X has another number of features.
+        """
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+            raise ValueError(f"k must be a positive integer, got {k!r}")
+        k = min(int(k), max(1, self.label_text_.shape[0]))
+        indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
+        return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
+
+    def n_columns(self) -> int:
+        return len(COLUMNS)
+
+    def label_texts(self) -> dict[str, sp.csr_matrix]:
+        return {self.source: self.label_text_}
+
+    def of_labels(self, first: int, last: int) -> Self:
+        return type(self).from_state({"label_text": self.label_text_[first:last]})
+
+    @lazy
+    def _index(self) -> _core.LabelText:
+        return _indexed(self.label_text_)[1]
+
+    def _rows(self, X: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        n_features = self.label_text_.shape[1]
+        if X.ndim != 2 or X.shape[1] != n_features:
+            raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
+        return csr_arrays(as_canonical(X))
+
+
+class SpellingScorer(NameScorer):
+    """Evidence from words that are spelled like those of the labels' names, `View.label_spelling`.
+
+    It finds labels whose names are inflected or compounded otherwise than in the document. Columns:
+    ``spelling_cosine``, and ``spelling_share``, the share of the label's words that occur in the row, by
+    weight. See `metarank.data.spelling`.
+
+    Examples
+    --------
+    >>> from metarank.data.spelling import SpellingIndex
+    >>> from metarank.data.vectorizer import TextVectorizer
+    >>> from metarank.types.view import TrainingSet
+    >>> v = TextVectorizer().fit(["a red wine glass", "green tea cup"])
+    >>> text = SpellingIndex(v.vocabulary_, v.idf_).transform(["Glasses", "Cups of tea"])
+    >>> X = v.transform(["a glass of water"])
+    >>> Y = sp.csr_matrix((1, 2), dtype=np.float32)
+    >>> data = TrainingSet(X, Y, np.zeros(1, np.int32), label_spelling=text)
+    >>> scorer = SpellingScorer().fit(data.view())
+    >>> scorer.score(X, Candidates.all_labels(1, 2))["spelling_cosine"]
+    array([1., 0.], dtype=float32)
+    """
+
+    source = "label_spelling"
+    proposal = "spelling"
+    title = "SpellingScorer"
+
+    def n_columns(self) -> int:
+        return 2
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``."""
+        cosine, _, share, _ = self._evidence(X, candidates, n_jobs)
+        return {"spelling_cosine": cosine, "spelling_share": share}
+
+
+def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:
+    text = as_canonical(text)
+    return text, _core.LabelText(text.shape[1], *csr_arrays(text))

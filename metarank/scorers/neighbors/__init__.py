@@ -1,0 +1,1 @@
+"""The training rows of a label: how near, how many, and what neighbours vote."""

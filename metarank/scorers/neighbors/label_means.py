@@ -1,0 +1,127 @@
+"""`LabelMeans`: the mean training point of each label, and distances to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util.elementary import softplus
+from metarank._util.lazy import lazy
+from metarank._util.threads import resolve_n_jobs
+from metarank.scorers.neighbors.training_rows import (
+    as_canonical,
+    as_dense,
+    check_candidates,
+    check_width,
+    csr_arrays,
+)
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features
+
+
+class LabelMeans:
+    """Means of the labels' points, not re-normalised; sparse where the points are.
+
+    Parameters
+    ----------
+    means : float32 array or CSR (L, d)
+    known : uint8 array (L,)
+        1 for a label with a point.
+    max_sq_norm : float
+        |y|^2 of the longest point. A label without a point is as far away as one that shares nothing with x
+        and is that long: sqrt(|x|^2 + max |y|^2) under L2, 1 under cosine.
+    sq_norm : float64 array (L,), optional
+        Squared lengths of sparse means before any term was left out.
+    """
+
+    def __init__(
+        self,
+        means: np.ndarray | sp.csr_matrix,
+        known: np.ndarray,
+        max_sq_norm: float,
+        sq_norm: np.ndarray | None = None,
+    ) -> None:
+        self.means = means
+        self.known = known
+        self.max_sq_norm = max_sq_norm
+        if sq_norm is not None:
+            self.sq_norm = sq_norm
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return LabelMeans, (self.means, self.known, self.max_sq_norm, self.sq_norm)
+
+    @lazy
+    def sq_norm(self) -> np.ndarray | None:
+        """Squared lengths of sparse means, float64 (L,); None of dense ones."""
+        return self._sq_norms(self.means) if sp.issparse(self.means) else None
+
+    @lazy
+    def index(self) -> _core.LabelMeanIndex:
+        """The means, dense ones as sparse, ready for products in the compiled core."""
+        means = as_canonical(self.means)
+        sq_norm = self._sq_norms(means) if self.sq_norm is None else self.sq_norm
+        return _core.LabelMeanIndex(
+            means.shape[1], *csr_arrays(means), sq_norm, self.known, float(self.max_sq_norm)
+        )
+
+    @staticmethod
+    def _sq_norms(means: sp.csr_matrix) -> np.ndarray:
+        return _core.csr_sq_norms(means.shape[1], *csr_arrays(means))
+
+    @classmethod
+    def of_rows(
+        cls,
+        X: Features,
+        indptr: np.ndarray,
+        rows: np.ndarray,
+        max_sq_norm: float,
+        *,
+        max_terms: int | None = None,
+        n_jobs: int = 1,
+    ) -> LabelMeans:
+        """The means of the rows ``rows[indptr[l]:indptr[l + 1]]`` of X, added in that order, in double.
+
+        Of a sparse mean only the `max_terms` largest terms are stored; its length stays that of all terms.
+        """
+        known = (np.diff(indptr) > 0).astype(np.uint8)
+        n_jobs = resolve_n_jobs(n_jobs)
+        if not sp.issparse(X):
+            return cls(_core.label_means(X, indptr, rows, n_jobs), known, max_sq_norm)
+        d = X.shape[1]
+        mean_indptr, features, values, sq_norm = _core.label_means_sparse(
+            d, *csr_arrays(X), indptr, rows, max_terms or max(d, 1), n_jobs
+        )
+        means = sp.csr_matrix((values, features, mean_indptr), shape=(len(known), d))
+        means.has_canonical_format = True
+        return cls(means, known, max_sq_norm, sq_norm)
+
+    def distances(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
+        """float32 (2, m): L2 and cosine distance of each pair's row to its label's mean."""
+        self._check(X, candidates)
+        pairs = (candidates.indptr, candidates.labels)
+        n_threads = resolve_n_jobs(n_jobs)
+        if sp.issparse(self.means):
+            return self.index.distances(*csr_arrays(as_canonical(X)), *pairs, n_threads)
+        means = (self.means, self.known, self.max_sq_norm)
+        return _core.centroid_distances_dense(*means, as_dense(X), *pairs, n_threads)
+
+    def tail_log_probability(
+        self, X: Features, candidates: Candidates, gamma: float, unit_means: bool, n_jobs: int
+    ) -> np.ndarray:
+        """float32 (m,): ``-log(1 + exp(gamma / 2 |x - mean|^2))``, the means scaled to unit length or not."""
+        if not sp.issparse(self.means):
+            l2, cosine = self.distances(X, candidates, n_jobs).astype(np.float64)
+            squared = 2 * cosine if unit_means else l2**2
+            return -softplus(gamma / 2 * squared).astype(np.float32)
+        self._check(X, candidates)
+        pairs = (candidates.indptr, candidates.labels)
+        rows = csr_arrays(as_canonical(X))
+        return self.index.tail_log_probability(*rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
+
+    def _check(self, X: Features, candidates: Candidates) -> None:
+        n_labels, n_features = self.means.shape
+        check_width(X, n_features)
+        check_candidates(X, candidates, n_labels)

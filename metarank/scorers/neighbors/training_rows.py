@@ -1,0 +1,414 @@
+"""`TrainingRows`: exact nearest rows of a training set, dense or sparse, in the compiled core.
+
+Holds features only, no labels, so all Views of a fit share one. Dense rows are
+compared one by one; for many queries against many rows FAISS proposes the
+nearest, the core computes their distances again and makes sure that no row
+left out could change the answer. Where asked to, an approximate index proposes
+and the core computes the distances of what it proposed (`dense_index`). Sparse
+rows go through an inverted index.
+Either way the numbers depend on the query and the training rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util.lazy import lazy
+from metarank.types.candidates import Candidates
+from metarank.types.dense_index import CLASSES, DenseIndex, faiss_threads
+from metarank.types.view import Features, View
+
+METRICS = {"l2": 0, "l1": 1, "cosine": 2}
+
+# FAISS is asked when both are reached: below, one pass over the rows costs less.
+FAISS_MIN_ROWS = 20_000
+FAISS_MIN_QUERIES = 32
+# Where sums of squares are as exact as `_propose` takes them to be; in 32 bits others vanish or overflow.
+LEAST_SUM, MOST_SUM = 1e-30, 1e37
+
+
+class LabelRows:
+    """Which rows carry which label: the lists by label and, inverted, by row.
+
+    Parameters
+    ----------
+    indptr, rows : int64 array (L + 1,), int32 array
+        For each label its rows, ascending (`View.rows_by_label`).
+    n_rows : int
+        Rows of the training set, those outside the View included.
+    """
+
+    def __init__(self, indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
+        self.indptr = indptr
+        self.rows = rows
+        self.n_rows = n_rows
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.indptr) - 1
+
+    def of(self, label: int) -> np.ndarray:
+        """The rows of one label."""
+        return self.rows[self.indptr[label] : self.indptr[label + 1]]
+
+    @lazy
+    def by_row(self) -> tuple[np.ndarray, np.ndarray]:
+        """(indptr int64 (n + 1), labels int32): the labels of each row."""
+        labels = np.repeat(np.arange(self.n_labels, dtype=np.int32), np.diff(self.indptr))
+        indptr = np.zeros(self.n_rows + 1, np.int64)
+        np.cumsum(np.bincount(self.rows, minlength=self.n_rows), out=indptr[1:])
+        return indptr, labels[np.argsort(self.rows, kind="stable")]
+
+    def matrix(self) -> sp.csr_matrix:
+        """CSR (n, L) of ones, float32."""
+        indptr, labels = self.by_row
+        return sp.csr_matrix((np.ones(len(labels), np.float32), labels, indptr), (self.n_rows, self.n_labels))
+
+
+class DenseRows:
+    """Rows of a float32 matrix (n, d)."""
+
+    arrays: tuple[np.ndarray, ...] = ()
+
+    def __init__(self, X: np.ndarray) -> None:
+        self.X = np.ascontiguousarray(X, np.float32)
+        self._faiss: dict[str, Any] = {}
+        self._saved: dict[str, dict[str, Any]] = {}
+        self._lock = RLock()  # folds that search at the same time build an index once
+
+    @lazy
+    def _norms(self) -> tuple[np.ndarray, np.ndarray]:
+        return _core.row_norms(self.X)
+
+    @property
+    def sq_norm(self) -> np.ndarray:
+        """|y|^2 of each row, float32 (n,)."""
+        return self._norms[0]
+
+    @lazy
+    def max_sq_norm(self) -> float:
+        """The largest |y|^2, 0 without rows."""
+        return float(self._norms[0].max(initial=0.0))
+
+    @lazy
+    def max_l1_norm(self) -> float:
+        """The largest |y|_1, 0 without rows."""
+        return float(self._norms[1].max(initial=0.0))
+
+    @lazy
+    def _cosines_are_exact(self) -> bool:
+        """Whether the length of each row that is not zero is had as exactly as FAISS has it."""
+        sq_norm = self._norms[0]
+        return bool(_is_exact(sq_norm[sq_norm > 0]).all())
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return DenseRows, (self.X,)
+
+    def queries(self, X: Features) -> np.ndarray:
+        """X as this index takes it; ValueError if it has another number of features."""
+        check_width(X, self.X.shape[1])
+        return as_dense(X)
+
+    def label_neighbors(
+        self,
+        X: Features,
+        candidates: Candidates,
+        labels: LabelRows,
+        metrics: Sequence[str],
+        orders: Sequence[int],
+        means: Sequence[int],
+        n_jobs: int,
+    ) -> np.ndarray:
+        """Columns (C, m): metric by metric the order statistics, then the means, of the distances."""
+        Q = self.queries(X)
+        k = max([*orders, *means])
+        # With every label a candidate, the far ones among them have to be scanned whatever FAISS proposes.
+        m = 0 if candidates.is_full else 32 * k
+        proposed = [self._propose(Q, metric, m, n_jobs) for metric in metrics]
+        # Rows without labels are not read unless FAISS proposed some.
+        by_row = labels.by_row if proposed[0][0].shape[1] else _no_labels(len(self.X))
+        return _core.label_neighbors_dense(
+            points=(self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row),
+            Q=Q,
+            pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
+            columns=_columns(metrics, orders, means),
+            proposals=(np.stack([ids for ids, _ in proposed]), np.stack([bounds for _, bounds in proposed])),
+            n_threads=n_jobs,
+        )
+
+    def nearest(
+        self, X: Features, rows: np.ndarray, k: int, metric: str, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(ids int32, distances float32), both (n, k): nearest of `rows`, ties by number, padded by -1."""
+        Q = self.queries(X)
+        ids, bounds = self._propose(Q, metric, 2 * k, n_jobs)
+        return self._nearest(Q, rows, k, metric, ids, bounds, n_jobs)
+
+    def nearest_proposed(
+        self, X: Features, rows: np.ndarray, k: int, index: str, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """`nearest` by L2 distance among what an approximate index, "hnsw" or "ivfpq", proposes.
+
+        A query for which the index finds fewer than min(k, len(rows)) rows has all rows compared.
+        """
+        Q = self.queries(X)
+        within = None
+        if len(rows) < len(self.X):
+            within = np.zeros(len(self.X), bool)
+            within[rows] = True
+        proposed = self.index(index).propose(Q, k, within, n_jobs)
+        ids, distances = _core.nearest_proposed_dense(self.X, Q, proposed, k, n_jobs)
+        short = np.flatnonzero((ids >= 0).sum(axis=1) < min(k, len(rows)))
+        if len(short):
+            none = np.empty((len(short), 0), np.int32), np.zeros(len(short))
+            ids[short], distances[short] = self._nearest(Q[short], rows, k, "l2", *none, n_jobs)
+        return ids, distances
+
+    def index(self, kind: str) -> DenseIndex:
+        """The approximate index over all rows, "hnsw" or "ivfpq", built or restored when first asked for."""
+        with self._lock:
+            if kind not in self._faiss:
+                self._faiss[kind] = CLASSES[kind](self.X, self._saved.get(kind))
+            index: DenseIndex = self._faiss[kind]
+            return index
+
+    def restore_index(self, kind: str, arrays: dict[str, Any]) -> None:
+        """Have `index` take up what `DenseIndex.arrays` gave, instead of building."""
+        self._saved.setdefault(kind, arrays)
+
+    def _nearest(
+        self,
+        Q: np.ndarray,
+        rows: np.ndarray,
+        k: int,
+        metric: str,
+        proposals: np.ndarray,
+        bounds: np.ndarray,
+        n_jobs: int,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return _core.nearest_rows_dense(
+            X=self.X,
+            sq_norm=self.sq_norm,
+            Q=Q,
+            rows=np.ascontiguousarray(rows, np.int32),
+            k=k,
+            metric=METRICS[metric],
+            proposals=proposals,
+            bounds=bounds,
+            n_threads=n_jobs,
+        )
+
+    def _propose(self, Q: np.ndarray, metric: str, m: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """The m rows FAISS finds nearest (n, m), and for each query a lower bound of the key of all others.
+
+        The bound allows for the rounding of both sides: a sum of d products of
+        floats is off by at most about d units of its terms' magnitudes. For rows
+        so long or short that this does not hold it is -inf: all rows are compared.
+        """
+        n, d = self.X.shape
+        none = np.empty((len(Q), 0), np.int32), np.zeros(len(Q))
+        if n < FAISS_MIN_ROWS or len(Q) < FAISS_MIN_QUERIES or not 0 < m < n:
+            return none
+        sq_norm, l1_norm = (norm.astype(np.float64) for norm in _core.row_norms(Q))
+        if metric == "cosine":
+            sums, of_rows = np.where(sq_norm == 0, 1, sq_norm), self._cosines_are_exact
+        else:
+            sums = l1_norm + self.max_l1_norm if metric == "l1" else sq_norm + self.max_sq_norm
+            of_rows = True
+        outside = ~(of_rows & _is_exact(sums))
+        if outside.all():
+            return none
+        unit = 4 * (d + 32) * float(np.finfo(np.float32).eps)
+        index = self._faiss_index(metric)
+        if outside.any():  # FAISS would give numbers of no row
+            Q = np.where(outside[:, None], np.float32(0), Q)
+        with faiss_threads(n_jobs):
+            far, ids = index.search(_unit_rows(Q, sq_norm) if metric == "cosine" else Q, m)
+        last = far[:, -1].astype(np.float64)
+        bounds = 1.0 - last - unit if metric == "cosine" else last - unit * sums
+        return np.ascontiguousarray(ids, np.int32), np.where(outside, -np.inf, bounds)
+
+    def _faiss_index(self, metric: str) -> Any:
+        if metric not in self._faiss:
+            import faiss
+
+            measure = {"l2": faiss.METRIC_L2, "l1": faiss.METRIC_L1, "cosine": faiss.METRIC_INNER_PRODUCT}
+            index = faiss.IndexFlat(self.X.shape[1], measure[metric])
+            index.add(_unit_rows(self.X, self.sq_norm) if metric == "cosine" else self.X)
+            self._faiss[metric] = index
+        return self._faiss[metric]
+
+
+class SparseRows:
+    """Rows of a canonical float32 CSR matrix (n, d), in an inverted index; X is never made dense."""
+
+    arrays: tuple[np.ndarray, ...] = ()  # see `restored_rows`
+
+    def __init__(self, X: sp.csr_matrix) -> None:
+        self.X = as_canonical(X)
+
+    @lazy
+    def index(self) -> _core.InvertedIndex:
+        """The postings by feature. A model that is loaded builds them when first asked."""
+        return _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
+
+    @property
+    def max_sq_norm(self) -> float:
+        """The largest |y|^2, 0 without rows."""
+        return float(self.index.max_sq_norm)
+
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return SparseRows, (self.X,)
+
+    def queries(self, X: Features) -> sp.csr_matrix:
+        """X as this index takes it; ValueError if it has another number of features."""
+        check_width(X, self.X.shape[1])
+        return as_canonical(X)
+
+    def label_neighbors(
+        self,
+        X: Features,
+        candidates: Candidates,
+        labels: LabelRows,
+        metrics: Sequence[str],
+        orders: Sequence[int],
+        means: Sequence[int],
+        n_jobs: int,
+    ) -> np.ndarray:
+        """Columns (C, m), as `DenseRows.label_neighbors`."""
+        return _core.label_neighbors_sparse(
+            self.index,
+            *csr_arrays(self.queries(X)),
+            pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
+            columns=_columns(metrics, orders, means),
+            n_threads=n_jobs,
+        )
+
+    def nearest(
+        self, X: Features, rows: np.ndarray, k: int, metric: str, n_jobs: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """(ids int32, distances float32), both (n, k), as `DenseRows.nearest`."""
+        return _core.nearest_rows_sparse(
+            self.index,
+            *csr_arrays(self.queries(X)),
+            np.ascontiguousarray(rows, np.int32),
+            k,
+            METRICS[metric],
+            n_jobs,
+        )
+
+
+def _columns(metrics: Sequence[str], orders: Sequence[int], means: Sequence[int]) -> _core.NeighborColumns:
+    return _core.NeighborColumns(
+        metrics=[METRICS[metric] for metric in metrics], orders=list(orders), means=list(means)
+    )
+
+
+TrainingRows = DenseRows | SparseRows
+
+_restored: WeakValueDictionary[tuple[Any, ...], TrainingRows] = WeakValueDictionary()
+
+
+def training_rows(X: Features) -> TrainingRows:
+    """The index that suits the container: dense rows for an ndarray, an inverted index for CSR."""
+    return SparseRows(X) if sp.issparse(X) else DenseRows(X)
+
+
+def restored_rows(X: Features) -> TrainingRows:
+    """`training_rows` of a saved model; its parts share one index, as long as any of them lives."""
+    arrays = (X,) if isinstance(X, np.ndarray) else (X.data, X.indices, X.indptr)
+    if any(array.flags.writeable for array in arrays):  # what may change is nobody else's
+        return training_rows(X)
+    key = (X.shape, *((a.ctypes.data, a.size) for a in arrays))
+    rows = _restored.get(key)
+    if rows is None:
+        rows = _restored[key] = training_rows(X)
+        rows.arrays = arrays  # keeps them where they are
+    return rows
+
+
+def shared_rows(view: View) -> TrainingRows:
+    """The index of *all* rows of the training set, built once for all Views of a fit."""
+    return view.shared("training-rows", training_rows)
+
+
+def longest_rows(rows: TrainingRows) -> np.ndarray:
+    """The rows that may be longest, under L2 and L1, within rounding."""
+    if isinstance(rows, DenseRows):
+        norms: list[np.ndarray] = [np.asarray(norm) for norm in rows._norms]
+        return np.concatenate([np.flatnonzero(norm == norm.max(initial=0)) for norm in norms])
+    X = rows.X.astype(np.float64)
+    norms = [np.asarray(X.multiply(X).sum(axis=1)).ravel(), np.asarray(abs(X).sum(axis=1)).ravel()]
+    return np.concatenate([np.flatnonzero(norm >= norm.max(initial=0) * (1 - 1e-9)) for norm in norms])
+
+
+def view_labels(view: View) -> LabelRows:
+    """The label lists of a View."""
+    return LabelRows(*view.rows_by_label, n_rows=view.all_X.shape[0])
+
+
+def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(indptr int64, indices int32, data float32), contiguous, as the core takes them."""
+    return (
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
+    )
+
+
+def as_dense(X: Features) -> np.ndarray:
+    """X as a C-contiguous float32 array."""
+    return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
+
+
+def as_canonical(X: Features) -> sp.csr_matrix:
+    """X as CSR with sorted, distinct columns."""
+    if not isinstance(X, sp.csr_matrix):
+        X = sp.csr_matrix(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def check_width(X: Features, n_features: int) -> None:
+    """ValueError unless X has as many features as the training rows."""
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise ValueError(f"X must have {n_features} features, as the training rows have, got shape {X.shape}")
+
+
+def check_candidates(X: Features, candidates: Candidates, n_labels: int) -> None:
+    """ValueError unless the candidates are lists of the model's labels, one for each row of X."""
+    check_lists(candidates, X.shape[0], n_labels)
+
+
+def check_lists(candidates: Candidates, n_rows: int, n_labels: int) -> None:
+    """`check_candidates` by the number of rows."""
+    if not isinstance(candidates, Candidates):
+        raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
+    if candidates.n_rows != n_rows:
+        raise ValueError(
+            f"candidates must have one list a row of X, got {candidates.n_rows} for {n_rows} rows"
+        )
+    if candidates.n_labels != n_labels:
+        raise ValueError(f"candidates must be of {n_labels} labels, got {candidates.n_labels}")
+
+
+def _no_labels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32)
+
+
+def _is_exact(sums: np.ndarray) -> np.ndarray:
+    return (sums >= LEAST_SUM) & (sums <= MOST_SUM)
+
+
+def _unit_rows(X: np.ndarray, sq_norm: np.ndarray) -> np.ndarray:
+    norm = np.sqrt(np.asarray(sq_norm, np.float64))
+    return np.ascontiguousarray(X / np.where(norm > 0, norm, 1.0)[:, None], np.float32)

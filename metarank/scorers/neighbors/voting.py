@@ -1,0 +1,488 @@
+"""Neighbours as evidence: distances to a label's nearest points, and votes of the nearest points.
+
+The first is eq. 1 of Yang & Gopal (2012), "Multilabel classification with
+meta-level features in a learning-to-rank framework".
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util.lazy import lazy
+from metarank._util.threads import resolve_n_jobs
+from metarank.persist.fields import (
+    Array,
+    Csr,
+    Derived,
+    Entries,
+    Field,
+    Flag,
+    Group,
+    Ids,
+    Indptr,
+    Integer,
+    Known,
+    List,
+    Plain,
+    Rows,
+    Strings,
+    Text,
+    check_csr,
+)
+from metarank.persist.spec import Spec
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.label_weights import propensity_curve, relevance_weights
+from metarank.scorers.neighbors.training_rows import (
+    METRICS,
+    DenseRows,
+    LabelRows,
+    TrainingRows,
+    as_canonical,
+    check_candidates,
+    csr_arrays,
+    longest_rows,
+    restored_rows,
+    shared_rows,
+    training_rows,
+    view_labels,
+)
+from metarank.types.candidates import Candidates
+from metarank.types.dense_index import INDEXES, SAVED, check_index, settled_index
+from metarank.types.view import Features, View
+
+# The order statistics and running means of `columns="summary"`, as far as k reaches.
+SUMMARY_ORDERS = (1, 2, 3, 5, 10, 20, 50, 100)
+SUMMARY_MEANS = (3, 5, 10, 20, 50, 100)
+
+# Rows and weights, see `NeighborShortlister.nearest`.
+Neighbors: TypeAlias = tuple[np.ndarray, np.ndarray]
+
+# Neighbours that a scorer, a saved one too, may ask for.
+_MOST_NEIGHBORS = 1 << 16
+
+# A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
+_TIE = 1e-6
+
+
+def _label_rows(indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> LabelRows:
+    check_csr(indptr, rows, n_rows, "label_rows")
+    return LabelRows(indptr, rows, n_rows)
+
+
+# The training rows and their labels, as both scorers save them.
+_ROWS: tuple[Field, ...] = (
+    Group("rows_", restored_rows, Rows("X", ("rows", "d"))),
+    Group(
+        "labels_",
+        _label_rows,
+        Ids("rows", np.int32, ("carriers",), below="rows", key="label_rows"),
+        Indptr("indptr", n="L", end="carriers", key="label_indptr"),
+        Derived("n_rows", lambda known: known["rows"]),
+    ),
+)
+
+
+class LabelNeighbors(LabelScorer):
+    """Distances from a row to the k nearest training points of a label (Yang & Gopal 2012, eq. 1).
+
+    Parameters
+    ----------
+    k : int, default 10
+        Points of each label that count. A label with fewer has its list padded with the last distance.
+    metrics : sequence of {"l2", "l1", "cosine"}
+        Cosine distance is 1 - cos; 1 where either vector is zero.
+    columns : {"summary", "raw"}
+        "raw": the k distances of each metric, ascending: ``l2_nn1`` ... ``l2_nn<k>``; with the two columns
+        of `Centroids` the paper's 3k + 2. "summary": the order statistics 1, 2, 3, 5, 10, 20, 50, 100 below k
+        and k itself (``l2_nn3``), and means of the first 3, 5, 10, 20, 50, 100 below k and k (``l2_mean5``).
+
+    Notes
+    -----
+    A label without a point in the View is as far away as a row that shares nothing with x and is as long as
+    the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances beyond the largest
+    float32 are held to it, so every value is finite.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.types.view import TrainingSet
+    >>> X = np.array([[0.0, 3.0], [4.0, 0.0], [1.0, 0.0]], np.float32)
+    >>> Y = sp.csr_matrix(np.array([[1, 0], [1, 0], [0, 1]], np.float32))
+    >>> view = TrainingSet(X, Y, np.zeros(3, np.int32)).view()
+    >>> near = LabelNeighbors(k=2, metrics=("l2",), columns="raw").fit(view)
+    >>> near.score(np.zeros((1, 2), np.float32), Candidates.all_labels(1, 2))
+    {'l2_nn1': array([3., 1.], dtype=float32), 'l2_nn2': array([4., 1.], dtype=float32)}
+    """
+
+    is_quick = True
+
+    saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
+
+    def __init__(
+        self, *, k: int = 10, metrics: Sequence[str] = ("l2", "l1", "cosine"), columns: str = "summary"
+    ) -> None:
+        self.k = k
+        self.metrics = metrics
+        self.columns = columns
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
+        """Remember the View's points of each label. Returns self."""
+        self._check_params()
+        self.rows_ = shared_rows(view)
+        self.labels_ = view_labels(view)
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """Float32 columns (m,) by name, metric by metric, distances before means."""
+        check_candidates(X, candidates, self.labels_.n_labels)
+        orders, means = self._statistics()
+        metrics = tuple(self.metrics)
+        values = self.rows_.label_neighbors(
+            X, candidates, self.labels_, metrics, orders, means, resolve_n_jobs(n_jobs)
+        )
+        names = [
+            f"{metric}_{name}"
+            for metric in metrics
+            for name in [*(f"nn{j}" for j in orders), *(f"mean{j}" for j in means)]
+        ]
+        return dict(zip(names, values))
+
+    def neighbors_of(
+        self, X: Features, label: int, k: int | None = None, *, metric: str | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The training points of a label nearest to one row.
+
+        Parameters
+        ----------
+        X : one row, (1, d)
+        label : int
+        k : int, optional
+            At most this many; `k` of the scorer by default.
+        metric : str, optional
+            The first of `metrics` by default.
+
+        Returns
+        -------
+        rows : int32 array (at most k,)
+            Rows of the training set, nearest first, ties by row number; empty if the label has no point.
+        distances : float32 array of the same length
+        """
+        k = self.k if k is None else k
+        metric = next(iter(self.metrics)) if metric is None else metric
+        _check_positive("k", k)
+        if X.shape[0] != 1:
+            raise ValueError(f"X must be one row, got {X.shape[0]}")
+        if not 0 <= label < self.labels_.n_labels:
+            raise ValueError(f"label must lie in [0, {self.labels_.n_labels}), got {label}")
+        if metric not in METRICS:
+            raise ValueError(f"metric must be among {sorted(METRICS)}, got {metric!r}")
+        ids, distances = self.rows_.nearest(X, self.labels_.of(label), k, metric, 1)
+        return ids[0][ids[0] >= 0], distances[0][ids[0] >= 0]
+
+    def n_columns(self) -> int:
+        orders, means = self._statistics()
+        return len(tuple(self.metrics)) * (len(orders) + len(means))
+
+    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
+        return self.rows_, self.labels_.matrix()
+
+    def of_labels(self, first: int, last: int) -> LabelNeighbors:
+        """With the rows of these labels, and the longest, which set the distance of labels without a row."""
+        start = self.labels_.indptr[first : last + 1]
+        own = self.labels_.rows[start[0] : start[-1]]
+        kept = np.unique(np.concatenate([own, longest_rows(self.rows_)]))
+        out = copy.copy(self)
+        out.rows_ = training_rows(self.rows_.X[kept])
+        own = np.searchsorted(kept, own).astype(np.int32)
+        out.labels_ = LabelRows((start - start[0]).astype(np.int64), own, len(kept))
+        return out
+
+    def _check_params(self) -> None:
+        _check_positive("k", self.k, _MOST_NEIGHBORS)
+        metrics = tuple(self.metrics)
+        if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
+            raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
+        if self.columns not in ("summary", "raw"):
+            raise ValueError(f"columns must be 'summary' or 'raw', got {self.columns!r}")
+
+    def _statistics(self) -> tuple[list[int], list[int]]:
+        if self.columns == "raw":
+            return list(range(1, self.k + 1)), []
+        orders = [*(j for j in SUMMARY_ORDERS if j < self.k), self.k]
+        means = [*(j for j in SUMMARY_MEANS if j < self.k), *([self.k] if self.k > 1 else [])]
+        return orders, means
+
+    def _restored(self) -> None:
+        self._check_params()
+
+
+def _has_index(kind: str) -> Callable[[Any], bool]:
+    """Of a shortlister, or of what is known of it: whether it has an approximate index of a kind."""
+
+    def has(of: Any) -> bool:
+        X = of.rows_.X
+        return isinstance(X, np.ndarray) and settled_index(of.index, len(X), len(of.voters_)) == kind
+
+    return has
+
+
+def _check_index(known: Known) -> None:
+    """ValueError unless saved arrays are those of an index over the rows."""
+    arrays, X = known.values.get("_index_arrays"), known.rows_.X
+    if arrays is not None:
+        check_index(settled_index(known.index, len(X), len(known.voters_)), arrays, X.shape)
+
+
+class NeighborShortlister(LabelScorer):
+    """Votes of the nearest training points, whatever their labels.
+
+    Parameters
+    ----------
+    ks : sequence of int, default (10, 30)
+        Neighbours that vote; the largest decides the shortlist.
+    relevance : {"binary", "inverse-propensity"}
+        What a vote for label l counts: 1, or 1 / p_l (Jain et al. 2016, eq. 1), which favours rare labels.
+        p_l is of the counts in the View, which a training row is not part of; with fewer than 3 rows, 1.
+    propensity : "default", "wikipedia", "amazon" or (a, b)
+        Curve of `metarank.metrics.propensity.inv_propensity`.
+    index : {"auto", "flat", "hnsw", "ivfpq"}
+        For dense X, what finds the neighbours. "flat" compares every row. "hnsw" (a graph) and "ivfpq" (lists
+        of short codes, of the least memory) are FAISS's approximate indexes: they propose rows, of which the
+        core takes the nearest. "auto": "hnsw" from 50,000 rows on, "flat" below; fewer than 10,000 rows are
+        always compared one by one. For sparse X the neighbours are exact whatever is asked for.
+
+    names : bool, default False
+        Whether the names of the labels that the neighbours carry are compared with a label's own: the column
+        ``vote_names``. Only where names are known (`View.label_text`), and no result otherwise.
+
+    Notes
+    -----
+    Sparse X: neighbours by cosine similarity, which is also their weight; a row that shares nothing with x
+    is no neighbour. Dense X: neighbours by L2 distance, weight 1 / distance, no distance counted as less than
+    a thousandth of the farthest neighbour's. Ties by row number.
+
+    With N(x) the neighbours and s_i their weights, the score of a label is
+
+        vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
+
+    Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
+    ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``:
+    the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit
+    length and v the vote without the factor 1 / p_l. So a rare label is known by its kin, as
+    "gene_expression_data" by "gene_expression".
+
+    An approximate index leaves neighbours out, a few in a hundred (experiments/neighbors); what it
+    finds is the same for any number of threads and any split of the batch, and never a row outside the View.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.types.view import TrainingSet
+    >>> X = sp.csr_matrix(np.eye(3, dtype=np.float32))
+    >>> Y = sp.csr_matrix(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 1]], np.float32))
+    >>> near = NeighborShortlister(ks=(1,)).fit(TrainingSet(X, Y, np.zeros(3, np.int32)).view())
+    >>> near.shortlist(X[:1], 2).labels  # the neighbour's label, and the most frequent one
+    array([1, 2], dtype=int32)
+    """
+
+    is_quick = True
+    title = "nearest neighbours"
+    saved = Spec(
+        List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
+        # Older files are of a time before there was more to choose.
+        Plain("relevance", older="binary"),
+        Plain("propensity", older="default"),
+        Plain("index", older="auto"),
+        Flag("names", older=False),
+        *_ROWS,
+        Csr("label_text_", ("L", "words"), optional=True),
+        Array("worth_", np.float64, ("L",), least=0, most=1e30, optional=True),
+        Ids("voters_", np.int32, below="rows", ascending=True),
+        *(
+            Entries("_index_arrays", *SAVED[kind], key="index_arrays", older=None, when=_has_index(kind))
+            for kind in SAVED
+        ),
+        check=_check_index,
+    )
+
+    def __init__(
+        self,
+        *,
+        ks: Sequence[int] = (10, 30),
+        relevance: str = "binary",
+        propensity: Any = "default",
+        index: str = "auto",
+        names: bool = False,
+    ) -> None:
+        self.ks = ks
+        self.relevance = relevance
+        self.propensity = propensity
+        self.index = index
+        self.names = names
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
+        """Remember the View's rows and their labels. Returns self."""
+        self._check_params()
+        self.rows_ = shared_rows(view)
+        self.labels_ = view_labels(view)
+        self.voters_ = view.rows.astype(np.int32)
+        self.worth_ = relevance_weights(view, self.relevance, self.propensity)
+        text = view.label_text if self.names else None
+        self.label_text_ = None if text is None else as_canonical(text)
+        self.__dict__.pop("_votes", None)
+        return self
+
+    def nearest(self, X: Features, *, n_jobs: int = 1) -> Neighbors:
+        """The neighbours of each row, searched once for both `shortlist` and `score`.
+
+        Returns
+        -------
+        rows : int32 array (n, max(ks))
+            Rows of the training set, nearest first, padded with -1.
+        weights : float32 array (n, max(ks))
+            0 where there is no neighbour.
+        """
+        k, n_jobs = max(self.ks), resolve_n_jobs(n_jobs)
+        if isinstance(self.rows_, DenseRows):
+            index = self._index
+            if index == "flat":
+                rows, distances = self.rows_.nearest(X, self.voters_, k, "l2", n_jobs)
+            else:
+                rows, distances = self.rows_.nearest_proposed(X, self.voters_, k, index, n_jobs)
+        else:
+            rows, distances = self.rows_.nearest(X, self.voters_, k, "cosine", n_jobs)
+        return weighed(rows, distances, is_dense=isinstance(self.rows_, DenseRows))
+
+    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
+        """`nearest`, as an argument of both `shortlist` and `score`."""
+        return {"neighbors": self.nearest(X, n_jobs=n_jobs)}
+
+    def score(
+        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
+    ) -> dict[str, np.ndarray]:
+        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; ``vote_names`` if asked.
+
+        `neighbors` is what `nearest` found for the rows of X, where it was asked before.
+        """
+        check_candidates(X, candidates, self.labels_.n_labels)
+        n_jobs = resolve_n_jobs(n_jobs)
+        found, pairs = self._neighbors(X, neighbors, n_jobs), (candidates.indptr, candidates.labels)
+        values = self._votes.columns(*found, *pairs, [int(k) for k in self.ks], n_jobs)
+        columns = dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
+        if self.label_text_ is not None:
+            columns["vote_names"] = self._votes.kin_by_name(*found, *pairs, n_jobs)
+        return columns
+
+    def shortlist(
+        self, X: Features, k: int, *, n_jobs: int = 1, neighbors: Neighbors | None = None
+    ) -> Candidates:
+        """The min(k, L) labels of each row with the largest vote: the share of the neighbours' weight, or as
+        `relevance` says.
+
+        Equal votes are ordered by frequency in the View, then by label id; so a row with fewer than k voted
+        labels, or with no neighbour at all, is completed with the most frequent labels. The score
+        ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the View's rows.
+        `neighbors` is what `nearest` found for the rows of X, where it was asked before.
+        """
+        _check_positive("k", k)
+        n_jobs = resolve_n_jobs(n_jobs)
+        n_labels = self.labels_.n_labels
+        found = self._neighbors(X, neighbors, n_jobs)
+        labels, scores = self._votes.shortlist(*found, _TIE, min(k, n_labels), n_jobs)
+        indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
+        return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
+
+    def n_columns(self) -> int:
+        return 2 * len(tuple(self.ks)) + bool(self.names)
+
+    def index_kind(self, n_rows: int) -> str:
+        return settled_index(self.index, n_rows)
+
+    def rows_searched(self) -> tuple[Features, np.ndarray] | None:
+        exact = not isinstance(self.rows_, DenseRows) or self._index == "flat"
+        return (self.rows_.X, self.voters_) if exact else None
+
+    def without_rows(self) -> NeighborShortlister:
+        light = copy.copy(self)
+        light.rows_ = None  # type: ignore[assignment]
+        return light
+
+    def training_labels(self) -> tuple[TrainingRows, sp.csr_matrix]:
+        return self.rows_, self.labels_.matrix()
+
+    def label_texts(self) -> dict[str, sp.csr_matrix]:
+        return {} if self.label_text_ is None else {"label_text": self.label_text_}
+
+    def _check_params(self) -> None:
+        if len(tuple(self.ks)) == 0:
+            raise ValueError("ks must not be empty")
+        for k in self.ks:
+            _check_positive("ks", k, _MOST_NEIGHBORS)
+        if self.relevance not in ("binary", "inverse-propensity"):
+            raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
+        propensity_curve(self.propensity)
+        if self.index not in INDEXES:
+            raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
+
+    def _restored(self) -> None:
+        self._check_params()
+
+    @property
+    def _index_arrays(self) -> Any:
+        """The approximate index as arrays, which a saved model holds."""
+        assert isinstance(self.rows_, DenseRows)
+        return self.rows_.index(self._index).arrays()
+
+    @_index_arrays.setter
+    def _index_arrays(self, arrays: dict[str, Any] | None) -> None:
+        if arrays is not None:
+            assert isinstance(self.rows_, DenseRows)
+            self.rows_.restore_index(self._index, arrays)
+
+    @property
+    def _index(self) -> str:
+        return settled_index(self.index, self.rows_.X.shape[0], len(self.voters_))
+
+    def _neighbors(self, X: Features, known: Neighbors | None, n_jobs: int) -> Neighbors:
+        if known is None:
+            return self.nearest(X, n_jobs=n_jobs)
+        if len(known[0]) != X.shape[0]:
+            raise ValueError(
+                f"neighbors must be those of the {X.shape[0]} rows of X, got {len(known[0])} rows"
+            )
+        return known
+
+    @lazy
+    def _votes(self) -> _core.Votes:
+        """The training rows' labels as votes, put in order when first asked for."""
+        frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
+        popular = np.argsort(-frequency, kind="stable").astype(np.int32)
+        text = self.label_text_
+        named = None if text is None else (*csr_arrays(text), text.shape[1])
+        return _core.Votes(*self.labels_.by_row, popular, frequency, self.worth_, named)
+
+
+def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neighbors:
+    """Neighbours with their weights from their distances, see `NeighborShortlister`."""
+    if is_dense:
+        floor = np.maximum(distances.max(axis=1, keepdims=True) / 1000, np.finfo(np.float32).tiny)
+        weights = floor / np.maximum(distances, floor)
+    else:
+        weights = np.maximum(1 - distances, 0)
+    return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
+
+
+def _check_positive(name: str, value: Any, most: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a positive integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be positive, got {value}")
+    if most is not None and int(value) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")

@@ -1,0 +1,1 @@
+"""Trees over labels and over instances, and the tail classifiers that re-rank what they find."""

@@ -1,0 +1,183 @@
+"""`Parabel`: label trees trained from binary relevance."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from metarank._util.elementary import log, log1p, logistic
+from metarank.metrics.platt import Platt
+from metarank.persist.fields import List, Number
+from metarank.scorers.label_weights import LEAST
+from metarank.scorers.trees.label_tree import LabelTree
+from metarank.types.view import View
+
+# One row in so many is held out to learn the curve of calibration from, with this many labels a row.
+_HELD_OUT = 5
+_LABELS = 10
+
+
+class Parabel(LabelTree):
+    """Label trees over relevant and irrelevant labels, searched by beam (Prabhu et al. 2018).
+
+    Labels that share training points are clustered into balanced trees. Every edge has a linear
+    classifier that tells, among the points that reach its parent, those with a relevant label below.
+    A label's score is the product of their probabilities along its path, averaged over trees: right for
+    ranking, and a probability of relevance with `calibrate`, or roughly with the logistic loss.
+
+    Parameters
+    ----------
+    n_trees : int
+        Trees; their label vectors are sketched with different seeds.
+    branching : int
+        Most child nodes of a node, 2 to 256. 2 gives Parabel's binary trees; wider ones are flatter,
+        faster to search, and often more accurate.
+    max_leaf : int
+        Most labels of a leaf, 1 to 256.
+    beam : int
+        Open nodes kept at each level of the search.
+    loss : {"squared_hinge", "hinge", "logistic"}
+    C : float
+        Weight of the loss against ``1/2 ||w||^2``, the bias (weight of a constant feature 1) included.
+    visitors : int
+        A leaf is also trained on the points that a search of this many open nodes would take there: its
+        classifiers meet the irrelevant points they will be asked about. 0: only points with a relevant
+        label in the leaf.
+    link_power : int
+        With a hinge loss, the probability of an edge with margin z is ``exp(-max(0, 1 - z)^link_power)``,
+        1 to 5.
+    path_weight : float
+        Weight of the path's log-probability, in [0, 1], beside that of the label's own edge. 1 multiplies
+        probabilities along the path; less is better where `visitors` make the leaves' classifiers good
+        judges by themselves. Of no effect with the logistic loss.
+    prune : float
+        Weights whose absolute value is at most this are dropped.
+    tolerance, max_epochs : float, int
+        Dual coordinate descent stops at this violation of the optimality conditions, or after this many
+        passes over the points; the first two leave visitors out.
+    calibrate : bool
+        Make probabilities of what the margins of a hinge loss give: ``logit P' = a logit P + b``, learned
+        from the labels that a single tree, fitted without them, proposes for a fifth of the rows. Costs that
+        tree, and changes no ranking.
+    hierarchy : Hierarchy or None
+        Label trees of the user's own, see `metarank.scorers.trees.hierarchy.Hierarchy.from_parents`; then
+        `n_trees`, `branching` and `max_leaf` are not read.
+    label_vectors : array or CSR (L, anything) or None
+        What to cluster labels by instead of their training points, such as vectors of their texts:
+        ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
+    random_state : int, None, RandomState or Generator
+    verbose : int
+        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
+
+    Notes
+    -----
+    Rows of X are scaled to unit length. Relevance counts as 1 where > 0. Labels without a training point are
+    never proposed. As a stage of `MetaRanker` its columns are ``parabel`` (log-probability) and
+    ``parabel1`` ... by tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(4, dtype=np.float32)[[0, 0, 1, 1, 2, 3]]
+    >>> Y = [[0], [0], [1], [1], [2], [3]]
+    >>> found = Parabel(n_trees=1, random_state=0).fit(X, Y).shortlist(X[:1], k=1)
+    >>> found.labels
+    array([0], dtype=int32)
+
+    A hierarchy of the user's own, here of two branches:
+
+    >>> from metarank.scorers.trees.hierarchy import Hierarchy
+    >>> tree = Hierarchy.from_parents({"oak": "tree", "fir": "tree", "owl": "bird", "tit": "bird"},
+    ...                               label_names=["oak", "fir", "owl", "tit"])
+    >>> Parabel(hierarchy=tree).fit(X, Y).shortlist(X[4:], k=1).labels
+    array([2, 3], dtype=int32)
+    """
+
+    column = "parabel"
+    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "calibrate": False}
+    rest: ClassVar[tuple[str, ...]] = ("curve",)
+    cost = "sum"
+    relevance = "binary"
+    propensity = "default"
+
+    saved = LabelTree.saved.extended(List("curve_", Number(""), 2, optional=True))
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 3,
+        branching: int = 16,
+        max_leaf: int = 100,
+        beam: int = 10,
+        loss: str = "squared_hinge",
+        C: float = 1.0,
+        visitors: int = 20,
+        link_power: int = 4,
+        path_weight: float = 0.5,
+        prune: float = 0.1,
+        tolerance: float = 0.1,
+        max_epochs: int = 5,
+        calibrate: bool = False,
+        hierarchy: Any = None,
+        label_vectors: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.branching = branching
+        self.max_leaf = max_leaf
+        self.beam = beam
+        self.loss = loss
+        self.C = C
+        self.visitors = visitors
+        self.link_power = link_power
+        self.path_weight = path_weight
+        self.prune = prune
+        self.tolerance = tolerance
+        self.max_epochs = max_epochs
+        self.calibrate = calibrate
+        self.hierarchy = hierarchy
+        self.label_vectors = label_vectors
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if not isinstance(self.calibrate, (bool, np.bool_)):
+            raise TypeError(f"calibrate must be True or False, got {self.calibrate!r}")
+
+    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
+        return {"curve": self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None}
+
+    def _take_rest(self, rest: dict[str, Any]) -> None:
+        self.curve_ = rest["curve"]
+
+    def _curve_of(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> list[float] | None:
+        """(a, b) from held-out rows; None where they teach nothing."""
+        parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
+        if parts is None:
+            return None
+        tree, _, held_out = parts
+        found = tree.shortlist(held_out.X, _LABELS, n_jobs=n_jobs)
+        relevant = found.values_of(held_out.Y) > 0
+        if not relevant.any() or relevant.all():
+            return None
+        platt = Platt().fit(_log_odds(found.scores[self.column]), relevant.astype(np.float64))
+        return [platt.slope, platt.offset] if platt.slope > 0 else None
+
+    def _relevance(self, probability: np.ndarray) -> np.ndarray:
+        if self.curve_ is None:
+            return probability
+        slope, offset = self.curve_
+        calibrated = logistic(slope * _log_odds(probability) + offset).astype(np.float32)
+        return np.where(probability > LEAST, calibrated, np.float32(0))
+
+    def _log_probability(self, probability: np.ndarray) -> np.ndarray:
+        return super()._log_probability(self._relevance(probability))
+
+
+def _log_odds(probability: np.ndarray) -> np.ndarray:
+    """Finite, also of 0 and of 1."""
+    p = np.clip(probability.astype(np.float64), LEAST, 1 - 1e-6)
+    return log(p) - log1p(-p)

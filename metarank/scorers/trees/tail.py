@@ -1,0 +1,208 @@
+"""`TailClassifiers`: how probable a label is by the distance to the mean of its few training points."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.persist.fields import Array, Group, Ids, Plain, Rows
+from metarank.persist.spec import Spec
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.label_weights import propensity_curve, relevance_weights
+from metarank.scorers.neighbors.label_means import LabelMeans
+from metarank.scorers.neighbors.training_rows import as_canonical, as_dense, csr_arrays
+from metarank.scorers.trees.tail_likelihood import likelihood_means
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+COLUMN = "tail_log_probability"
+SOLUTIONS = ("means", "likelihood")
+_LONGEST = 1.0  # |y|^2 of the longest of rows of unit length
+
+
+def _tail_means(means: Features, known: np.ndarray, sq_norm: np.ndarray | None) -> LabelMeans:
+    """Means as `fit` finds them, of what is saved."""
+    if sq_norm is None and not isinstance(means, np.ndarray):
+        raise ValueError("sq_norm must be known of sparse means")
+    return LabelMeans(means, known, _LONGEST, sq_norm)
+
+
+class TailClassifiers(LabelScorer):
+    """A generative classifier for each label, good for labels with few training points.
+
+    Jain et al. (2016), eq. 5 and 7: with x of unit length and mu_l the mean of the label's training points,
+    of unit length each::
+
+        P_tail(l | x) = 1 / (1 + exp(gamma / 2 |x - mu_l|^2))
+
+    One column, ``tail_log_probability``: log P_tail, at most -log 2. `metarank.rerank.rerank_with_tail`
+    combines it with predicted relevances. Grades play no part.
+
+    "means" is one pass over the pairs of points and labels, and what eq. 6, the maximum of the likelihood
+
+        sum_i log((1 - y_il) + p_l (2 y_il - 1) / (1 + v_il)),  v_il = exp(gamma / 2 |x_i - mu_l|^2)
+
+    with propensities p_l, comes to where all points are far from mu_l. "likelihood" climbs to that maximum,
+    starting from the mean.
+
+    Parameters
+    ----------
+    gamma : float > 0
+        How fast the probability falls with the distance.
+    unit_means : bool
+        Scale the means to unit length too, so that |x - mu_l|^2 is twice the cosine distance. The mean of
+        many points is short, and so, as eq. 7 has it (False), near to every x: frequent labels look
+        probable. Unit means are what XReg's authors re-rank with, and the better choice in our measurements.
+    max_terms : int or None
+        Store that many of the largest terms of a sparse mean; None stores all of them. Bounds the memory to
+        ``8 L max_terms`` bytes; |mu_l| stays that of the whole mean.
+    solution : {"means", "likelihood"}
+        What mu_l is. With `unit_means` the maximum is sought among the mu_l of unit length, for which
+        "means" is the mean scaled to it.
+    propensity : str or (a, b)
+        The curve of p_l, see `metarank.metrics.propensity.PRESETS`; for "likelihood" only.
+
+    Notes
+    -----
+    Where the gradient of eq. 6 vanishes, mu_l = sum_i u_il x_i / sum_i u_il with
+    ``u_il = v / (1 + v) - (1 - y_il) v / (1 + v - p_l)``. "likelihood" iterates this mean, but goes only so
+    far towards the next one (half the way, a quarter, ...) as the likelihood rises enough (Armijo's rule):
+    it never falls, and unlike in stochastic gradient descent there is no learning rate to choose and no
+    chance. The maximum is a local one. A label's likelihood counts all its points, and of the points without
+    it the 50 (or as many as have it) nearest to the mean, of equally near ones any, among those that share
+    something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
+    to nothing unless gamma is small. So mu_l is as sparse as these points are together, terms below 1e-6
+    left out. Fitting takes one thread: a sparse product of the means with all points, 64 labels at a time,
+    and a few passes over each label's points.
+
+    A label without a training point is as far away as one with a single point that shares nothing with x:
+    ``|x - mu_l|^2 = 2``. A row of zeros is that far from every unit mean.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> from metarank.types.view import TrainingSet
+    >>> X = np.array([[2.0, 0.0], [0.0, 2.0]], np.float32)
+    >>> data = TrainingSet(X, sp.csr_matrix(np.eye(2, dtype=np.float32)), np.zeros(2, np.int32))
+    >>> tail = TailClassifiers(gamma=2.0).fit(data.view())
+    >>> columns = tail.score(X[:1], Candidates.all_labels(1, 2))
+    >>> columns["tail_log_probability"].round(4)  # -log(1 + exp(0)), -log(1 + exp(2))
+    array([-0.6931, -2.1269], dtype=float32)
+    """
+
+    saved = Spec(
+        Plain("gamma"),
+        Plain("unit_means"),
+        Plain("max_terms"),
+        Plain("solution", older="means"),  # once all there was
+        Plain("propensity", older="default"),
+        Group(
+            "means_",
+            _tail_means,
+            Rows("means", ("L", "d")),
+            Ids("known", np.uint8, ("L",), below=2),
+            Array("sq_norm", np.float64, ("L",), least=0, optional=True),
+        ),
+    )
+
+    def __init__(
+        self,
+        *,
+        gamma: float = 30.0,
+        unit_means: bool = True,
+        max_terms: int | None = None,
+        solution: str = "means",
+        propensity: Any = "default",
+    ) -> None:
+        self.gamma = gamma
+        self.unit_means = unit_means
+        self.max_terms = max_terms
+        self.solution = solution
+        self.propensity = propensity
+
+    @property
+    def is_quick(self) -> bool:  # type: ignore[override]
+        """Means are; climbing the likelihood is not."""
+        return self.solution == "means"
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
+        """Find mu_l from the View's points. Returns self.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter is out of range or of the wrong type.
+        """
+        self._check()
+        X = view.shared("unit-rows", unit_rows)
+        climb = self.solution == "likelihood"
+        max_terms = None if climb else self.max_terms
+        means = LabelMeans.of_rows(X, *view.rows_by_label, _LONGEST, max_terms=max_terms, n_jobs=n_jobs)
+        if climb:
+            weights = relevance_weights(view, "inverse-propensity", self.propensity)
+            means = likelihood_means(
+                X,
+                view.rows,
+                *view.rows_by_label,
+                np.ones(view.n_labels) if weights is None else 1 / weights,
+                means,
+                gamma=float(self.gamma),
+                unit=bool(self.unit_means),
+                max_terms=self.max_terms,
+            )
+        self.means_ = means
+        return self
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+        """One float32 column (m,): ``tail_log_probability``."""
+        how = (float(self.gamma), bool(self.unit_means), n_jobs)
+        return {COLUMN: self.means_.tail_log_probability(unit_rows(X), candidates, *how)}
+
+    def _check(self) -> None:
+        if isinstance(self.gamma, bool) or not isinstance(self.gamma, Real):
+            raise TypeError(f"gamma must be a positive number, got {self.gamma!r}")
+        if not (np.isfinite(self.gamma) and self.gamma > 0):
+            raise ValueError(f"gamma must be finite and positive, got {self.gamma}")
+        if not isinstance(self.unit_means, (bool, np.bool_)):
+            raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
+        if self.solution not in SOLUTIONS:
+            raise ValueError(f"solution must be 'means' or 'likelihood', got {self.solution!r}")
+        propensity_curve(self.propensity)
+        if self.max_terms is None:
+            return
+        if isinstance(self.max_terms, bool) or not isinstance(self.max_terms, Integral):
+            raise TypeError(f"max_terms must be a positive integer or None, got {self.max_terms!r}")
+        if self.max_terms < 1:
+            raise ValueError(f"max_terms must be positive, got {self.max_terms}")
+
+    def _restored(self) -> None:
+        self._check()
+
+
+def unit_rows(X: Features) -> Features:
+    """The rows of X divided by their lengths, zero rows as they are; X itself if they are of unit length."""
+    if sp.issparse(X):
+        X = as_canonical(X)
+        factor = _to_unit(_core.csr_sq_norms(X.shape[1], *csr_arrays(X)))
+        if np.all(factor == 1):
+            return X
+        data = (X.data * np.repeat(factor, np.diff(X.indptr))).astype(np.float32)
+        unit = sp.csr_matrix(X.shape, dtype=np.float32)  # filled like this SciPy does not check it again
+        unit.data, unit.indices, unit.indptr = data, X.indices, X.indptr
+        unit.has_sorted_indices = unit.has_canonical_format = True
+        return unit
+    X = as_dense(X)
+    factor = _to_unit(_core.row_norms(X)[0].astype(np.float64))
+    return X if np.all(factor == 1) else (X * factor[:, None]).astype(np.float32)
+
+
+def _to_unit(sq_norm: np.ndarray) -> np.ndarray:
+    """1 / length, and 1 where the length is 0 or differs from 1 by no more than rounding."""
+    factor = np.ones(len(sq_norm))
+    scaled = (sq_norm > 0) & (np.abs(sq_norm - 1) > 1e-6)
+    factor[scaled] = 1 / np.sqrt(sq_norm[scaled])
+    return factor

@@ -1,0 +1,126 @@
+"""What XReg-t and PfastreXML add to trees: re-ranking with tail classifiers (Jain et al. 2016, eq. 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank._util.parameters import check_real
+from metarank._util.threads import resolve_n_jobs
+from metarank.metrics import evaluate
+from metarank.metrics.rerank import bent, rerank_with_tail
+from metarank.persist.fields import Number, Object
+from metarank.scorers.label_weights import FLOOR, relevance_weights
+from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.trees.tail import COLUMN, TailClassifiers
+from metarank.scorers.trees.tail_weight import ALPHAS, choose_alpha
+from metarank.types.candidates import Candidates
+from metarank.types.view import View
+
+# Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
+RERANKED = 100
+# One row in so many is held out to choose the weight of the tail classifiers on, by the mean of a metric at
+# these lengths: the weight best for long lists alone may spoil the first label.
+_HELD_OUT = 5
+_KS = (1, 3, 5)
+
+
+def check_alpha(name: str, value: Any, rule: str) -> None:
+    """Refuses what is neither a weight in (0, 1] nor "auto"."""
+    if not (isinstance(value, str) and value == "auto"):
+        check_real(name, value, 1e-6, 1, rule)
+
+
+# What such a class saves beside its trees.
+TAIL = (Number("alpha_", 0, 1), Object("tail_", TailClassifiers, ("d", "L"), optional=True))
+
+
+class TailReranking(Shortlister):
+    """A shortlister whose lists are re-ranked where ``alpha_ < 1``.
+
+    Attributes
+    ----------
+    alpha_ : float
+        Weight of the trees' log-relevance beside the tail classifiers' log-probability.
+    tail_ : TailClassifiers or None
+    scale_ : float
+        The relevance that counts as probability 1.
+    """
+
+    relevance: str
+    propensity: Any
+    alpha_: float
+    tail_: TailClassifiers | None
+    scale_: float
+    rest: ClassVar[tuple[str, ...]] = ("alpha", "tail")
+
+    def _learn_tail(
+        self,
+        view: View,
+        sample_weight: np.ndarray | None,
+        alpha: Any,
+        tails: Sequence[TailClassifiers],
+        n_jobs: int,
+    ) -> dict[str, Any]:
+        """With `alpha`, or where it is "auto" the best, and with the best of the classifiers."""
+        tail = tails[0]
+        if isinstance(alpha, str) or len(tails) > 1:
+            grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
+            alpha, tail = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
+        alpha = 1.0 if alpha is None else float(alpha)
+        return {"alpha": alpha, "tail": tail.fit(view, n_jobs=n_jobs) if alpha < 1 else None}
+
+    def _take_rest(self, rest: dict[str, Any]) -> None:
+        self.alpha_, self.tail_ = rest["alpha"], rest["tail"]
+
+    def _choose_tail(
+        self,
+        view: View,
+        sample_weight: np.ndarray | None,
+        grid: Sequence[float],
+        tails: Sequence[TailClassifiers],
+        n_jobs: int,
+    ) -> tuple[float, TailClassifiers]:
+        parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
+        if parts is None or parts[2].Y.nnz == 0:
+            return grid[-1], tails[0]
+        cheaper, others, held_out = parts
+        found = cheaper.shortlist(held_out.X, RERANKED, n_jobs=n_jobs)
+        Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
+        weights = relevance_weights(view, self.relevance, self.propensity)
+        metrics = [f"{'WP' if weights is None else 'PSP'}@{k}" for k in _KS]
+        options: dict[str, Any] = {"inv_propensity": weights, "scale": cheaper.scale_, "n_jobs": n_jobs}
+        best: tuple[float, float, TailClassifiers] | None = None
+        for tail in tails:
+            scores = tail.fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)[COLUMN]
+            # The best itself: weaker re-ranking would do less for the rare labels.
+            alpha = choose_alpha(found, scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
+            reranked = rerank_with_tail(found, scores, alpha, scale=cheaper.scale_)
+            value = sum(evaluate(Y, reranked, metrics, **options).values())
+            if best is None or value > best[0]:
+                best = value, alpha, tail
+        assert best is not None
+        return best[1], best[2]
+
+    @property
+    def _plain(self) -> bool:
+        return getattr(self, "tail_", None) is None
+
+    def _reranked(self, rows: sp.csr_matrix, found: Candidates, n_jobs: int | None) -> Candidates:
+        tail = self._tail_scores(rows, found, n_jobs)
+        return rerank_with_tail(found, tail, self.alpha_, scale=self.scale_)
+
+    def _combined(
+        self, own: np.ndarray, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None
+    ) -> np.ndarray:
+        """The trees' log-relevance of each pair, re-ranked; what no tree believes in stays so."""
+        tail = self._tail_scores(rows, candidates, n_jobs)
+        both = self.alpha_ * own.astype(np.float64) + (1 - self.alpha_) * tail
+        return np.where(own > FLOOR, np.maximum(bent(both), FLOOR), FLOOR).astype(np.float32)
+
+    def _tail_scores(self, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None) -> np.ndarray:
+        assert self.tail_ is not None
+        return self.tail_.score(rows, candidates, n_jobs=resolve_n_jobs(n_jobs))[COLUMN]

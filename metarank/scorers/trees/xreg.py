@@ -1,0 +1,152 @@
+"""`XReg`: label trees trained from graded relevance."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from metarank._util.parameters import check_integer
+from metarank.scorers.trees.label_tree import LabelTree
+from metarank.scorers.trees.tail import TailClassifiers
+from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+
+class XReg(TailReranking, LabelTree):
+    """Extreme regression: how relevant is each of very many labels (Prabhu et al. 2020).
+
+    The relevances of a label are divided by their greatest value. A point reaches node n with m(n), the
+    greatest of these shares below it (1 at the root), and goes on to child c with probability m(c) / m(n):
+    the soft target of a logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities multiply
+    along the path, average over trees and are scaled back, label by label. (The paper divides all labels by
+    one value; labels whose relevances are small by that measure are then learned badly.)
+
+    Where a label is always equally relevant, as by inverse propensity, the shares are 0 or 1 and any binary
+    classifier will do: the trees are those of `Parabel`, and a label's probability counts as much as it is
+    worth already while labels are searched.
+
+    Parameters
+    ----------
+    relevance : {"graded", "inverse-propensity", "binary"}
+        What to regress on: Y itself; ``1 / p_l`` where Y > 0 (the loss then is that of propensity-scored
+        precision); or 1 where Y > 0.
+    propensity : "default", "wikipedia", "amazon" or (a, b)
+        Curve of `metarank.metrics.propensity.inv_propensity`, of the training counts.
+    cost : {"sum", "mean"}
+        "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
+        number of points at the node, as eq. 5 prints.
+    tail : float in (0, 1], "auto" or None
+        XReg-t: alpha of `metarank.rerank.rerank_with_tail`, by which the 100 best labels of a point (or
+        points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for labels
+        of few training points. "auto": whichever has the greatest mean of WP@1, 3 and 5 (PSP for inverse
+        propensities) on a fifth of the rows, with a single tree fitted without them; 1 where rows are fewer
+        than 10. Scores then order labels, but no longer are the relevance expected. None: plain XReg.
+    loss : {"auto", "logistic", "squared_hinge"}
+        "auto": logistic for graded relevance, else squared hinge, which cannot learn grades.
+    C, visitors, tolerance, max_epochs : numbers or None
+        As in `Parabel`. None: 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best from
+        the points relevant nearby; 1, 20, 0.1 and 5 for squared hinge.
+    n_trees, branching, max_leaf, beam, link_power, path_weight, prune : see `Parabel`
+    hierarchy, label_vectors, random_state, verbose : see `Parabel`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(2, dtype=np.float32)[[0, 0, 1, 1]]
+    >>> Y = np.array([[4, 2], [4, 2], [0, 1], [0, 1]], np.float32)
+    >>> found = XReg(n_trees=1).fit(X, Y).shortlist(X[:1], k=2)
+    >>> found.labels, found.scores["xreg"].round(0)
+    (array([0, 1], dtype=int32), array([4., 2.], dtype=float32))
+    """
+
+    column = "xreg"
+    _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
+    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None}
+
+    saved = LabelTree.saved.extended(*TAIL)
+
+    def __init__(
+        self,
+        *,
+        relevance: str = "graded",
+        propensity: Any = "default",
+        tail: Any = None,
+        loss: str = "auto",
+        n_trees: int = 3,
+        branching: int = 16,
+        max_leaf: int = 100,
+        beam: int = 10,
+        C: float | None = None,
+        cost: str = "sum",
+        visitors: int | None = None,
+        link_power: int = 4,
+        path_weight: float = 0.5,
+        prune: float = 0.1,
+        tolerance: float | None = None,
+        max_epochs: int | None = None,
+        hierarchy: Any = None,
+        label_vectors: Any = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.relevance = relevance
+        self.propensity = propensity
+        self.tail = tail
+        self.loss = loss
+        self.n_trees = n_trees
+        self.branching = branching
+        self.max_leaf = max_leaf
+        self.beam = beam
+        self.C = C
+        self.cost = cost
+        self.visitors = visitors
+        self.link_power = link_power
+        self.path_weight = path_weight
+        self.prune = prune
+        self.tolerance = tolerance
+        self.max_epochs = max_epochs
+        self.hierarchy = hierarchy
+        self.label_vectors = label_vectors
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.loss == "squared_hinge" and self.relevance == "graded":
+            raise ValueError("loss must be 'logistic' or 'auto' for graded relevance, got 'squared_hinge'")
+        if self.tail is not None:
+            check_alpha("tail", self.tail, "a number in (0, 1], 'auto' or None")
+
+    def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
+        return self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
+
+    def shortlist(
+        self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
+    ) -> Candidates:
+        """As `Parabel.shortlist`; of XReg-t, the 100 best labels re-ranked, then cut to k."""
+        if self._plain:
+            return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
+        check_integer("k", k, 1)
+        rows = self._rows(X)
+        found = super().shortlist(rows, max(k, RERANKED), beam=beam, n_jobs=n_jobs)
+        return self._reranked(rows, found, n_jobs).top(k)
+
+    def shortlist_points(
+        self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
+    ) -> Candidates:
+        """As `Parabel.shortlist_points`, the 100 best rows re-ranked with `tail`."""
+        if self._plain:
+            return super().shortlist_points(X, k, factor=factor, n_jobs=n_jobs)
+        check_integer("k", k, 1)
+        rows = self._rows(X)
+        by_label = super().shortlist_points(rows, max(k, RERANKED), factor=factor, n_jobs=n_jobs)
+        return self._reranked(rows, by_label.transpose(), n_jobs).transpose().top(k)
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+        """As `Parabel.score`: logs of relevance over the greatest; of XReg-t, the re-ranked one first."""
+        columns = super().score(X, candidates, n_jobs=n_jobs)
+        if not self._plain:
+            columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
+        return columns

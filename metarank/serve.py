@@ -1,0 +1,15 @@
+"""The public door to the service (extra ``serve``); see `metarank.apps.serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from metarank._util.lazy import imported_when_used
+from metarank.apps.serve import ServeOptions
+
+if TYPE_CHECKING:
+    from metarank.apps.serve import create_app
+
+__all__ = ["ServeOptions", "create_app"]
+
+__getattr__ = imported_when_used("metarank.apps", {"create_app": "metarank.apps.serve"})

@@ -1,0 +1,89 @@
+"""What the base classifiers share: features and pairs in the forms the compiled core reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, View
+
+# Sparse rows made dense at a time, and their values: of many features, fewer rows.
+_BLOCK_ROWS = 256
+_BLOCK_VALUES = 1 << 24
+
+
+def csr_parts(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(indptr int64, indices int32, data float32) of a CSR matrix."""
+    return (
+        np.ascontiguousarray(X.indptr, np.int64),
+        np.ascontiguousarray(X.indices, np.int32),
+        np.ascontiguousarray(X.data, np.float32),
+    )
+
+
+def require_rows(view: View) -> None:
+    """Refuse to learn from nothing."""
+    if view.n_rows == 0:
+        raise ValueError("the View must have at least one row, got 0")
+
+
+def sample_rows(view: View, limit: int) -> np.ndarray:
+    """All rows of the View, or `limit` of them drawn by its seed, as ascending positions in it."""
+    if view.n_rows <= limit:
+        return np.arange(view.n_rows)
+    return np.sort(np.random.default_rng([view.seed, limit]).permutation(view.n_rows)[:limit])
+
+
+def dense(X: Features) -> np.ndarray:
+    """X as a C-contiguous float32 array."""
+    return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float32)
+
+
+def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(X, indptr, labels) in one piece where X is dense, in blocks of dense rows where it is sparse."""
+    check_rows(X, candidates)
+    most = max(1, min(_BLOCK_ROWS, _BLOCK_VALUES // max(1, X.shape[1])))
+    step = most if sp.issparse(X) else max(1, candidates.n_rows)
+    for start in range(0, candidates.n_rows, step):
+        part = candidates if step >= candidates.n_rows else candidates.rows(slice(start, start + step))
+        yield dense(X[start : start + step]), part.indptr, part.labels
+
+
+def check_rows(X: Features, candidates: Candidates) -> None:
+    """Rows of X are rows of the candidates, or ValueError."""
+    if X.shape[0] != candidates.n_rows:
+        raise ValueError(f"X must have {candidates.n_rows} rows, as candidates has, got {X.shape[0]}")
+
+
+def pruning_factors(X: sp.csr_matrix) -> np.ndarray:
+    """What weights are multiplied by before the largest are kept, float32 (d,).
+
+    The square root of the feature's root mean square value over the rows that have it, 0 where none has:
+    halfway between the weight itself and what it adds to a score. Frequent features are small in TF-IDF
+    rows, and of their many weights, which cost the most time in prediction, most do not matter.
+    """
+    count = np.bincount(X.indices, minlength=X.shape[1])
+    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
+    return ((squares / np.maximum(count, 1)) ** 0.25).astype(np.float32)
+
+
+def linear_scores(
+    X: Features, W: np.ndarray, bias: np.ndarray, candidates: Candidates, n_jobs: int
+) -> np.ndarray:
+    """``bias[l] + x . W[:, l]`` for each pair, float32 (m,); W is float32 (d, L)."""
+    check_rows(X, candidates)
+    if sp.issparse(X):
+        return _core.linear_scores_sparse(
+            *csr_parts(X),
+            n_features=X.shape[1],
+            W=W,
+            bias=bias,
+            indptr=candidates.indptr,
+            labels=candidates.labels,
+            n_threads=n_jobs,
+        )
+    return _core.linear_scores_dense(dense(X), W, bias, candidates.indptr, candidates.labels, n_jobs)

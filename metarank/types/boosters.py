@@ -1,0 +1,215 @@
+"""A LightGBM model as flat arrays, evaluated in the compiled core.
+
+LightGBM's own `predict` enters OpenMP, which costs milliseconds for a single row
+on a busy machine. The arrays give the same bytes without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from metarank import _core
+from metarank._util.threads import resolve_n_jobs
+from metarank.persist.fields import Array, Declared
+from metarank.persist.spec import Saved, Spec
+from metarank.types.booster_text import finite_thresholds
+
+# LightGBM reads a dense value of this size or less as zero.
+_ZERO = float(np.float32(1e-35))
+
+
+@dataclass(frozen=True, eq=False)
+class BoosterArrays(Saved):
+    """Boosted trees: tree t adds the leaf that a row reaches to the raw score ``output[t]``.
+
+    Parameters
+    ----------
+    feature : int32 array (n_nodes,)
+    threshold : float64 array (n_nodes,)
+        A row goes left where ``x[feature] <= threshold``.
+    children : int32 array (n_nodes, 2)
+        Left and right: a later node of the array, or ``~leaf``.
+    missing : uint8 array (n_nodes,)
+        LightGBM's decision type: 2 = default left; 4 = zero is missing, 8 = NaN is missing.
+    root : int32 array (n_trees,)
+        A node, or ``~leaf`` for a tree without a split.
+    leaf_value : float64 array (n_leaves,)
+    output : int32 array (n_trees,)
+    n_features, n_outputs : int
+
+    Raises
+    ------
+    ValueError
+        If an index leaves its array.
+
+    Examples
+    --------
+    >>> stump = BoosterArrays(
+    ...     feature=np.array([0], np.int32), threshold=np.array([0.5]),
+    ...     children=np.array([[~0, ~1]], np.int32), missing=np.zeros(1, np.uint8),
+    ...     root=np.array([0], np.int32), leaf_value=np.array([-1.0, 1.0]),
+    ...     output=np.array([0], np.int32), n_features=1, n_outputs=1)
+    >>> stump.predict(np.array([[0.5], [0.6]]))
+    array([-1.,  1.])
+    """
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    children: np.ndarray
+    missing: np.ndarray
+    root: np.ndarray
+    leaf_value: np.ndarray
+    output: np.ndarray
+    n_features: int
+    n_outputs: int
+    _trees: Any = field(init=False, repr=False)
+
+    saved: ClassVar = Spec(
+        Array("feature", np.int32, ("nodes",)),
+        Array("threshold", np.float64, ("nodes",)),
+        Array("children", np.int32, ("nodes", 2)),
+        Array("missing", np.uint8, ("nodes",)),
+        Array("root", np.int32, ("trees",)),
+        Array("leaf_value", np.float64, ("leaves",)),
+        Array("output", np.int32, ("trees",)),
+        Declared("n_features", size="d"),
+        Declared("n_outputs", size="outputs"),
+    )
+
+    def __post_init__(self) -> None:
+        *arrays, n_features, n_outputs = self.get_state().values()
+        parts: list[Any] = [*map(np.ascontiguousarray, arrays), n_features, n_outputs]
+        trees = _core.BoostedTrees(*parts)
+        object.__setattr__(self, "_trees", trees)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.root)
+
+    @classmethod
+    def from_lightgbm(cls, booster: Any) -> BoosterArrays:
+        """The trees of a `lightgbm.Booster`, up to its best iteration where it has one.
+
+        Raises
+        ------
+        ValueError
+            If a tree has categorical splits or linear leaves.
+        """
+        return cls.from_text(booster.model_to_string())
+
+    @classmethod
+    def from_text(cls, text: str) -> BoosterArrays:
+        """The trees of a model in LightGBM's text format (`Booster.model_to_string`, `save_model`)."""
+        header, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
+        head = dict(line.split("=", 1) for line in header.splitlines() if "=" in line)
+        if "num_tree_per_iteration" not in head:
+            raise ValueError("text must be a model in LightGBM's text format, got no num_tree_per_iteration")
+        n_outputs = int(head["num_tree_per_iteration"])
+        trees = [_parse_tree(block, t) for t, block in enumerate(blocks)]
+        node_start = np.cumsum([0] + [len(tree["feature"]) for tree in trees])
+        leaf_start = np.cumsum([0] + [len(tree["leaf_value"]) for tree in trees])
+        children = [
+            np.where(tree["children"] >= 0, tree["children"] + node, tree["children"] - leaf)
+            for tree, node, leaf in zip(trees, node_start, leaf_start)
+        ]
+        root = [node if len(c) else ~leaf for c, node, leaf in zip(children, node_start, leaf_start)]
+
+        def joined(name: str, dtype: type) -> np.ndarray:
+            return np.concatenate([np.zeros(0, dtype), *(tree[name] for tree in trees)]).astype(dtype)
+
+        return cls(
+            feature=joined("feature", np.int32),
+            threshold=_outside_zero(finite_thresholds(joined("threshold", np.float64))),
+            children=np.concatenate([np.zeros((0, 2)), *children]).astype(np.int32),
+            missing=joined("missing", np.uint8),
+            root=np.array(root, np.int32),
+            leaf_value=joined("leaf_value", np.float64),
+            output=(np.arange(len(trees)) % n_outputs).astype(np.int32),
+            n_features=int(head["max_feature_idx"]) + 1,
+            n_outputs=n_outputs,
+        )
+
+    @classmethod
+    def stack(cls, models: Sequence[BoosterArrays]) -> BoosterArrays:
+        """Several models over the same features as one; their outputs stand side by side."""
+        if not models or len({model.n_features for model in models}) > 1:
+            raise ValueError("models must be at least one and agree in n_features")
+        node_start, leaf_start, output_start = (
+            np.cumsum([0, *counts])
+            for counts in (
+                [len(m.feature) for m in models],
+                [len(m.leaf_value) for m in models],
+                [m.n_outputs for m in models],
+            )
+        )
+
+        def shifted(name: str) -> np.ndarray:
+            codes = [getattr(m, name) for m in models]
+            moved = [np.where(c >= 0, c + n, c - k) for c, n, k in zip(codes, node_start, leaf_start)]
+            return np.concatenate(moved).astype(np.int32)
+
+        return cls(
+            feature=np.concatenate([m.feature for m in models]),
+            threshold=np.concatenate([m.threshold for m in models]),
+            children=shifted("children"),
+            missing=np.concatenate([m.missing for m in models]),
+            root=shifted("root"),
+            leaf_value=np.concatenate([m.leaf_value for m in models]),
+            output=np.concatenate([m.output + k for m, k in zip(models, output_start)]).astype(np.int32),
+            n_features=models[0].n_features,
+            n_outputs=int(output_start[-1]),
+        )
+
+    def predict(self, X: np.ndarray, *, n_jobs: int | None = 1) -> np.ndarray:
+        """Raw scores, float64 (n,), or (n, n_outputs) where there are several outputs.
+
+        The same bytes as ``booster.predict(X, raw_score=True)``: leaves are summed in tree
+        order, missing values (NaN, or zero under ``zero_as_missing``) go the way LightGBM
+        sends them. X is float32 or float64 (n, n_features); other dtypes become float64.
+
+        Raises
+        ------
+        ValueError
+            If X is not two-dimensional or has another number of columns.
+        """
+        X = np.asarray(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have shape (n, {self.n_features}), got {X.shape}")
+        raw = self._trees.predict(np.ascontiguousarray(X), resolve_n_jobs(n_jobs))
+        return raw[:, 0] if self.n_outputs == 1 else raw
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.from_state, (self.get_state(),)
+
+
+def _parse_tree(block: str, number: int) -> dict[str, np.ndarray]:
+    """One ``Tree=`` block: node arrays with tree-local child codes, and the leaf values."""
+    entries = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    if int(entries.get("num_cat", 0)) or int(entries.get("is_linear", 0)):
+        raise ValueError(
+            f"booster must have numerical splits and constant leaves only, "
+            f"got a categorical split or a linear leaf in tree {number}"
+        )
+
+    def numbers(name: str, dtype: type) -> np.ndarray:
+        return np.array(entries.get(name, "").split(), dtype=dtype)
+
+    return {
+        "feature": numbers("split_feature", np.int32),
+        "threshold": numbers("threshold", np.float64),
+        "children": np.stack([numbers("left_child", np.int64), numbers("right_child", np.int64)], axis=1),
+        "missing": numbers("decision_type", np.uint8),
+        "leaf_value": numbers("leaf_value", np.float64),
+    }
+
+
+def _outside_zero(threshold: np.ndarray) -> np.ndarray:
+    """Thresholds moved out of LightGBM's zero interval, so that a value inside it splits as 0 does."""
+    threshold = np.where((threshold >= -_ZERO) & (threshold < 0), np.nextafter(-_ZERO, -1.0), threshold)
+    return np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)

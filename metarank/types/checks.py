@@ -1,0 +1,742 @@
+"""The door: any container becomes canonical X, Y or Candidates, once.
+
+Which path X takes (dense rows or CSR) is a matter of its values, not of its
+container: dense where at least a quarter of the entries are non-zero or there
+are at most 32 columns, sparse otherwise. Explicit zeros do not count. A fitted
+model fixes the path with `layout`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import chain
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.persist.limits import MOST_DECLARED
+from metarank.types.candidates import Candidates
+from metarank.types.label_table import LabelTable
+
+DENSE_SHARE = 0.25
+DENSE_COLUMNS = 32
+# Ids that nothing bounds must be below: each label costs memory, whether or not it has a row.
+MOST_IMPLIED_LABELS = 1 << 22
+
+Layout = Literal["dense", "sparse"]
+# Types of columns, as pandas, polars and Arrow write them.
+_NUMBERS = re.compile(r"^(sparse\[)?(u?int|float|double|half|bool|decimal|complex)")
+
+LabelKind = Literal["indicator", "lists", "ids", "graded"]
+IdRule = Literal["auto", "names", "positions"]
+
+
+class ScoresNotFiniteError(ValueError):
+    """Values of X so large, or a model such, that scores leave the range of numbers."""
+
+
+def finite_scores(scores: np.ndarray, most: float = np.inf) -> np.ndarray:
+    """The scores; `ScoresNotFiniteError` where one is NaN, infinite or beyond `most`, so that none is shown.
+
+    Examples
+    --------
+    >>> finite_scores(np.array([0.5, 2.0]))
+    array([0.5, 2. ])
+    """
+    # The extremes of all: one pass, and no array of the same size.
+    if scores.size and not all(np.isfinite(v) and abs(v) <= most for v in (scores.min(), scores.max())):
+        raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
+    return scores
+
+
+def check_features(
+    X: Any,
+    *,
+    n_features: int | None = None,
+    layout: Layout | None = None,
+    min_rows: int = 1,
+    name: str = "X",
+    estimator: str = "MetaRanker",
+    allow_nan: bool = False,
+    nan_hint: str = "",
+) -> np.ndarray | sp.csr_matrix:
+    """Features as float32: a C-contiguous ndarray (n, d), or a canonical CSR matrix.
+
+    Parameters
+    ----------
+    X : array-like, scipy sparse matrix or array, pandas, polars or Arrow table, of shape (n, d)
+        Any real dtype; missing values of a table are NaN. The input is never changed; a float32
+        C-contiguous array or canonical CSR matrix is passed through without a copy.
+    n_features : int or None
+        The width a fitted model expects.
+    layout : "dense", "sparse" or None
+        The path a fitted model was trained with; None chooses by density.
+    min_rows : int
+        Fewest rows allowed.
+    name, estimator : str
+        How messages call the input, and who expects `n_features`.
+    allow_nan : bool
+        Whether NaN stands for a missing value.
+    nan_hint : str
+        What may be done where it is not, at the end of the message.
+
+    Raises
+    ------
+    ValueError
+        Not two-dimensional, too few rows, no column, wrong width, complex numbers, text, or a value
+        that is NaN or infinite (also: too large for 32 bits), named by row and column.
+    TypeError
+        Entries that are no numbers at all.
+
+    Examples
+    --------
+    >>> check_features([[1, 0], [0, 2]])
+    array([[1., 0.],
+           [0., 2.]], dtype=float32)
+    >>> import scipy.sparse as sp
+    >>> check_features(sp.eye(100, format="coo")).format
+    'csr'
+    """
+    if layout not in (None, "dense", "sparse"):
+        raise ValueError(f"layout must be None, 'dense' or 'sparse', got {layout!r}")
+    is_value = np.isfinite if not allow_nan else _finite_or_nan
+    out = (_sparse_features if sp.issparse(X) else _dense_features)(X, name, is_value, nan_hint)
+    n, d = out.shape
+    if n < min_rows:
+        raise ValueError(
+            f"Found array with {n} sample(s) (shape={out.shape}) while a minimum of {min_rows} is required: "
+            f"{name}"
+        )
+    if n_features is not None and d != n_features:
+        raise ValueError(
+            f"{name} has {d} features, but {estimator} is expecting {n_features} features as input"
+        )
+    if d == 0 and n > 0:
+        raise ValueError(
+            f"Found array with 0 feature(s) (shape={out.shape}) while a minimum of 1 is required: {name}"
+        )
+    if layout is None:
+        n_nonzero = np.count_nonzero(out.data if sp.issparse(out) else out)
+        layout = "dense" if d <= DENSE_COLUMNS or n_nonzero >= DENSE_SHARE * n * d else "sparse"
+    if layout_of(out) == layout:
+        return out
+    return sp.csr_matrix(out) if layout == "sparse" else np.asarray(sp.csr_matrix(out).toarray())
+
+
+def check_savable_width(X: np.ndarray | sp.csr_matrix, *, keeps_rows: bool = False) -> None:
+    """Refuse so many features that a saved model of them would not be loaded.
+
+    A model that keeps its training rows has files whose size bears the number out, see `persist.Limits`.
+    """
+    kept = X.nbytes if isinstance(X, np.ndarray) else X.data.nbytes + X.indices.nbytes
+    most = max(MOST_DECLARED, kept) if keeps_rows else MOST_DECLARED
+    if X.shape[1] > most:
+        raise ValueError(
+            f"X must have at most {most} features, since no model of more could be loaded, got {X.shape[1]}"
+        )
+
+
+def layout_of(X: np.ndarray | sp.csr_matrix) -> Layout:
+    """The path checked features are on: "dense" or "sparse"."""
+    return "sparse" if sp.issparse(X) else "dense"
+
+
+def _dense_features(X: Any, name: str, is_value: Any, hint: str) -> np.ndarray:
+    _check_columns(X, name, "numbers", "")
+    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
+        raise TypeError(f"{name} must hold rows of numbers or texts, got a dict at row 0: pass a data frame")
+    values = _to_numpy(X)
+    if values.dtype.kind in "US" or (values.dtype.kind == "O" and _holds_text(values)):
+        raise ValueError(f"{name} must hold numbers, got text")
+    if values.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}")
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}")
+    if values.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {values.ndim}D array instead: {name} must have shape (n, d), got "
+            f"{values.shape}. Reshape your data: {name}.reshape(1, -1) for one row, "
+            f"{name}.reshape(-1, 1) for one feature"
+        )
+    with np.errstate(over="ignore", under="ignore"):
+        out = np.ascontiguousarray(values, dtype=np.float32)
+    good = is_value(out)
+    if not good.all():
+        row, column = np.argwhere(~good)[0]
+        _raise_not_finite(out[row, column], name, row, column, hint)
+    return out
+
+
+def _finite_or_nan(values: np.ndarray) -> np.ndarray:
+    return ~np.isinf(values)
+
+
+def _sparse_features(X: Any, name: str, is_value: Any, hint: str) -> sp.csr_matrix:
+    if X.ndim != 2:
+        raise ValueError(f"{name} must have shape (n, d), got {X.shape}. Reshape your data")
+    if X.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}")
+    if isinstance(X, sp.csr_matrix) and is_ready(X):
+        return X
+    with np.errstate(over="ignore", under="ignore"):
+        out = _canonical_csr(X)
+    good = is_value(out.data)
+    if not good.all():
+        at = int(np.flatnonzero(~good)[0])
+        row = int(np.searchsorted(out.indptr, at, side="right")) - 1
+        _raise_not_finite(out.data[at], name, row, int(out.indices[at]), hint)
+    return out
+
+
+def is_ready(X: Any) -> bool:
+    """Whether X is a float32 CSR matrix, sorted, without duplicates, zeros, NaN and infinity, in one look.
+
+    SciPy remembers what it says of order: later questions cost nothing.
+    """
+    if not isinstance(X, (sp.csr_matrix, sp.csr_array)) or X.ndim != 2 or X.data.dtype != np.float32:
+        return False
+    if X.indices.dtype != np.int32 or X.indptr.dtype != np.int32:
+        return False
+    if not (X.data.flags.c_contiguous and X.indices.flags.c_contiguous and X.indptr.flags.c_contiguous):
+        return False
+    if not _core.is_canonical(X.indptr, X.indices, X.data, X.shape[1]):
+        return False
+    X.has_sorted_indices = X.has_canonical_format = True
+    return True
+
+
+def _canonical_csr(matrix: Any) -> sp.csr_matrix:
+    """Float32 CSR: sorted, duplicates summed, no explicit zeros, int32 indices where they fit."""
+    ready = isinstance(matrix, sp.csr_matrix) and matrix.dtype == np.float32
+    out = matrix if ready else sp.csr_matrix(matrix, dtype=np.float32)
+    if out.nnz and not (out.indices.min() >= 0 and out.indices.max() < out.shape[1]):
+        raise ValueError(f"the sparse matrix holds a column index outside [0, {out.shape[1]})")
+    if np.any(out.data == 0) or not out.has_canonical_format:
+        out = out.copy()  # scipy shares the index arrays even where it converts the data
+        out.sum_duplicates()
+        out.eliminate_zeros()
+    index_dtype = np.int32 if max(out.nnz, *out.shape) <= np.iinfo(np.int32).max else np.int64
+    if out.indices.dtype != index_dtype or out.indptr.dtype != index_dtype:
+        indices, indptr = out.indices.astype(index_dtype), out.indptr.astype(index_dtype)
+        out = sp.csr_matrix((out.data, indices, indptr), shape=out.shape)
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out
+
+
+def _raise_not_finite(value: float, name: str, row: int, column: int, hint: str = "") -> NoReturn:
+    what = "NaN" if np.isnan(value) else "infinity or a value too large for float32 (inf)"
+    end = f": {hint}" if hint and np.isnan(value) else ""
+    raise ValueError(f"{name} contains {what} at row {row}, column {column}{end}")
+
+
+def _check_columns(table: Any, name: str, what: str, hint: str) -> None:
+    """ValueError naming the first column of a table that holds no numbers."""
+    module = library_of(table, name)
+    if module == "pandas" and hasattr(table, "columns"):
+        if all(isinstance(dtype, np.dtype) and dtype.kind in "biufc" for dtype in table.dtypes):
+            return
+        columns = [(str(c), table.iloc[:, j]) for j, c in enumerate(table.columns)]
+    elif module == "polars" and hasattr(table, "get_columns"):
+        columns = [(c.name, c) for c in table.get_columns()]
+    elif module == "pyarrow" and hasattr(table, "column_names"):
+        columns = list(zip(table.column_names, table.columns))
+    else:
+        return
+    for column, values in columns:
+        kind = str(getattr(values, "dtype", getattr(values, "type", "")))
+        if _NUMBERS.search(kind.lower()):
+            continue
+        found: list[Any] = []
+        if kind == "object":  # numbers too may stand in one
+            plain = [v for v in values if not _is_missing(v)]
+            found = [v for v in plain if not isinstance(v, (int, float, np.number, np.bool_, Decimal))]
+            if not found:
+                continue
+        of = found[0] if found else None
+        text = isinstance(of, str) or re.match("(large_)?(str|utf8)", kind.lower())
+        kind = "text" if text else type(of).__name__ if of is not None else kind
+        raise ValueError(f"{name} must hold {what}, got {kind} in column {column!r}{hint.format(column)}")
+
+
+def _to_numpy(table: Any) -> np.ndarray:
+    """A table or array-like as an ndarray; missing values become NaN."""
+    if isinstance(table, np.ndarray):
+        return table
+    module = type(table).__module__.partition(".")[0]
+    is_frame = module == "pandas" and hasattr(table, "columns")
+    if is_frame and not all(isinstance(dtype, np.dtype) for dtype in table.dtypes):
+        numeric = all(getattr(t, "kind", "O") in "biuf" for t in table.dtypes)
+        if not numeric:
+            return table.to_numpy()
+        try:
+            return table.to_numpy(dtype=np.float64, na_value=np.nan)
+        except TypeError:  # NA beside columns of other dtypes
+            columns = [table.iloc[:, j].to_numpy(np.float64, na_value=np.nan) for j in range(table.shape[1])]
+            return np.column_stack(columns)
+    if module == "pyarrow" and hasattr(table, "columns"):
+        columns = [
+            np.asarray(c.to_numpy(zero_copy_only=False) if not hasattr(c, "chunks") else c.to_numpy())
+            for c in table.columns
+        ]
+        return np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
+    if hasattr(table, "to_numpy"):
+        return np.asarray(table.to_numpy())
+    try:
+        return np.asarray(table)
+    except ValueError as error:  # rows of unequal length
+        raise ValueError(f"expected a rectangular array: {error}") from None
+
+
+def library_of(values: Any, name: str) -> str:
+    """The package a container is of; TypeError for a polars LazyFrame, which has no rows yet."""
+    module = type(values).__module__.partition(".")[0]
+    if module == "polars" and type(values).__name__ == "LazyFrame":
+        raise TypeError(f"{name} must hold rows, got a polars LazyFrame: pass its collect()")
+    return module
+
+
+def plain_column(values: Any, name: str) -> Any:
+    """A column of pandas, polars or Arrow as an array of numbers, or a list with None where nothing is there.
+
+    Anything else is given back as it is. Nulls among lists or numbers become empty lists, those among texts
+    None.
+
+    Raises
+    ------
+    TypeError
+        If it holds dates or times, or is a polars LazyFrame, which has no rows yet.
+    """
+    module = library_of(values, name)
+    if hasattr(values, "columns") or sp.issparse(values):
+        return values
+    dtype = getattr(values, "dtype", getattr(values, "type", None))
+    if module in ("pandas", "polars", "pyarrow") and any(w in str(dtype).lower() for w in ("date", "time")):
+        raise TypeError(f"{name} must hold labels, got a column of {dtype}")
+    if module == "pandas" and getattr(values, "ndim", 0) == 1:
+        if getattr(values, "nlevels", 1) > 1:
+            raise TypeError(f"{name} must hold one label a row or a list of them, got a MultiIndex")
+        whole = not values.isna().any() and getattr(dtype, "kind", "O") in "biuf"
+        kind = getattr(dtype, "kind", "O")
+        values = values.to_numpy(bool if kind == "b" else f"{kind}8") if whole else values.tolist()
+    elif module == "polars" and hasattr(values, "to_list"):
+        values = values.to_list()
+    elif module == "pyarrow" and hasattr(values, "to_pylist"):
+        values = values.to_pylist()
+    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        values = values.tolist()
+    if isinstance(values, list) and any(map(_is_missing, values)):
+        floats = all(_is_missing(v) or isinstance(v, (float, np.floating)) for v in values)
+        values = values if floats else [None if _is_missing(v) else v for v in values]
+        if any(map(_is_row, values)):
+            values = [[] if v is None else v for v in values]
+        elif values and not any(isinstance(v, str) for v in values if v is not None):
+            values = [[] if v is None else [v] for v in values]
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, or what pandas has for no value."""
+    return (
+        value is None
+        or (isinstance(value, float) and value != value)
+        or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _holds_text(values: np.ndarray) -> bool:
+    return any(isinstance(v, (str, bytes)) for v in values.flat)
+
+
+def check_labels(
+    Y: Any,
+    *,
+    n_rows: int | None = None,
+    n_labels: int | None = None,
+    label_names: Sequence[str] | None = None,
+    ids: IdRule = "auto",
+    allow_no_labels: bool = False,
+    name: str = "Y",
+) -> tuple[sp.csr_matrix, list[str] | None, LabelKind]:
+    """Relevances as a canonical float32 CSR matrix of values > 0, the label names, and the kind of input.
+
+    Parameters
+    ----------
+    Y : one of
+        * an indicator or graded matrix (n, L): ndarray, scipy sparse, or a table, whose column names
+          become label names;
+        * a list of label lists: names, or integer ids, see `ids`; a label repeated within a row counts once;
+        * a vector (n,) of classes, one label a row: text or integers.
+    n_rows : int or None
+        Rows of X; must agree.
+    n_labels : int or None
+        Number of labels L; otherwise the width of a matrix, or the number of distinct names or ids.
+    label_names : sequence of str or None
+        Name of each label; otherwise the distinct names in lists, sorted.
+    ids : "auto", "names" or "positions"
+        What an integer in lists or in a vector is: a name, by value ("2" before "10"), looked up in
+        `label_names` where these are given; or the place of a label in [0, L), the largest + 1 where L is not
+        known. "auto": a name, unless `n_labels` or `label_names` tell the places.
+    allow_no_labels : bool
+        Whether L = 0 is fine.
+    name : str
+        How messages call the input.
+
+    Returns
+    -------
+    Y : csr_matrix (n, L)
+    label_names : list of str or None
+    kind : "indicator", "graded", "lists" or "ids"
+        "graded" if a matrix holds a value other than 0 and 1; "ids" if integers became names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Negative, NaN or infinite values, ids out of range or names unknown (the row is named), mixed
+        ids and names, a wrong number of rows or labels; names that define the labels and are empty, occur
+        twice (columns of a table) or differ by blanks around them alone.
+
+    Examples
+    --------
+    >>> Y, names, kind = check_labels([["sea", "sun"], [], ["sun"]])
+    >>> Y.toarray().tolist(), names, kind
+    ([[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]], ['sea', 'sun'], 'lists')
+    >>> check_labels([[10], [2]])[1:]
+    (['2', '10'], 'ids')
+    """
+    if Y is None:
+        raise ValueError("this method requires y to be passed, but the target y is None")
+    names = None if label_names is None else [str(label) for label in label_names]
+    if names is not None and n_labels is not None and len(names) != n_labels:
+        raise ValueError(f"label_names must have {n_labels} entries, got {len(names)}")
+    if n_labels is None and names is not None:
+        n_labels = len(names)
+
+    for label in names or ():
+        check_writable(label, "label_names")
+    Y = plain_column(Y, name)
+    kind: LabelKind
+    by_name = ids == "names" or (ids == "auto" and n_labels is None)
+    if sp.issparse(Y):
+        out, kind = _label_matrix(Y, name)
+    elif _is_list_of_rows(Y):
+        out, names, kind = _listed(list(Y), n_labels, names, by_name, name)
+    else:
+        _check_columns(Y, name, "relevances, a column a label", f": pass one column, {name}[{{0!r}}]")
+        values = _to_numpy(Y)
+        if values.ndim == 1 and values.dtype == object and len(values) and _is_list_of_rows(values):
+            out, names, kind = _listed(list(values), n_labels, names, by_name, name)
+        elif values.ndim == 1:
+            classes = _classes(values, by_name, name)
+            out, names, kind = _listed(classes, n_labels, names, by_name, name, low=-(2**63))
+        elif values.ndim == 2:
+            out, kind = _label_matrix(values, name)
+            if names is None and hasattr(Y, "columns"):
+                names = [str(c) for c in getattr(Y, "column_names", Y.columns)]
+                check_names_as_ids(names, f"the columns of {name}")
+        else:
+            raise ValueError(f"{name} must have one or two dimensions, got shape {values.shape}")
+
+    if n_rows is not None and out.shape[0] != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows, "
+            f"{name} has {out.shape[0]}"
+        )
+    if n_labels is not None and out.shape[1] != n_labels:
+        if label_names is not None:
+            raise ValueError(f"label_names must hold one name a label ({out.shape[1]}), got {n_labels}")
+        raise ValueError(f"{name} must have {n_labels} labels, got {out.shape[1]}")
+    if out.shape[1] == 0 and not allow_no_labels:
+        raise ValueError(f"{name} has no labels (shape={out.shape})")
+    return out, names, kind
+
+
+def _label_matrix(Y: Any, name: str) -> tuple[sp.csr_matrix, LabelKind]:
+    if sp.issparse(Y) and Y.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions, got shape {Y.shape}")
+    if Y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name}")
+    if Y.dtype.kind not in "biufO":
+        raise ValueError(f"{name} must hold numbers, got dtype {Y.dtype}")
+    with np.errstate(over="ignore", under="ignore"):
+        # The cast is made before the scan for zeros: int64 and float64 have values float32 has not.
+        out = _canonical_csr(Y if sp.issparse(Y) else np.asarray(Y, np.float32))
+    bad = ~(np.isfinite(out.data) & (out.data > 0))
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(out.indptr, at, side="right")) - 1
+        if not np.isfinite(out.data[at]):
+            _raise_not_finite(out.data[at], name, row, int(out.indices[at]))
+        raise ValueError(
+            f"{name} must hold values >= 0, got {out.data[at]:g} at row {row}, column {out.indices[at]}"
+        )
+    return out, "graded" if np.any(out.data != 1) else "indicator"
+
+
+def _is_list_of_rows(Y: Any) -> bool:
+    """Whether Y is a sequence whose entries are label lists or None, not numbers or text."""
+    if isinstance(Y, np.ndarray):
+        return Y.ndim == 1 and all(_is_row(row) for row in Y)
+    return isinstance(Y, (list, tuple)) and (len(Y) == 0 or any(_is_row(row) for row in Y))
+
+
+def _is_row(row: Any) -> bool:
+    if isinstance(row, np.ndarray):
+        return row.ndim > 0
+    return isinstance(row, Iterable) and not isinstance(row, (str, bytes, Mapping))
+
+
+def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
+    """A vector of classes as one-label rows."""
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        _raise_not_finite(values[row], name, row, 0)
+    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
+        row = int(np.flatnonzero(values != np.floor(values))[0])
+        raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
+    if values.dtype.kind == "b":
+        values = values.astype(np.int8)
+    if values.dtype.kind in "if" and len(values) and values.min() < 0 and not by_name:
+        values = values.astype(np.int64).astype(str)  # no place of a label is negative
+    return [[v] for v in values.tolist()]
+
+
+def integer_names(names: Sequence[str] | None) -> bool:
+    """Whether an integer in label lists is a name among these: most of them are integers.
+
+    Examples
+    --------
+    >>> integer_names(["2", "10"]), integer_names(["sea", "10", "sun"]), integer_names(None)
+    (True, False, False)
+    """
+    numbers = sum(name.removeprefix("-").isdecimal() for name in names or ())
+    return numbers > 0 and 2 * numbers >= len(names or ())
+
+
+def _listed(
+    rows: list[Any], n_labels: int | None, names: list[str] | None, by_name: bool, name: str, *, low: int = 0
+) -> tuple[sp.csr_matrix, list[str] | None, LabelKind]:
+    """Label lists as an indicator matrix, the names, and whether these are integer ids, `low` or more."""
+    rows = _as_lists(rows, name)
+    labels = list(chain.from_iterable(rows))
+    if not by_name or not labels or any(isinstance(label, str) for label in labels):
+        out, found = _label_lists(rows, n_labels, names, name)
+        if by_name and names is None and found is not None:
+            check_names_as_ids(found, name)
+        return out, found, "lists"
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    row_of = np.repeat(np.arange(len(rows)), counts)
+    values = _ids_of_numbers(labels, row_of, name, low, 2**63 - 1)
+    _check_indicator_mistake(values, counts, name)
+    distinct, first, column = np.unique(values, return_index=True, return_inverse=True)
+    spelled = [str(value) for value in distinct.tolist()]
+    ids, names = _ids_of_names(spelled, row_of[first], spelled if names is None else names, name)
+    return _ones(row_of, ids[column], (len(rows), len(names))), names, "ids"
+
+
+def _as_lists(rows: list[Any], name: str) -> list[list[Any]]:
+    for i, row in enumerate(rows):
+        if not _is_row(row):
+            raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
+    return [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
+
+
+def _label_lists(
+    rows: list[Any], n_labels: int | None, names: list[str] | None, name: str
+) -> tuple[sp.csr_matrix, list[str] | None]:
+    """Label lists as an indicator matrix; integers are the places of labels."""
+    rows = _as_lists(rows, name)
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    labels = list(chain.from_iterable(rows))
+    row_of = np.repeat(np.arange(len(rows)), counts)
+    if any(isinstance(label, str) for label in labels):
+        ids, names = _ids_of_names(labels, row_of, names, name)
+        width = len(names)
+    else:
+        ids = _ids_of_numbers(labels, row_of, name)
+        if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
+            raise ValueError(
+                f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
+                f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
+            )
+        width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
+        _check_indicator_mistake(ids, counts, name)
+    if len(ids) and ids.max() >= width:
+        at = int(np.flatnonzero(ids >= width)[0])
+        raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
+    return _ones(row_of, ids, (len(rows), width)), names
+
+
+def _ones(rows: np.ndarray, ids: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:
+    out = _canonical_csr(sp.coo_matrix((np.ones(len(ids), np.float32), (rows, ids)), shape=shape))
+    out.data[:] = 1
+    return out
+
+
+def _ids_of_names(
+    labels: list[Any], row_of: np.ndarray, names: list[str] | None, name: str
+) -> tuple[np.ndarray, list[str]]:
+    for label, row in zip(labels, row_of):
+        if not isinstance(label, str):
+            raise TypeError(f"{name} must hold label names or ids, not both: got {label!r} at row {row}")
+    if names is None:
+        names = sorted(set(labels))
+    id_of = {label: i for i, label in reversed(list(enumerate(names)))}
+    ids = np.fromiter((id_of.get(label, -1) for label in labels), np.int64, len(labels))
+    if np.any(ids < 0):
+        at = int(np.flatnonzero(ids < 0)[0])
+        raise ValueError(
+            f"{name} holds a name that is not among the {len(names)} labels: "
+            f"{labels[at]!r} at row {row_of[at]}"
+        )
+    if len(id_of) < len(names):
+        uses = Counter(names)
+        shared = next((label for label in labels if uses[label] > 1), None)
+        if shared is not None:
+            ids_of = [i for i, label in enumerate(names) if label == shared]
+            raise ValueError(f"{name} must hold names of one label each, {shared!r} is that of {ids_of}")
+    return ids, names
+
+
+def check_writable(name: str, what: str) -> None:
+    """Refuse a name that no file can hold, rather than when the model is saved."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{what} must be names that UTF-8 can write, got {name!r}") from None
+
+
+def check_names_as_ids(names: list[str], what: str) -> None:
+    """Names that define the labels: none is empty, and no two are equal but for blanks around them."""
+    found: dict[str, str] = {}
+    for label in names:
+        bare = label.strip()
+        if not bare:
+            raise ValueError(f"{what} must be names, got the empty {label!r}")
+        check_writable(label, what)
+        if bare in found:
+            how = "twice" if found[bare] == label else f"and {label!r}, which differ by blanks alone"
+            raise ValueError(f"{what} must be names of one label each, got {found[bare]!r} {how}")
+        found[bare] = label
+
+
+def _ids_of_numbers(
+    labels: list[Any], row_of: np.ndarray, name: str, low: int = 0, high: int = 2**31 - 1
+) -> np.ndarray:
+    ids = np.empty(len(labels), np.int64)
+    for j, label in enumerate(labels):
+        if isinstance(label, (bool, np.bool_)) or not isinstance(
+            label, (int, float, np.integer, np.floating)
+        ):
+            raise TypeError(f"{name} must hold label ids or names, got {label!r} at row {row_of[j]}")
+        if not float(label).is_integer():
+            raise ValueError(f"{name} must hold integer label ids, got {label!r} at row {row_of[j]}")
+        if not low <= int(label) <= high:
+            rule = f"[{low}, 2^{high.bit_length()})"
+            raise ValueError(f"{name} must hold label ids in {rule}, got {label!r} at row {row_of[j]}")
+        ids[j] = int(label)
+    return ids
+
+
+def _check_indicator_mistake(ids: np.ndarray, counts: np.ndarray, name: str) -> None:
+    """A nested list of zeros and ones can be read two ways; nearly always an indicator matrix is meant."""
+    if len(counts) and counts[0] >= 2 and np.all(counts == counts[0]) and ids.max() <= 1:
+        _raise_indicator_mistake(name, "np.asarray")
+
+
+def _raise_indicator_mistake(name: str, convert: str) -> NoReturn:
+    raise ValueError(
+        f"{name} is a nested list of zeros and ones, which may be label ids or an indicator matrix; "
+        f"pass {convert}({name}) for the indicator"
+    )
+
+
+def check_candidates(
+    candidates: Any, n_rows: int, labels: int | LabelTable, *, name: str = "candidates"
+) -> Candidates:
+    """A user's shortlist as `Candidates`.
+
+    Parameters
+    ----------
+    candidates : Candidates, scipy sparse matrix (n, L), or list of n lists of labels
+        The stored entries of a matrix are the candidates, explicit zeros included. Labels of lists are ids
+        or names, in any order; repeated ones count once.
+    n_rows : int
+        What the instances ask for.
+    labels : LabelTable, or int
+        The labels of the model, or how many they are, where they have no names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A wrong number of rows or labels, an unknown label, a score that is NaN or infinite.
+
+    Examples
+    --------
+    >>> check_candidates([[2, 0], []], 2, 3).labels
+    array([0, 2], dtype=int32)
+    >>> check_candidates([["c", 0], []], 2, LabelTable(3, ["a", "b", "c"])).labels
+    array([0, 2], dtype=int32)
+    """
+    table = labels if isinstance(labels, LabelTable) else LabelTable(labels)
+    if isinstance(candidates, Candidates):
+        out = candidates
+    elif sp.issparse(candidates):
+        matrix = sp.csr_matrix(candidates, dtype=np.float32, copy=True)
+        matrix.sum_duplicates()
+        if not np.isfinite(matrix.data).all():
+            raise ValueError(f"{name} must hold finite scores")
+        out = Candidates.from_csr(matrix)
+    elif _is_list_of_rows(candidates):
+        out = _candidate_lists(list(candidates), table, name)
+    else:
+        raise TypeError(
+            f"{name} must be Candidates, a sparse matrix (n, L) or a list of lists of labels, "
+            f"got {type(candidates).__name__}"
+        )
+    if (out.n_rows, out.n_labels) != (n_rows, table.n_labels):
+        raise ValueError(
+            f"{name} must have {n_rows} rows and {table.n_labels} labels, got {out.n_rows} and {out.n_labels}"
+        )
+    return out
+
+
+def _candidate_lists(rows: list[Any], table: LabelTable, name: str) -> Candidates:
+    """Lists of labels, ids or names, as `Candidates`."""
+    for i, row in enumerate(rows):
+        if not _is_row(row) or isinstance(row, Mapping):
+            raise TypeError(f"{name} must hold a list of labels a row, got {row!r:.80} at row {i}")
+    lists = [np.unique(table.ids_of(row, name, f" at row {i}")) for i, row in enumerate(rows)]
+    counts = np.array([len(row) for row in lists], np.int64)
+    ids = np.concatenate([np.zeros(0, np.int64), *lists])
+    widths = {len(row) if hasattr(row, "__len__") else -1 for row in rows}
+    ambiguous = widths == {table.n_labels} and table.n_labels >= 2 and ids.max() <= 1
+    if ambiguous and not any(isinstance(label, str) for row in rows for label in row):
+        _raise_indicator_mistake(name, "scipy.sparse.csr_matrix")
+    return Candidates(np.concatenate([[0], np.cumsum(counts)]), ids, table.n_labels)
+
+
+def check_sample_weight(weight: Any, n: int) -> np.ndarray | None:
+    """float64 (n,): finite, non-negative, not all zero; a number stands for all rows, None stays None."""
+    if weight is None:
+        return None
+    w = np.asarray(weight)
+    if w.dtype.kind not in "biuf":
+        raise TypeError(f"sample_weight must hold numbers, got {weight!r:.40}")
+    w = w.astype(np.float64)
+    if w.ndim == 0:
+        w = np.full(n, float(w))
+    if w.shape != (n,):
+        raise ValueError(f"sample_weight must have shape {(n,)}, got {w.shape}")
+    wrong = np.flatnonzero(~np.isfinite(w) | (w < 0))
+    if len(wrong):
+        raise ValueError(
+            f"sample_weight must be finite and non-negative, got {w[wrong[0]]} at row {wrong[0]}"
+        )
+    if not (w > 0).any():
+        raise ValueError("sample_weight must not be zero for all rows")
+    return w

@@ -1,0 +1,47 @@
+"""`FeatureTable`: the meta-features of candidate pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metarank.types.candidates import Candidates
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """One row of named values for each pair of some `Candidates`.
+
+    Parameters
+    ----------
+    values : float32 array (m, F), C-contiguous
+    names : list of F column names
+    candidates : Candidates with m pairs
+    """
+
+    values: np.ndarray
+    names: list[str]
+    candidates: Candidates
+
+    def __post_init__(self) -> None:
+        if self.values.shape != (self.candidates.n_pairs, len(self.names)):
+            raise ValueError(
+                f"values must have shape {(self.candidates.n_pairs, len(self.names))}, "
+                f"got {self.values.shape}"
+            )
+
+    def pairs(self, kept: np.ndarray) -> FeatureTable:
+        """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
+        candidates = Candidates(
+            np.searchsorted(kept, self.indptr), self.labels[kept], self.candidates.n_labels
+        )
+        return FeatureTable(self.values[kept], self.names, candidates)
+
+    @property
+    def indptr(self) -> np.ndarray:
+        return self.candidates.indptr
+
+    @property
+    def labels(self) -> np.ndarray:
+        return self.candidates.labels

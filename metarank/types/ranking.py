@@ -1,0 +1,397 @@
+"""`Ranking`: the k best labels of each instance, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank._util import html as _html
+from metarank._util.tables import frame_of
+from metarank._util.threads import resolve_n_jobs
+from metarank.types.candidates import Candidates
+from metarank.types.label_table import LabelTable
+
+# Rows and places that a notebook shows.
+_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Labels by instance, best first, with their scores.
+
+    Parameters
+    ----------
+    labels : int32 array (n, k)
+        Distinct label ids in [0, n_labels), best first; a row with fewer than k labels is padded
+        with -1 at its end.
+    scores : float32 array (n, k)
+        Not increasing along a row, > -inf for a label; the padding is set to -inf.
+    n_labels : int
+        Size L of the label set.
+    label_names : sequence of str, optional
+        The L names.
+    without_evidence : bool array (n,), optional
+        Rows of which the model knows nothing, such as texts without a word that it knows: their labels are
+        guesses, by their frequency. By default none. Not a column of `to_frame`.
+    index : sequence (n,), optional
+        What the rows are called: the index of the data frame or Series that was ranked, where it does more
+        than count them from 0. `to_frame` has it for `row`.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not describe such lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> r = Ranking.from_scores(np.array([[0.1, 0.9, 0.1], [3.0, 1.0, 2.0]]), k=2)
+    >>> r.labels
+    array([[1, 0],
+           [0, 2]], dtype=int32)
+    >>> [[label for label, score in row] for row in r]
+    [[1, 0], [0, 2]]
+    >>> r[1], r[:1].labels.tolist(), r.names.tolist()
+    ([(0, 3.0), (2, 2.0)], [[1, 0]], [['1', '0'], ['0', '2']])
+    """
+
+    labels: np.ndarray
+    scores: np.ndarray
+    n_labels: int
+    label_names: Sequence[str] | None = None
+    without_evidence: np.ndarray = None  # type: ignore[assignment]
+    index: Any = None
+
+    def __post_init__(self) -> None:
+        ids = np.asarray(self.labels)
+        if ids.ndim != 2 or not (np.issubdtype(ids.dtype, np.integer) or ids.size == 0):
+            raise ValueError(f"ranking.labels must be (n, k) ids, got shape {ids.shape}, dtype {ids.dtype}")
+        if ids.size and (ids.min() < -1 or ids.max() >= self.n_labels):
+            raise ValueError(
+                f"ranking.labels must lie in [0, {self.n_labels}), or be -1 for padding, "
+                f"got {ids.min()} to {ids.max()}"
+            )
+        labels = np.ascontiguousarray(ids, dtype=np.int32)
+        padding = labels < 0
+        scores = np.asarray(self.scores, dtype=np.float32)
+        if scores.shape != labels.shape:
+            raise ValueError(f"ranking.scores must have shape {labels.shape}, got {scores.shape}")
+        scores = np.ascontiguousarray(np.where(padding, np.float32(-np.inf), scores))
+        if np.any(padding[:, :-1] & ~padding[:, 1:]):
+            raise ValueError("ranking.labels must be padded with -1 at the end of a row only")
+        if np.any(np.isnan(scores)) or np.any(np.isneginf(scores) & ~padding):
+            raise ValueError("ranking.scores must not be NaN or -inf where there is a label")
+        if np.any(scores[:, :-1] < scores[:, 1:]):
+            raise ValueError("ranking.scores must not increase along a row")
+        ordered = np.sort(labels, axis=1)
+        if np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0)):
+            raise ValueError("ranking.labels must be distinct within a row")
+        _check_names(self.label_names, self.n_labels)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "scores", scores)
+        object.__setattr__(self, "without_evidence", _flags(self.without_evidence, len(labels)))
+        object.__setattr__(self, "index", _checked_index(self.index, len(labels)))
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        k: int,
+        *,
+        values: np.ndarray | None = None,
+        label_names: Sequence[str] | None = None,
+        without_evidence: np.ndarray | None = None,
+        n_jobs: int | None = None,
+    ) -> Ranking:
+        """The k labels with the greatest scores of each row; ties go to the smaller label id.
+
+        Parameters
+        ----------
+        scores : (n, L) array, (n, L) sparse matrix, `Candidates` or `Ranking`
+            No ids: integers of which each row holds distinct ids are refused. A label that a sparse matrix
+            does not store, or whose score is -inf, is never listed.
+        k : int
+            Length of the lists, at least 1; above L the lists are padded.
+        values : float array (m,), optional
+            Scores of the m pairs, when `scores` is a `Candidates`; its final score by default.
+        label_names, without_evidence : optional
+            As of a Ranking.
+        n_jobs : int, optional
+            Threads; None for all cores.
+
+        Raises
+        ------
+        ValueError
+            If a score is NaN, k < 1, a shape is wrong, or the scores are label ids.
+        """
+        k = check_k(k)
+        rows = score_rows(scores, values)
+        threads = resolve_n_jobs(n_jobs)
+        if isinstance(rows, np.ndarray):
+            labels, best = _core.top_k_dense(rows, k, threads)
+        else:
+            labels, best = _core.top_k_listed(rows.indptr, rows.labels, rows.scores, k, threads)
+        n_labels = n_labels_of(rows)
+        _check_names(label_names, n_labels)
+        # Lists of the core have their form: for one row a second look costs more than the choice.
+        out = object.__new__(cls)
+        for name, value in (
+            ("labels", labels),
+            ("scores", best),
+            ("n_labels", n_labels),
+            ("label_names", label_names),
+            ("without_evidence", _flags(without_evidence, len(labels))),
+        ):
+            object.__setattr__(out, name, value)
+        return out
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.labels.shape[0])
+
+    @property
+    def k(self) -> int:
+        return int(self.labels.shape[1])
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __iter__(self) -> Iterator[list[tuple[int, float]]]:
+        """Row by row, the (label id, score) pairs without the padding."""
+        for labels, scores in zip(self.labels, self.scores):
+            listed = labels >= 0
+            yield list(zip(labels[listed].tolist(), scores[listed].tolist()))
+
+    @overload
+    def __getitem__(self, row: int) -> list[tuple[int, float]]: ...
+    @overload
+    def __getitem__(self, row: slice | Sequence[int] | np.ndarray) -> Ranking: ...
+    def __getitem__(self, row: Any) -> list[tuple[int, float]] | Ranking:
+        """Of a number the (label id, score) pairs of that row, without the padding, as iteration gives them;
+        of a slice, a mask or several numbers the `Ranking` of those rows."""
+        if isinstance(row, tuple):
+            raise TypeError(f"a Ranking is indexed by rows alone, got {row!r:.80}")
+        if isinstance(row, Integral) and not isinstance(row, (bool, np.bool_)):
+            labels, scores = self.labels[row], self.scores[row]
+            listed = labels >= 0
+            return list(zip(labels[listed].tolist(), scores[listed].tolist()))
+        return self.rows(np.asarray(row, np.int64) if isinstance(row, list) and not row else row)
+
+    @property
+    def names(self) -> np.ndarray:
+        """Object array (n, k) of the labels' names, None for the padding.
+
+        A name that several labels share stands with the id, as in "tree (id 7)"; of a label without a name
+        there is the id as a text. Each access makes a new array.
+        """
+        table = LabelTable(self.n_labels, self.label_names)
+        listed, place = np.unique(self.labels, return_inverse=True)
+        shown = np.array([None if label < 0 else table.shown(label) for label in listed.tolist()], object)
+        return shown[place].reshape(self.labels.shape)
+
+    def with_index(self, index: Any) -> Ranking:
+        """The same lists of rows that are called so."""
+        out = copy(self)
+        object.__setattr__(out, "index", _checked_index(index, self.n_rows))
+        return out
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Ranking]) -> Ranking:
+        """The rows of several rankings of the same k and labels, one after the other.
+
+        Their `index` is kept where all of them have one.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        labels, scores, flags = (
+            np.concatenate([getattr(p, name) for p in parts])
+            for name in ("labels", "scores", "without_evidence")
+        )
+        index: Any = None
+        if all(p.index is not None for p in parts):
+            first, *others = (p.index for p in parts)
+            index = first.append(others) if hasattr(first, "append") else np.concatenate([first, *others])
+        return cls(labels, scores, parts[0].n_labels, parts[0].label_names, flags, index)
+
+    def top(self, k: int) -> Ranking:
+        """The first k columns; all of them if there are fewer."""
+        k = check_k(k)
+        return replace(self, labels=self.labels[:, :k], scores=self.scores[:, :k])
+
+    def rows(self, index: np.ndarray | slice) -> Ranking:
+        """The lists of some rows, in the given order."""
+        own = {name: getattr(self, name)[index] for name in ("labels", "scores", "without_evidence")}
+        return replace(self, **own, index=None if self.index is None else self.index[index])
+
+    def to_csr(self) -> sp.csr_matrix:
+        """float32 CSR (n, L) of the scores; a listed label is stored even if its score is 0."""
+        rows = score_rows(self)
+        assert isinstance(rows, Listed)
+        out = sp.csr_matrix((rows.scores, rows.labels, rows.indptr), shape=(self.n_rows, self.n_labels))
+        out.sort_indices()
+        return out
+
+    def to_frame(self) -> Any:
+        """One record a listed label: row, rank (from 1), label, label_name (where names are known), score.
+
+        `row` is what `index` calls the row, else its number.
+
+        Returns
+        -------
+        pandas.DataFrame, or a dict of the columns as arrays where pandas is not installed.
+        """
+        row, column = np.nonzero(self.labels >= 0)
+        label = self.labels[row, column]
+        called: Any = row if self.index is None else self.index[row]
+        if getattr(called, "nlevels", 1) > 1:  # a column of tuples
+            called = called.to_numpy()
+        columns: dict[str, Any] = {"row": called, "rank": column + 1, "label": label}
+        if self.label_names is not None:
+            columns["label_name"] = np.asarray(self.label_names, dtype=object)[label]
+        columns["score"] = self.scores[row, column]
+        return frame_of(columns)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first rows, a column a rank."""
+        first = self.rows(slice(_SHOWN)).top(_SHOWN)
+        called = range(first.n_rows) if first.index is None else list(first.index)
+        rows = [
+            [row, *(f"{name}  {score:.3f}" for name, score in zip(names, scores) if name is not None)]
+            for row, names, scores in zip(called, first.names, first.scores)
+        ]
+        width = max((len(row) for row in rows), default=1)
+        rows = [row + [""] * (width - len(row)) for row in rows]
+        more = f"{self.n_rows:,} rows, {self.k:,} of {self.n_labels:,} labels each"
+        guessed = ", ".join(str(row) for row, blank in zip(called, first.without_evidence) if blank)
+        if guessed:
+            more += f"; nothing is known of rows {guessed}: their labels are guesses, by their frequency"
+        return _html.table(["row", *range(1, width)], rows, more)
+
+
+class Listed(NamedTuple):
+    """Scores of some labels of each row: row i owns the entries ``indptr[i]:indptr[i + 1]``."""
+
+    indptr: np.ndarray
+    labels: np.ndarray
+    scores: np.ndarray
+    n_labels: int
+
+
+def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Listed:
+    """Scores in any container as a C-contiguous (n, L) array or as `Listed`, float32 or float64.
+
+    The entries of a row are in ascending order of label, or, for a `Ranking`, in its own order. An array of
+    integers that are label ids by all appearance, see `_look_like_ids`, is refused.
+    """
+    if values is not None and not isinstance(scores, Candidates):
+        raise ValueError(f"values go with Candidates only, got scores of type {type(scores).__name__}")
+    if isinstance(scores, Ranking):
+        listed = scores.labels >= 0
+        indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))]).astype(np.int64)
+        return Listed(indptr, scores.labels[listed], scores.scores[listed], scores.n_labels)
+    if isinstance(scores, Candidates):
+        if values is None:
+            if not scores.scores:
+                raise ValueError("these candidates carry no scores; pass values")
+            values = next(iter(scores.scores.values()))
+        values = _as_float(values, "values")
+        if values.shape != scores.labels.shape:
+            raise ValueError(f"values must have shape {scores.labels.shape}, got {values.shape}")
+        return Listed(scores.indptr, scores.labels, values, scores.n_labels)
+    if sp.issparse(scores):
+        csr = sp.csr_matrix(scores)
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        indptr, labels = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
+        return Listed(indptr, labels, _as_float(csr.data, "scores"), csr.shape[1])
+    dense = _as_float(scores, "scores")
+    if dense.ndim != 2:
+        raise ValueError(f"scores must be (n, L), got shape {dense.shape}")
+    if np.asarray(scores).dtype.kind in "iu" and _look_like_ids(dense):
+        raise ValueError(
+            f"scores must not be label ids, and each row of these integers holds distinct ids below "
+            f"{dense.shape[1]}: pass the Ranking itself, or if they are scores, as floats"
+        )
+    return dense
+
+
+def _look_like_ids(values: np.ndarray) -> bool:
+    """Whether integers (n, L) are what `Ranking.labels` would hold: in every row distinct ids below L, any
+    padding of -1 at its end, and in some row an id. Two labels are too few to tell them from decisions."""
+    n_labels = values.shape[1]
+    if n_labels < 3 or values.size == 0 or not np.any(values >= 0):
+        return False
+    if values.min() < -1 or values.max() >= n_labels or np.any((values[:, :-1] < 0) & (values[:, 1:] >= 0)):
+        return False
+    ordered = np.sort(values, axis=1)
+    return not np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0))
+
+
+def _flags(flags: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """bool (n,), False where none are given."""
+    if flags is None:
+        return np.zeros(n_rows, bool)
+    out = np.asarray(flags)
+    if out.dtype != bool or out.shape != (n_rows,):
+        raise ValueError(f"without_evidence must be bool ({n_rows},), got {out.dtype} {out.shape}")
+    return out
+
+
+def row_index(X: Any) -> Any:
+    """The index of a data frame or Series; None of anything else, and where it counts the rows from 0."""
+    if not hasattr(X, "iloc"):
+        return None
+    index = X.index
+    counts = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    return None if counts else index
+
+
+def _checked_index(index: Any, n_rows: int) -> Any:
+    if index is None:
+        return None
+    if not (hasattr(index, "to_numpy") or isinstance(index, np.ndarray)):
+        items = list(index)
+        index = np.empty(len(items), object)
+        index[:] = items
+    if len(index) != n_rows:
+        raise ValueError(f"index must have {n_rows} entries, got {len(index)}")
+    return index
+
+
+def _check_names(label_names: Sequence[str] | None, n_labels: int) -> None:
+    if label_names is not None and len(label_names) != n_labels:
+        raise ValueError(f"label_names must hold {n_labels} names, got {len(label_names)}")
+
+
+def check_k(k: int) -> int:
+    """The length of a list, as an int."""
+    if isinstance(k, bool) or not isinstance(k, Integral):
+        raise TypeError(f"k must be a positive integer, got {k!r}")
+    if k < 1:
+        raise ValueError(f"k must be a positive integer, got {k!r}")
+    return int(k)
+
+
+def n_rows_of(rows: np.ndarray | Listed) -> int:
+    """Rows of dense or listed scores."""
+    return int(rows.shape[0]) if isinstance(rows, np.ndarray) else len(rows.indptr) - 1
+
+
+def n_labels_of(rows: np.ndarray | Listed) -> int:
+    """Labels of dense or listed scores."""
+    return int(rows.shape[1]) if isinstance(rows, np.ndarray) else int(rows.n_labels)
+
+
+def _as_float(values: Any, name: str) -> np.ndarray:
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must be numbers, got dtype {array.dtype}")
+    return np.ascontiguousarray(array, np.float32 if array.dtype in (np.float16, np.float32) else np.float64)
