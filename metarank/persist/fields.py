@@ -283,7 +283,11 @@ class Strings(Field):
 
 @dataclass(frozen=True)
 class Plain(Field):
-    """A value as a parameter has it, which the class checks itself; lists become tuples."""
+    """A value as a parameter has it, which the class checks itself; a tuple is saved as a list."""
+
+    def value_of(self, obj: Any) -> Any:
+        value = super().value_of(obj)
+        return list(value) if isinstance(value, tuple) else value
 
     def read(self, value: Any, known: Known) -> Any:
         if not _is_plain(value):
