@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from metarank.data.label_text import label_text_matrix
+from metarank.scorers.neighbors import training_rows
 from metarank.scorers.neighbors.training_rows import DenseRows, SparseRows
-from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister, training_rows
+from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
