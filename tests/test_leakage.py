@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from metarank.features import assemble
 from metarank.model.auto import named_scorers
-from metarank.ranker import assemble
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
 from metarank.scorers.linear.one_vs_all import OneVsAll

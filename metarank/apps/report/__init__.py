@@ -55,7 +55,7 @@ def evaluation_report(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
     >>> report = evaluation_report(model, both.take(slice(80, 120)), path)
     >>> list(report.metrics), path.stat().st_size > 5000
-    (['metarank', 'nearest neighbours', 'most frequent'], True)
+    (['metarank', 'most frequent', 'nearest neighbours'], True)
     """
     report = measure_report(model, dataset, baselines=baselines)
     write_report(path, report)
