@@ -52,7 +52,7 @@ def rerank_with_tail(
     """
     if not isinstance(candidates, Candidates):
         raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
-    check_alpha("alpha", alpha)
+    check_weight("alpha", alpha)
     if isinstance(scale, bool) or not isinstance(scale, Real):
         raise TypeError(f"scale must be a number, got {scale!r}")
     if not 0 < scale < np.inf:
@@ -89,7 +89,8 @@ def bent(s: np.ndarray) -> np.ndarray:
     return np.where(s < _BENT, _BENT - log1p(np.maximum(_BENT - s, 0)), s)
 
 
-def check_alpha(name: str, alpha: float) -> None:
+def check_weight(name: str, alpha: float) -> None:
+    """Refuses what is no weight in [0, 1]."""
     if isinstance(alpha, bool) or not isinstance(alpha, Real):
         raise TypeError(f"{name} must be a number in [0, 1], got {alpha!r}")
     if not 0 <= alpha <= 1:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from metarank.metrics import Metric, per_row
-from metarank.metrics.rerank import check_alpha, rerank_with_tail
+from metarank.metrics.rerank import check_weight, rerank_with_tail
 from metarank.types.candidates import Candidates
 
 ALPHAS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98, 1.0)
@@ -64,7 +64,7 @@ def choose_alpha(
     if not isinstance(grid, (Sequence, np.ndarray)) or isinstance(grid, str) or len(grid) == 0:
         raise ValueError(f"grid must hold at least one alpha, got {grid!r}")
     for alpha in grid:
-        check_alpha("grid", alpha)
+        check_weight("grid", alpha)
     if isinstance(standard_errors, bool) or not isinstance(standard_errors, Real):
         raise TypeError(f"standard_errors must be a number >= 0, got {standard_errors!r}")
     if not 0 <= standard_errors < np.inf:
