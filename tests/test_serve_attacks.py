@@ -221,7 +221,8 @@ def test_idle_connections_make_room():
         assert post(url, {"instance": "sea"})[0] == 200
         assert counts(url)["closed_total room"] >= 40
         for one in idle[:40]:
-            assert one.recv(100) == b""
+            with suppress(ConnectionResetError):  # what it had sent was not read before the close
+                assert one.recv(100) == b""
         assert post(url, {"instance": "sea"})[0] == 200
         assert whole_reply(used), "whoever had an answer is kept the longest"
         for one in (used, *idle):
