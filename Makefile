@@ -73,11 +73,11 @@ bench: $(ALL)
 # Mutants of saved models, of every file that is read, and of what the core parses; FUZZ="--seconds 60" and others, with
 # a sanitized core FUZZ="--sanitize address".
 fuzz: $(ALL)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m fuzz.run $(FUZZ)
+	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=$(abspath tests) $(BIN)/python -m fuzz.run $(FUZZ)
 
 # The core's tests under address, undefined-behaviour and thread sanitizers; SANITIZE=thread for one kind.
 sanitize: $(ALL)
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sanitize.run $(SANITIZE)
+	PATH="$(abspath $(BIN)):$$PATH" PYTHONPATH=$(abspath tests) $(BIN)/python -m sanitize.run $(SANITIZE)
 
 $(DEMO): pyproject.toml constraints.txt $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

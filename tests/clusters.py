@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 # What workers must have on their path to find the scorers of the tests by name.
-PATHS = [str(Path(__file__).parent), str(Path(__file__).parent / "check")]
+HERE = Path(__file__).parent
+PATHS = [str(HERE), str(HERE / "check"), *map(str, HERE.glob("test_*"))]
 
 
 @contextmanager

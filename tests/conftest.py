@@ -22,10 +22,9 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("steady")
 
 # What tests import or start; there are no examples in it.
-collect_ignore = [
-    path.name for path in Path(__file__).parent.glob("*.py") if not path.name.startswith("test_")
-]
-collect_ignore += [f"check/{path.name}" for path in CHECKS.glob("*.py") if not path.name.startswith("test_")]
+HERE = Path(__file__).parent
+collect_ignore = ["fuzz", "sanitize", "compatibility"]
+collect_ignore += [str(p.relative_to(HERE)) for p in HERE.rglob("*.py") if not p.name.startswith("test_")]
 
 
 def pytest_ignore_collect(collection_path, config):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
+sys.path.insert(0, str(HERE.parent))
 if "METARANK_SANITIZED_CORE" in os.environ:
     from sanitize.core import import_core
 
@@ -28,8 +28,8 @@ if "METARANK_SANITIZED_CORE" in os.environ:
 import makers  # noqa: E402
 import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
-
 from fuzz.targets import MODELS as KINDS  # noqa: E402
+
 from metarank import MetaRanker, MultiObjectiveRanker, load, persist  # noqa: E402
 from metarank.model.measure import evaluate_model  # noqa: E402
 from metarank.scorers.neighbors.training_rows import DenseRows  # noqa: E402

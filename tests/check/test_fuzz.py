@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import makers
 import numpy as np
 import pytest
-
 from fuzz import mutate, native
 from fuzz.readers import CORPUS, reader_targets
 from fuzz.targets import MODELS, ModelTarget
 from fuzz.uses import Failure, check_candidates, check_ranking, use
 from fuzz.workers import Task, run_targets
+
 from metarank import Candidates, load, persist
 
 # Of each reader; what a mutant is depends on its number alone.

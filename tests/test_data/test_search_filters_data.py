@@ -13,7 +13,7 @@ import pytest
 from metarank.data import get, list_datasets, load_named
 from metarank.data.search_filters import leading_brands, read_attribute_values, read_fashion_styles
 
-BENCHMARKS = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[2] / "shared" / "data"))
+BENCHMARKS = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 HEADER = "id,gender,masterCategory,subCategory,articleType,baseColour,season,year,usage,productDisplayName\n"
 ROWS = """\
 1,Men,Apparel,Topwear,Shirts,Navy Blue,Fall,2011,Casual,Turtle Check Men Navy Blue Shirt

@@ -18,7 +18,7 @@ import pytest
 import metarank
 from metarank import load
 
-HERE = Path(__file__).parent / "compatibility"
+HERE = Path(__file__).parents[1] / "compatibility"
 SAVED = sorted(path.parent.relative_to(HERE) for path in HERE.glob("0.*/*/manifest.json"))
 KINDS = json.loads((HERE / "kinds.json").read_text(encoding="utf-8"))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CORE = HERE.parent.parent / "metarank" / "_core"
+CORE = HERE.parents[2] / "metarank" / "_core"
 # The kernels that each harness calls, and those that they need; all need `parallel`.
 _LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_pairs", "label_trees_points", "block_scores")
 HARNESSES: dict[str, tuple[str, ...]] = {

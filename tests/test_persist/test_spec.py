@@ -21,7 +21,7 @@ from metarank.persist.spec import Saved, Spec
 
 # Classes of `SAVED` that no model of `compatibility/kinds` holds.
 SEEN_ELSEWHERE = {"NameEmbedder", "ObjectiveScorer"}
-KINDS = sorted(p.name for p in (Path(__file__).parent / "compatibility/kinds").iterdir())
+KINDS = sorted(p.name for p in (Path(__file__).parents[1] / "compatibility/kinds").iterdir())
 
 
 def parts(value, seen):
@@ -44,7 +44,7 @@ def examples():
     """Objects of every class with a spec, from models of every kind: one for each form of a state."""
     found = {}
     for kind in KINDS:
-        for part in parts(load(Path(__file__).parent / "compatibility/kinds" / kind), set()):
+        for part in parts(load(Path(__file__).parents[1] / "compatibility/kinds" / kind), set()):
             if part.saved is not None:
                 found.setdefault((type(part).__name__, repr(shape_of(part.get_state()))), part)
     return list(found.values())

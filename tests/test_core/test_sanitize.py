@@ -8,11 +8,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-
-from metarank import _core
 from sanitize.build import reports_in
 from sanitize.calls import Calls
 from sanitize.run import missed
+
+from metarank import _core
 
 LOG = """\
 ==7==WARNING: ASan is ignoring requested __asan_handle_no_return

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from fuzz.readers import CORPUS
+
 from metarank import data
 from metarank.data.columns import read_columns
 from metarank.data.guard import LEAST_FEATURES, LEAST_LABELS, TABLE_LEAST, TEXT_LEAST

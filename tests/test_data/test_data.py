@@ -24,7 +24,7 @@ from metarank.data import (
     write_xc,
 )
 
-BENCHMARKS = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
+BENCHMARKS = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 needs_benchmarks = pytest.mark.skipif(
     not (BENCHMARKS / "mlc").is_dir(), reason="benchmark sets are absent: set METARANK_DATA"
 )

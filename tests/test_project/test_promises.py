@@ -11,7 +11,7 @@ import pytest
 
 from metarank import MetaRanker, load
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "PROMISES.md").read_text(encoding="utf-8")
 PROMISES = re.findall(r"^- (.*?)(?=^- |^## |\Z)", PAGE, re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")

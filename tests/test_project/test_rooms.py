@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[1] / "metarank"
+PACKAGE = Path(__file__).parents[2] / "metarank"
 ROOMS = [
     "_core",
     "_util",

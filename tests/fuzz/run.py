@@ -19,9 +19,10 @@ if "METARANK_SANITIZED_CORE" in os.environ:
 
     import_core()
 
+from sanitize.build import KINDS, build, run_with
+
 from fuzz import native, readers, targets
 from fuzz.workers import Report, Task, run_targets
-from sanitize.build import KINDS, build, run_with
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from metarank.data.text import from_texts, read_table
 
-DATA = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
 def written(tmp_path, file, content):

@@ -15,7 +15,7 @@ import pytest
 from metarank import Dataset, data
 from metarank.apps.cli import build_parser
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # A fence, and the comment on the line above it that says what its Python needs, or that it is not run.
 FENCE = re.compile(r"^(?:<!-- (.+?) -->\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
