@@ -19,7 +19,7 @@ class SharedHierarchy(Parabel):
     A row's labels then reach its own scores through one thing: where in the trees labels stand.
     """
 
-    def choose(self, view: View, *, n_jobs: int = 1) -> SharedHierarchy:
+    def tuned(self, view: View, *, n_jobs: int = 1) -> SharedHierarchy:
         trees = learn_hierarchy(
             unit_rows(view.X),
             view.Y,

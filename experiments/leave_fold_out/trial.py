@@ -78,15 +78,15 @@ def held_out(scorer: Any, of: Problem, n_folds: int) -> Figures:
     fits: dict[int, Any] = {}
     with single_threaded_blas():
         start = time.process_time()
-        settled = scorer.choose(data.view(), n_jobs=1)
+        tuned = scorer.tuned(data.view(), n_jobs=1)
         chosen = time.process_time()
-        if not settled.has_held_out_columns:
-            fits = {f: clone(settled).fit(data.without_fold(f), n_jobs=1) for f in range(n_folds)}
+        if not tuned.has_held_out_columns:
+            fits = {f: clone(tuned).fit(data.without_fold(f), n_jobs=1) for f in range(n_folds)}
         refitted = time.process_time()
-        found = held_out_shortlist(settled, data, K, rows=rows, fits=fits)
-        held_out_columns(settled, data, found, rows=rows, fits=fits)
+        found = held_out_shortlist(tuned, data, K, rows=rows, fits=fits)
+        held_out_columns(tuned, data, found, rows=rows, fits=fits)
         described = time.process_time()
-        fitted = settled.fit(data.view(), n_jobs=1)
+        fitted = tuned.fit(data.view(), n_jobs=1)
         fit = time.process_time() - described
     of_new = sp.csr_matrix(of.new.X)
     # What is chosen, the shared hierarchy or the C of the ridge, is a part of a plain fit too.
@@ -100,7 +100,7 @@ def held_out(scorer: Any, of: Problem, n_folds: int) -> Figures:
     pairs = Candidates(found.indptr, found.labels, found.n_labels).union(
         Candidates(relevant.indptr, relevant.labels, relevant.n_labels)
     )
-    scores = held_out_columns(settled, data, pairs, rows=rows, fits=fits)[settled.column]
+    scores = held_out_columns(tuned, data, pairs, rows=rows, fits=fits)[tuned.column]
     one_hot = sp.csr_matrix((np.ones(n), (data.fold, rows)), shape=(n_folds, n))
     of_others = of.train.Y.getnnz(axis=0) - (one_hot @ (of.train.Y > 0)).toarray()
     seen = of_others[data.fold[pairs.row_of_pair], pairs.labels] > 0
@@ -112,7 +112,7 @@ def held_out(scorer: Any, of: Problem, n_folds: int) -> Figures:
         Candidates(relevant.indptr, relevant.labels, relevant.n_labels)
     )
     seen = (of.train.Y.getnnz(axis=0) > 0)[pairs.labels]
-    scores = fitted.score(of_new, pairs)[settled.column]
+    scores = fitted.score(of_new, pairs)[tuned.column]
     out["new"] = _described(of.new.Y, proposals, pairs, scores, seen)
     return out
 

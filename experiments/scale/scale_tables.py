@@ -68,7 +68,7 @@ def _measured(runs: Sequence[dict[str, Any]]) -> str:
 
 
 def _by_task(runs: Sequence[dict[str, Any]]) -> str:
-    kinds = ["settled_params", "fit_without_fold", "fit_trees", "propose", "describe", "rank", "fit_on_all"]
+    kinds = ["tuned_params", "fit_without_fold", "fit_trees", "propose", "describe", "rank", "fit_on_all"]
     rows = [
         [run["set"], f"{run['n_rows']:,}", run["n_workers"]]
         + [f"{run['task_cpu_s'].get(kind, 0.0):.1f} ({run['tasks'].get(kind, 0)})" for kind in kinds]

@@ -108,24 +108,24 @@ class DaskStages(LocalStages):
                 missed += told
         return missed + release(self.job.token)
 
-    def choose_k(self) -> int:
-        found = self._submit(tasks.chosen_k, self.job, self._data, self._key("choose-k")).result()
+    def tuned_k(self) -> int:
+        found = self._submit(tasks.k_by_validation, self.job, self._data, self._key("tune-k")).result()
         for text in found.notes:
             note(text)
         return int(found.result)
 
-    def settle(self, sources: list[Source]) -> list[Source]:
+    def tune(self, sources: list[Source]) -> list[Source]:
         chosen = {
             i: self._submit(
-                tasks.settled_params,
+                tasks.tuned_params,
                 self.job,
                 self._data,
-                self._key("settle", self._name(source.scorer)),
+                self._key("tune", self._name(source.scorer)),
                 source.scorer,
                 at=i,
             )
             for i, source in enumerate(sources)
-            if source.scorer.has_choices
+            if source.scorer.is_tunable
         }
         params = self.client.gather(chosen)
         return [

@@ -12,8 +12,8 @@ from metarank._util.progress import taking_notes
 from metarank.distributed.bytes import register_sizes
 from metarank.distributed.job import Job
 from metarank.distributed.results import Noted
-from metarank.model.choose_k import choose_k
-from metarank.model.stages import Columns, PairsToRank, fitted_on_all, ranked, settled
+from metarank.model.stages import Columns, PairsToRank, fitted_on_all, ranked, tuned
+from metarank.model.tuned_k import tuned_k
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import fitted_without, held_out_columns, held_out_shortlist
 from metarank.scorers.trees.tree_ensemble import TreeBlock
@@ -35,21 +35,21 @@ def hold(value: Any) -> Any:
     return value
 
 
-def chosen_k(job: Job, data: TrainingSet, key: str) -> Noted:
-    """k of `choose_k`."""
+def k_by_validation(job: Job, data: TrainingSet, key: str) -> Noted:
+    """k of `tuned_k`."""
 
     def make(data: TrainingSet, n_jobs: int) -> Noted:
         with taking_notes() as notes:
-            return Noted(choose_k(data, n_jobs=n_jobs), notes)
+            return Noted(tuned_k(data, n_jobs=n_jobs), notes)
 
     return job.result(data, key, make, alone=True)
 
 
-def settled_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> dict[str, Any]:
-    """The parameters that `settled` chose: unfitted, a scorer is its parameters."""
+def tuned_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> dict[str, Any]:
+    """The parameters that `tuned` chose: unfitted, a scorer is its parameters."""
 
     def make(data: TrainingSet, n_jobs: int) -> dict[str, Any]:
-        before, after = (s.get_params(deep=False) for s in (scorer, settled(scorer, data, n_jobs)))
+        before, after = (s.get_params(deep=False) for s in (scorer, tuned(scorer, data, n_jobs)))
         return {name: value for name, value in after.items() if not _same(value, before[name])}
 
     return job.result(data, key, make, alone=True)

@@ -27,7 +27,7 @@ from metarank.model.fitted import FittedModel
 from metarank.model.held_out import held_out_quality
 from metarank.model.inputs import TrainingInput
 from metarank.model.memory import parse_budget, plan_fit
-from metarank.model.propensity_weight import choose_propensity_weight, held_out_inv_propensity
+from metarank.model.propensity_weight import held_out_inv_propensity, tuned_propensity_weight
 from metarank.model.stages import LocalStages, PairsToRank, RankedPairs
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts, n_outer_parts
@@ -157,8 +157,8 @@ def fit_model(
     rows = ranked_rows(data, sources, options)
     plan_memory(data, sources, rows, options)
     with at_work(data) as stages:
-        with as_part("settling parameters", 0.01, 0.04):
-            sources = settled(sources, stages, options)
+        with as_part("tuning", 0.01, 0.04):
+            sources = tuned(sources, stages, options)
         with as_part("shortlisting", 0.05, 0.2):
             lists = training_lists(given, data, rows, sources, stages, options)
         with as_part("describing", 0.25, 0.35):
@@ -363,11 +363,11 @@ def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, opti
 # --- lists -----------------------------------------------------------------------
 
 
-def settled(sources: list[Source], stages: LocalStages, options: FitOptions) -> list[Source]:
+def tuned(sources: list[Source], stages: LocalStages, options: FitOptions) -> list[Source]:
     """The sources with free parameters chosen once, on all rows; they hold in every fold."""
     if not options.standardizes:
-        describers(sources)[0].set_params(k=stages.choose_k())
-    return stages.settle(sources)
+        describers(sources)[0].set_params(k=stages.tuned_k())
+    return stages.tune(sources)
 
 
 def training_lists(
@@ -522,7 +522,7 @@ def _weight_of_rare_labels(
         return 0.0
 
     def choose() -> float:
-        return choose_propensity_weight(
+        return tuned_propensity_weight(
             candidates,
             scores / per_unit,
             np.log(held_out_inv_propensity(data, rows, candidates)),

@@ -40,7 +40,7 @@ def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Can
     return out
 
 
-def choose_propensity_weight(
+def tuned_propensity_weight(
     candidates: Candidates,
     logits: np.ndarray,
     log_inv_propensity: np.ndarray,
@@ -71,7 +71,7 @@ def choose_propensity_weight(
     >>> pairs = Candidates.all_labels(1, 3)
     >>> Y = sp.csr_matrix(np.array([[0, 1, 0]], np.float32))
     >>> rare = np.log([1.0, 9.0, 1.0])
-    >>> choose_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
+    >>> tuned_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
     0.15
     """
     from metarank.metrics import evaluate  # which knows candidates

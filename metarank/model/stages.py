@@ -38,9 +38,9 @@ _IMPORTANCE_SHIFT = 5_000_011
 Columns = dict[str, np.ndarray]
 
 
-def settled(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
+def tuned(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
     """The scorer with its free parameters chosen once, on all rows; they hold in every fold."""
-    return scorer.choose(data.view(), n_jobs=n_jobs) if scorer.has_choices else scorer
+    return scorer.tuned(data.view(), n_jobs=n_jobs) if scorer.is_tunable else scorer
 
 
 def fitted_on_all(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
@@ -229,16 +229,16 @@ class LocalStages:
         # Fits without each fold, by number of the source: one that proposes and describes is fitted once.
         self._fits: dict[int, dict[int, Any]] = {}
 
-    def choose_k(self) -> int:
+    def tuned_k(self) -> int:
         """How many neighbours of each label describe a pair where features are "yang2012"."""
-        from metarank.model.choose_k import choose_k
+        from metarank.model.tuned_k import tuned_k
 
-        return choose_k(self.data, n_jobs=self.n_jobs)
+        return tuned_k(self.data, n_jobs=self.n_jobs)
 
-    def settle(self, sources: list[Source]) -> list[Source]:
-        """The sources with each scorer `settled`."""
+    def tune(self, sources: list[Source]) -> list[Source]:
+        """The sources with each scorer `tuned`."""
         return with_scorers(
-            sources, in_turn(lambda s: settled(s.scorer, self.data, self.n_jobs), sources, name_of)
+            sources, in_turn(lambda s: tuned(s.scorer, self.data, self.n_jobs), sources, name_of)
         )
 
     def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:

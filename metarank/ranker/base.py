@@ -95,12 +95,12 @@ class Ranker(Saved, BaseEstimator):
 
         What the thresholds learn from: scores of rows a ranker has seen are too good.
         """
-        settled = self.tuned(data, n_jobs)
+        tuned = self.tuned(data, n_jobs)
         n_folds = len(np.unique(data.fold))
         with as_part("held out", 0.0, n_folds / (n_folds + 1)):
-            scores = cross_fit_scores(settled, data, n_jobs)
+            scores = cross_fit_scores(tuned, data, n_jobs)
         with as_part("on all folds", n_folds / (n_folds + 1), 1 / (n_folds + 1)):
-            fitted = clone(settled).fit_lists(data, n_jobs)
+            fitted = clone(tuned).fit_lists(data, n_jobs)
         # What was learned comes over; the parameters stay as the user gave them.
         self.__dict__.update({k: v for k, v in vars(fitted).items() if k.endswith("_")})
         return scores
@@ -110,7 +110,7 @@ class Ranker(Saved, BaseEstimator):
         return str(self.name)
 
     def tuned(self: Self, data: RankingData, n_jobs: int) -> Self:
-        """An unfitted copy with the parameters that are chosen by cross-validation settled on these data."""
+        """An unfitted copy whose free parameters are tuned on these data, by cross-validation."""
         copy: Self = clone(self)
         return copy
 

@@ -91,7 +91,7 @@ class EnsembleRanker(Ranker):
     def _learn(
         self, data: RankingData, n_jobs: int, pooled: LogisticRanker, like: LabelCorrections | None = None
     ) -> EnsembleRanker:
-        """Fit all three with a settled pooled model; corrections as strong as others, or as chosen."""
+        """Fit all three with a tuned pooled model; corrections as strong as others, or as chosen."""
         with as_part("pooled model", 0.0, 0.3):
             self.pooled_ = clone(pooled).fit_lists(data, n_jobs)
             held_out = (

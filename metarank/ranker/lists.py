@@ -177,7 +177,7 @@ class RankingData:
         return seen if trial.table is None else replace(seen, table=trial.table)
 
     def by_fold(self) -> RankingData:
-        """Without trials of its own: what is settled by cross-validation, and not told to anyone."""
+        """Without trials of its own: what is tuned by cross-validation, and not told to anyone."""
         return replace(self, outer=None, shown=None)
 
     def placed(self, scores: np.ndarray) -> np.ndarray:
@@ -265,10 +265,8 @@ def cross_fit_scores(ranker: Ranker, data: RankingData, n_jobs: int = 1) -> np.n
     float64 array (m,)
     """
     with single_threaded_blas():
-        settled = ranker.tuned(data, n_jobs)
-        return trial_scores(
-            lambda seen, threads: clone(settled).fit_lists(seen, threads), settled, data, n_jobs
-        )
+        tuned = ranker.tuned(data, n_jobs)
+        return trial_scores(lambda seen, threads: clone(tuned).fit_lists(seen, threads), tuned, data, n_jobs)
 
 
 def trial_scores(

@@ -18,7 +18,7 @@ _TOLD_BY = {
     "proposes": "shortlist",
     "has_held_out_columns": "score_held_out",
     "has_held_out_proposals": "shortlist_held_out",
-    "has_choices": "choose",
+    "is_tunable": "tuned",
 }
 
 
@@ -56,7 +56,7 @@ class LabelScorer(Saved, BaseEstimator):
 
     Everything else has a default that is right for most. The columns of training rows come from scorers
     fitted on Views without the rows' fold; `metarank.scorers.crossfit` sees to that, unless a scorer knows
-    those columns at less cost (`score_held_out`, `shortlist_held_out`). `choose` settles parameters once for
+    those columns at less cost (`score_held_out`, `shortlist_held_out`). `tuned` chooses parameters once for
     all folds, `search` finds what proposing and describing both need, `blocks` divides a fit into parts that
     several workers share (`metarank.scorers.trees.tree_ensemble`), `memory` and `n_columns` tell the memory
     plan what a fit costs, and the methods from `updated` on say what becomes of a fitted scorer when labels
@@ -76,8 +76,8 @@ class LabelScorer(Saved, BaseEstimator):
         Whether a fit takes seconds only, on any number of rows: then `updated` is a fit.
     score_without_rows : float or None
         What every column says of a label without a row in the View, where that is one number.
-    has_held_out_columns, has_held_out_proposals, has_choices : bool
-        Whether it has `score_held_out`, `shortlist_held_out` and `choose` of its own.
+    has_held_out_columns, has_held_out_proposals, is_tunable : bool
+        Whether it has `score_held_out`, `shortlist_held_out` and `tuned` of its own.
     rest : tuple of str
         What a fit in blocks learns beside them.
     source : str
@@ -94,7 +94,7 @@ class LabelScorer(Saved, BaseEstimator):
     score_without_rows: float | None = None
     has_held_out_columns: bool = False
     has_held_out_proposals: bool = False
-    has_choices: bool = False
+    is_tunable: bool = False
     rest: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -138,8 +138,8 @@ class LabelScorer(Saved, BaseEstimator):
 
     # --- held-out rows ------------------------------------------------------
 
-    def choose(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
-        """An unfitted scorer whose free parameters are settled on the View."""
+    def tuned(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
+        """An unfitted scorer whose free parameters are tuned on the View."""
         return self
 
     def score_held_out(

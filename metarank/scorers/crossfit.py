@@ -3,7 +3,7 @@
 Every column of a training pair comes from a scorer fitted on the View without
 the pair's fold. The fold map is one for all scorers, so that all columns of a
 pair come from the same held-out View. A scorer's free parameters (the width of a
-kernel, the C of an SVM) may be settled once on all rows, by `choose`; what a row's
+kernel, the C of an SVM) may be tuned once on all rows, by `tuned`; what a row's
 labels can move is then that choice, never the row's own held-out value under it.
 
 K refits on (K - 1) / K of the rows cost about K - 1 fits, once for proposing and describing together.
@@ -218,7 +218,7 @@ def nested_columns(
 
     Parameters
     ----------
-    scorers : unfitted LabelScorers, settled
+    scorers : unfitted LabelScorers, tuned
     data : TrainingSet
         Of which `can_nest` holds.
     candidates : Candidates of all training rows

@@ -47,9 +47,9 @@ class ObjectiveScorer(LabelScorer):
         return self.scorer.score_without_rows
 
     @property
-    def has_choices(self) -> bool:  # type: ignore[override]
+    def is_tunable(self) -> bool:  # type: ignore[override]
         """As of the scorer."""
-        return self.scorer.has_choices
+        return self.scorer.is_tunable
 
     def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
         return self.scorer.memory(sizes, keeps_products=keeps_products)
@@ -60,10 +60,10 @@ class ObjectiveScorer(LabelScorer):
     def index_kind(self, n_rows: int) -> str | None:
         return self.scorer.index_kind(n_rows)
 
-    def choose(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
-        """An unfitted copy whose scorer's free parameters are settled on the View."""
-        settled = self.scorer.choose(view.of_objective(self.objective), n_jobs=n_jobs)
-        return ObjectiveScorer(scorer=settled, objective=self.objective)
+    def tuned(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
+        """An unfitted copy whose scorer's free parameters are tuned on the View."""
+        tuned = self.scorer.tuned(view.of_objective(self.objective), n_jobs=n_jobs)
+        return ObjectiveScorer(scorer=tuned, objective=self.objective)
 
     def fit(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
         """Fit the scorer on the View's rows and the labels of the objective. Returns self."""

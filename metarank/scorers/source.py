@@ -72,7 +72,7 @@ def sources_of(shortlisters: Sequence[LabelScorer], scorers: Sequence[LabelScore
 
 
 def with_scorers(sources: Iterable[Source], scorers: Iterable[Any]) -> list[Source]:
-    """The same sources with other scorers in their place, one each: settled, or fitted."""
+    """The same sources with other scorers in their place, one each: tuned, or fitted."""
     return [replace(source, scorer=scorer) for source, scorer in zip(sources, scorers, strict=True)]
 
 

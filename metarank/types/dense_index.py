@@ -32,7 +32,7 @@ AUTO_ROWS = 50_000
 _EXPONENT, _FAR = 40, np.float32(1e15)
 
 
-def settled_index(index: str, n_rows: int, n_voters: int | None = None) -> str:
+def resolved_index(index: str, n_rows: int, n_voters: int | None = None) -> str:
     """The index that is used for so many dense rows: "flat", "hnsw" or "ivfpq".
 
     The size of the training set decides, so that the Views without a fold use what the final model uses; only
@@ -40,7 +40,7 @@ def settled_index(index: str, n_rows: int, n_voters: int | None = None) -> str:
 
     Examples
     --------
-    >>> settled_index("auto", 5_000), settled_index("auto", 500_000), settled_index("ivfpq", 50_000)
+    >>> resolved_index("auto", 5_000), resolved_index("auto", 500_000), resolved_index("ivfpq", 50_000)
     ('flat', 'hnsw', 'ivfpq')
     """
     if (n_rows if n_voters is None else n_voters) < LEAST_ROWS:

@@ -49,16 +49,16 @@ def test_figures_of_every_scheme(scheme):
 
 
 def test_of_a_shared_hierarchy_only_the_places_of_labels_leak():
-    """With the trees settled, a row's labels do not reach its own scores; they do reach the trees."""
+    """With the trees tuned, a row's labels do not reach its own scores; they do reach the trees."""
     of = tiny()
     scorer = SharedHierarchy(n_trees=1, max_leaf=4, branching=2)
-    settled = scorer.choose(makers.training_set(of.train.X, of.train.Y).view())
+    tuned = scorer.tuned(makers.training_set(of.train.X, of.train.Y).view())
     everything = Candidates.all_labels(of.train.n_rows, of.train.Y.shape[1])
 
     def scores(Y: sp.csr_matrix, row: int) -> bytes:
         data = makers.training_set(of.train.X, Y)
         one = np.array([row])
-        return held_out_columns(settled, data, everything.rows(one), rows=one)["parabel"].tobytes()
+        return held_out_columns(tuned, data, everything.rows(one), rows=one)["parabel"].tobytes()
 
     trees = set()
     for row in range(5):
@@ -68,7 +68,7 @@ def test_of_a_shared_hierarchy_only_the_places_of_labels_leak():
         # A label needs a place in the trees to be learned.
         assert np.all(Y.getnnz(axis=0)[of.train.Y.getnnz(axis=0) == 0] == 0)
         assert scores(of.train.Y, row) == scores(Y, row)
-        again = scorer.choose(makers.training_set(of.train.X, Y).view())
+        again = scorer.tuned(makers.training_set(of.train.X, Y).view())
         trees.add(json.dumps(again.hierarchy.nested()))
     assert len(trees) > 1
 

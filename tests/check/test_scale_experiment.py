@@ -24,7 +24,7 @@ for name in ("run", "measuring", "extrapolation", "scale_tables"):
 
 def figures(n_rows: int, n_workers: int = 1) -> dict:
     """What would be measured if fits took a millisecond of a row and all else grew with the rows too."""
-    kinds = ("settled_params", "fit_without_fold", "propose", "describe", "rank", "fit_on_all")
+    kinds = ("tuned_params", "fit_without_fold", "propose", "describe", "rank", "fit_on_all")
     return {
         "set": "extreme",
         "effort": "medium",

@@ -167,8 +167,8 @@ def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
 
     def parts_of(Y):
         data = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold)
-        settled = scorer.choose(whole.view())
-        return nested_columns([settled], data, pairs, 1, lambda part: part)
+        tuned = scorer.tuned(whole.view())
+        return nested_columns([tuned], data, pairs, 1, lambda part: part)
 
     whole = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold)
     before = parts_of(Y)

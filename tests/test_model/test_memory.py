@@ -112,7 +112,7 @@ def _stop(*_):
 
 
 def test_what_cannot_be_had_is_refused_before_work(monkeypatch):
-    monkeypatch.setattr("metarank.model.fit.settled", _stop)
+    monkeypatch.setattr("metarank.model.fit.tuned", _stop)
     with pytest.raises(ValueError, match=r"memory_budget must be at least about .*most of it goes to"):
         MetaRanker(**makers.QUICK, memory_budget="1MiB").fit(makers.many_labels())
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, metrics
 from metarank.data import make_extreme
-from metarank.model.propensity_weight import choose_propensity_weight, held_out_inv_propensity
+from metarank.model.propensity_weight import held_out_inv_propensity, tuned_propensity_weight
 from metarank.propensity import inv_propensity
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
@@ -37,7 +37,7 @@ def test_the_choice_is_the_best_psp_within_a_two_hundredth_of_ndcg():
     weight = rng.uniform(1, 20, 12)
     rare = np.tile(np.log(weight), 300)
     logits = Y.toarray().ravel() + rng.normal(size=3600)
-    chosen = choose_propensity_weight(pairs, logits, rare, Y, inv_propensity=weight)
+    chosen = tuned_propensity_weight(pairs, logits, rare, Y, inv_propensity=weight)
 
     def judged(a):
         scores = (logits + a * rare).reshape(300, 12).astype(np.float32)
@@ -52,7 +52,7 @@ def test_the_choice_is_the_best_psp_within_a_two_hundredth_of_ndcg():
 def test_of_nothing_relevant_the_weight_is_zero():
     pairs = Candidates.all_labels(2, 3)
     nothing = sp.csr_matrix((2, 3), dtype=np.float32)
-    assert choose_propensity_weight(pairs, np.zeros(6), np.zeros(6), nothing, inv_propensity=np.ones(3)) == 0
+    assert tuned_propensity_weight(pairs, np.zeros(6), np.zeros(6), nothing, inv_propensity=np.ones(3)) == 0
 
 
 @pytest.fixture(scope="module")

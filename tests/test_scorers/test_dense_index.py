@@ -18,7 +18,7 @@ from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source
 from metarank.types import dense_index
 from metarank.types.candidates import Candidates
-from metarank.types.dense_index import CLASSES, HnswIndex, IvfPqIndex, settled_index
+from metarank.types.dense_index import CLASSES, HnswIndex, IvfPqIndex, resolved_index
 from metarank.types.view import TrainingSet, fold_of_rows
 
 KINDS = pytest.mark.parametrize("kind", ["hnsw", "ivfpq"])
@@ -215,10 +215,10 @@ def test_searches_at_the_same_time_build_one_index():
 
 
 def test_the_size_decides():
-    assert [settled_index("auto", n) for n in (100, 49_999, 50_000)] == ["flat", "flat", "hnsw"]
-    assert [settled_index("ivfpq", n) for n in (100, 9_999, 10_000)] == ["flat", "flat", "ivfpq"]
-    assert settled_index("flat", 10**7) == "flat"
-    assert [settled_index("auto", 60_000, n) for n in (9_999, 40_000)] == ["flat", "hnsw"]
+    assert [resolved_index("auto", n) for n in (100, 49_999, 50_000)] == ["flat", "flat", "hnsw"]
+    assert [resolved_index("ivfpq", n) for n in (100, 9_999, 10_000)] == ["flat", "flat", "ivfpq"]
+    assert resolved_index("flat", 10**7) == "flat"
+    assert [resolved_index("auto", 60_000, n) for n in (9_999, 40_000)] == ["flat", "hnsw"]
 
 
 def test_few_rows_are_compared_one_by_one():

@@ -6,7 +6,7 @@ import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from test_leakage import CASES, SCORERS, rows_and_labels, settled
+from test_leakage import CASES, SCORERS, rows_and_labels, tuned
 
 from metarank import Candidates, Dataset, MetaRanker
 from metarank.scorers.after_changes import KeptScorer
@@ -55,7 +55,7 @@ def test_hidden_is_as_if_the_label_had_no_row(name, layout):
     erased = makers.training_set(X, sp.csr_matrix(erased_Y))
     hiding = makers.training_set(X, sp.csr_matrix(Y))
     hiding.hidden_in = np.where(np.arange(Y.shape[1]) == HIDDEN, HIDDEN_FOLD, -1).astype(np.int32)
-    scorer = settled(SCORERS[name](), plain)
+    scorer = tuned(SCORERS[name](), plain)
     rows = np.flatnonzero(plain.fold == HIDDEN_FOLD)
     pairs = Candidates.all_labels(len(rows), Y.shape[1])
     got, want = (held_out_columns(scorer, data, pairs, rows=rows) for data in (hiding, erased))
@@ -75,7 +75,7 @@ def test_a_kept_classifier_says_of_an_added_label_what_it_says_of_one_without_ro
     X, Y = rows_and_labels("dense")
     Y[:, HIDDEN] = 0
     data = makers.training_set(X, sp.csr_matrix(Y))
-    fitted = settled(SCORERS[name](), data).fit(data.view())
+    fitted = tuned(SCORERS[name](), data).fit(data.view())
     pairs = Candidates.all_labels(3, Y.shape[1])
     (of_empty,) = (values.reshape(3, -1)[:, HIDDEN] for values in fitted.score(X[:3], pairs).values())
     grown = KeptScorer.of(fitted, np.arange(Y.shape[1], dtype=np.int32), Y.shape[1] + 1)

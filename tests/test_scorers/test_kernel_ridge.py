@@ -146,8 +146,8 @@ def test_choice_is_kept_and_state_restores() -> None:
     data = TrainingSet(X * scale, Y, fold_of_rows(len(X), 4, 0), seed=3, feature_scale=scale)
     pairs = Candidates.all_labels(*Y.shape)
     for kernel in KERNELS:
-        chosen = KernelRidge(kernel=kernel).choose(data.view())
-        assert chosen.get_params() == chosen.choose(data.view()).get_params()
+        chosen = KernelRidge(kernel=kernel).tuned(data.view())
+        assert chosen.get_params() == chosen.tuned(data.view()).get_params()
         fitted, again = KernelRidge(kernel=kernel).fit(data.view()), chosen.fit(data.view())
         np.testing.assert_array_equal(
             column(fitted.score, X * scale, pairs), column(again.score, X * scale, pairs)
@@ -155,7 +155,7 @@ def test_choice_is_kept_and_state_restores() -> None:
         restored = KernelRidge.from_state(fitted.get_state())
         np.testing.assert_array_equal(column(restored.score, X, pairs), column(fitted.score, X, pairs))
     # Columns blown up by the scaling: the labels follow the columns as they were given.
-    assert KernelRidge(kernel="rbf").choose(data.view()).scaling == "raw"
+    assert KernelRidge(kernel="rbf").tuned(data.view()).scaling == "raw"
 
 
 def test_svm_is_that_of_scikit_learn_and_its_held_out_scores_those_of_refits() -> None:

@@ -75,9 +75,9 @@ def changed(Y: np.ndarray, row: int, change: str) -> np.ndarray:
     return out
 
 
-def settled(scorer: LabelScorer, data: TrainingSet) -> LabelScorer:
+def tuned(scorer: LabelScorer, data: TrainingSet) -> LabelScorer:
     """The scorer with its free parameters chosen once: the fixed configuration."""
-    return scorer.choose(data.view())
+    return scorer.tuned(data.view())
 
 
 def columns_of_rows(
@@ -100,7 +100,7 @@ def assert_same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> None:
 @pytest.mark.parametrize(("name", "layout"), CASES)
 def test_own_labels_do_not_reach_own_columns(name, layout):
     X, Y = rows_and_labels(layout)
-    scorer = settled(SCORERS[name](), makers.training_set(X, sp.csr_matrix(Y)))
+    scorer = tuned(SCORERS[name](), makers.training_set(X, sp.csr_matrix(Y)))
     columns = columns_of_rows(scorer, X, Y, range(len(Y)))
     assert columns
     for row in ROWS:
@@ -115,7 +115,7 @@ def test_own_labels_do_not_reach_own_columns(name, layout):
 def test_labels_do_reach_the_columns_of_other_rows(name):
     """The law is not kept by looking at nothing."""
     X, Y = rows_and_labels("dense")
-    scorer = settled(SCORERS[name](), makers.training_set(X, sp.csr_matrix(Y)))
+    scorer = tuned(SCORERS[name](), makers.training_set(X, sp.csr_matrix(Y)))
     candidates = Candidates.all_labels(*Y.shape)
     before, after = (
         held_out_columns(scorer, makers.training_set(X, sp.csr_matrix(labels)), candidates)
@@ -138,7 +138,7 @@ def test_the_shortcut_of_ridge_equals_fits_without_the_fold(layout):
     data = makers.training_set(X, sp.csr_matrix(Y))
     candidates = Candidates.all_labels(*Y.shape)
     for kernel in ("rbf", "linear"):
-        scorer = settled(SCORERS[f"{kernel}-ridge"](), data)
+        scorer = tuned(SCORERS[f"{kernel}-ridge"](), data)
         shortcut = held_out_columns(scorer, data, candidates)
         for fold in range(data.n_folds):
             inside = np.flatnonzero(data.fold == fold)
@@ -154,7 +154,7 @@ def test_own_labels_do_not_reach_own_table(layout, n_jobs):
     """Nor do they through the standardised columns, nor through the rows sampled for the ranker."""
     X, Y = rows_and_labels(layout)
     names = ["neighbors", "votes", "centroids", "prior", "tail", "linear-svm", "user"]
-    scorers = [settled(SCORERS[n](), makers.training_set(X, sp.csr_matrix(Y))) for n in names]
+    scorers = [tuned(SCORERS[n](), makers.training_set(X, sp.csr_matrix(Y))) for n in names]
     rows = np.array(sorted({*ROWS, 3, 5, 8, 21}))
 
     def table_rows(labels: np.ndarray, row: int) -> np.ndarray:

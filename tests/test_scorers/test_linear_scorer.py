@@ -90,7 +90,7 @@ def test_state_round_trip_and_choice() -> None:
     pairs = Candidates.all_labels(*Y.shape)
     restored = LinearClassifier.from_state(scorer.get_state())
     np.testing.assert_array_equal(restored.score(X, pairs)["linear"], scorer.score(X, pairs)["linear"])
-    assert LinearClassifier(C="auto").choose(view_of(X, Y)).C == scorer.C_
+    assert LinearClassifier(C="auto").tuned(view_of(X, Y)).C == scorer.C_
 
 
 @pytest.mark.parametrize("bad", [{"C": 0}, {"C": "big"}, {"C": np.nan}, {"tolerance": 0}, {"max_epochs": 0}])

@@ -195,7 +195,7 @@ def test_held_out_scores_of_the_squared_hinge_are_refits():
 def test_C_is_chosen_on_the_view_and_settled_for_its_folds():
     X, Y = problem(60)
     data = makers.training_set(X, Y)
-    chosen = OneVsAll(loss="ridge").choose(data.view())
+    chosen = OneVsAll(loss="ridge").tuned(data.view())
     assert chosen.C in (1 / 20, 1 / 6, 1 / 2, 3 / 2)
     assert OneVsAll(loss="ridge").fit(data.view()).C_ == chosen.C
 

@@ -14,7 +14,7 @@ from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number, Object, Params, Part
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.classical.kernels import METRICS, Kernel, choose_kernel, ridge_term
+from metarank.scorers.classical.kernels import METRICS, Kernel, ridge_term, tuned_kernel
 from metarank.scorers.crossfit import scatter_folds
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.arrays import linear_scores, require_rows
@@ -118,8 +118,8 @@ class KernelRidge(LabelScorer):
         self.scaling = scaling
         self.max_rows = max_rows
 
-    def choose(self, view: View, *, n_jobs: int = 1) -> KernelRidge:
-        """An unfitted copy whose free parameters are settled on this View."""
+    def tuned(self, view: View, *, n_jobs: int = 1) -> KernelRidge:
+        """An unfitted copy whose free parameters are tuned on this View."""
         return clone(self).set_params(**self._chosen(view, n_jobs))
 
     def fit(self, view: View, *, n_jobs: int = 1) -> KernelRidge:
@@ -130,7 +130,7 @@ class KernelRidge(LabelScorer):
         ValueError
             If a parameter is out of its range or the View has more than `max_rows` rows.
         """
-        self._settle(view, n_jobs)
+        self._tune(view, n_jobs)
         with single_threaded_blas():
             return self._solve(self._gram(view.X, n_jobs), view.X, view.Y)
 
@@ -143,15 +143,15 @@ class KernelRidge(LabelScorer):
         fold's labels (the closed form through the inverse would carry them in its rounding).
         """
         rows = np.arange(len(data.fold)) if rows is None else rows
-        settled = self.choose(data.view(), n_jobs=n_jobs)
-        settled._settle(data.view(), n_jobs)
-        gram = settled._gram(data.X, n_jobs)
+        tuned = self.tuned(data.view(), n_jobs=n_jobs)
+        tuned._tune(data.view(), n_jobs)
+        gram = tuned._gram(data.X, n_jobs)
 
         def one_fold(fold: int, threads: int) -> dict[str, np.ndarray]:
             view = data.without_fold(fold)
             held_out = np.flatnonzero(data.fold[rows] == fold)
-            fitted = clone(settled)
-            fitted._settle(view, threads)
+            fitted = clone(tuned)
+            fitted._tune(view, threads)
             fitted._solve(gram[np.ix_(view.rows, view.rows)], view.X, view.Y)
             return fitted.score(data.X[rows[held_out]], candidates.rows(held_out), n_jobs=threads)
 
@@ -184,7 +184,7 @@ class KernelRidge(LabelScorer):
         if "auto" not in (self.gamma, self.alpha, self.scaling):
             return {"kernel": name}
         with single_threaded_blas():
-            kernel, alpha = choose_kernel(
+            kernel, alpha = tuned_kernel(
                 view,
                 name,
                 gamma=None if self.gamma == "auto" else float(self.gamma),
@@ -195,7 +195,7 @@ class KernelRidge(LabelScorer):
         scaling = "unit" if kernel.scale is None else "raw"
         return {"kernel": name, "gamma": kernel.gamma, "alpha": alpha, "scaling": scaling}
 
-    def _settle(self, view: View, n_jobs: int) -> None:
+    def _tune(self, view: View, n_jobs: int) -> None:
         """Set `kernel_` and `alpha_`, choosing what is left open."""
         params = {**self.get_params(), **self._chosen(view, n_jobs)}
         self.alpha_ = float(params["alpha"])

@@ -72,7 +72,7 @@ class KernelSVM(LabelScorer):
         ValueError
             If `C` or `gamma` is not positive, or the View has more than `max_rows` rows.
         """
-        self._settle(view)
+        self._tune(view)
         rows = self.kernel_.rows(view.X)
         return self._solve(self.kernel_.matrix(rows, rows, n_jobs), rows, view)
 
@@ -82,7 +82,7 @@ class KernelSVM(LabelScorer):
         """Columns of training rows, as from fits without the row's fold; one Gram matrix serves all."""
         rows = np.arange(len(data.fold)) if rows is None else rows
         whole = clone(self)
-        whole._settle(data.view())
+        whole._tune(data.view())
         support = whole.kernel_.rows(data.X)
         gram = whole.kernel_.matrix(support, support, n_jobs)
 
@@ -90,7 +90,7 @@ class KernelSVM(LabelScorer):
             view = data.without_fold(fold)
             held_out = np.flatnonzero(data.fold[rows] == fold)
             fitted = clone(self)
-            fitted._settle(view)
+            fitted._tune(view)
             fitted._solve(gram[np.ix_(view.rows, view.rows)], support[view.rows], view)
             return fitted.score(data.X[rows[held_out]], candidates.rows(held_out), n_jobs=threads)
 
@@ -99,7 +99,7 @@ class KernelSVM(LabelScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         return {"svm": self.kernel_.machine(X, self.support_, self.dual_, self.bias_, candidates, n_jobs)}
 
-    def _settle(self, view: View) -> None:
+    def _tune(self, view: View) -> None:
         for name, value in (("C", self.C), ("gamma", self.gamma)):
             if (name, value) != ("gamma", "scale") and not (
                 isinstance(value, (int, float)) and 0 < value < np.inf

@@ -74,7 +74,7 @@ class Kernel(Saved):
         return np.concatenate([np.zeros(0, np.float32), *parts])
 
 
-def choose_kernel(
+def tuned_kernel(
     view: View, name: str, *, gamma: float | None, alpha: float | None, scaling: str, n_jobs: int
 ) -> tuple[Kernel, float]:
     """The kernel and the ridge penalty of least squared error on held-out folds.

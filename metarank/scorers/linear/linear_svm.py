@@ -94,8 +94,8 @@ class LinearClassifier(LabelScorer):
         self.weights_, self.bias_ = self._train(view.X, view.Y, self.C_, view.seed, n_jobs)
         return self
 
-    def choose(self, view: View, *, n_jobs: int = 1) -> LinearClassifier:
-        """An unfitted copy whose `C` is settled on this View."""
+    def tuned(self, view: View, *, n_jobs: int = 1) -> LinearClassifier:
+        """An unfitted copy whose `C` is tuned on this View."""
         return clone(self).set_params(C=self._choose(view, n_jobs) if self.C == "auto" else self.C)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -145,7 +145,7 @@ class OneVsAll(Shortlister):
         if sample_weight is not None:
             raise ValueError("OneVsAll does not take sample_weight: it must be None")
         require_rows(view)
-        C = self._settled_C(view, n_jobs)
+        C = self._tuned_C(view, n_jobs)
         solve = self._fit_ridge if self.loss == "ridge" else self._fit_squared_hinge
         W, bias = solve(view, C, n_jobs)
         self.C_, self.index_ = C, WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
@@ -185,11 +185,11 @@ class OneVsAll(Shortlister):
             n_jobs=n_jobs,
         )
 
-    def choose(self, view: View, *, n_jobs: int = 1) -> OneVsAll:
-        """An unfitted copy whose `C` is settled on this View."""
+    def tuned(self, view: View, *, n_jobs: int = 1) -> OneVsAll:
+        """An unfitted copy whose `C` is tuned on this View."""
         self._check_params()
         require_rows(view)
-        return clone(self).set_params(C=self._settled_C(view, n_jobs))
+        return clone(self).set_params(C=self._tuned_C(view, n_jobs))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """Float32 column (m,): ``w . x + b`` of each pair, of the weights kept.
@@ -305,7 +305,7 @@ class OneVsAll(Shortlister):
         extended = self._extended(data.X)
         if self.loss != "ridge" or SharedRidge.size(extended) > self.max_size:
             return None
-        penalty = 1 / (2 * self._settled_C(view, n_jobs))
+        penalty = 1 / (2 * self._tuned_C(view, n_jobs))
         ridge = self._shared_ridge(view, penalty, n_jobs)
 
         def of_fold(fold: int, rows: np.ndarray) -> tuple[WeightIndex, np.ndarray]:
@@ -357,7 +357,7 @@ class OneVsAll(Shortlister):
     def _chooses_C(self) -> bool:
         return isinstance(self.C, str) and self.C == "auto"
 
-    def _settled_C(self, view: View, n_jobs: int) -> float:
+    def _tuned_C(self, view: View, n_jobs: int) -> float:
         return self._choose_C(view, n_jobs) if self._chooses_C else float(self.C)
 
     def _extended(self, X: Features) -> sp.csr_matrix:

@@ -54,7 +54,7 @@ from metarank.scorers.neighbors.training_rows import (
     view_labels,
 )
 from metarank.types.candidates import Candidates
-from metarank.types.dense_index import INDEXES, SAVED, check_index, settled_index
+from metarank.types.dense_index import INDEXES, SAVED, check_index, resolved_index
 from metarank.types.view import Features, View
 
 # The order statistics and running means of `columns="summary"`, as far as k reaches.
@@ -228,7 +228,7 @@ def _has_index(kind: str) -> Callable[[Any], bool]:
 
     def has(of: Any) -> bool:
         X = of.rows_.X
-        return isinstance(X, np.ndarray) and settled_index(of.index, len(X), len(of.voters_)) == kind
+        return isinstance(X, np.ndarray) and resolved_index(of.index, len(X), len(of.voters_)) == kind
 
     return has
 
@@ -237,7 +237,7 @@ def _check_index(known: Known) -> None:
     """ValueError unless saved arrays are those of an index over the rows."""
     arrays, X = known.values.get("_index_arrays"), known.rows_.X
     if arrays is not None:
-        check_index(settled_index(known.index, len(X), len(known.voters_)), arrays, X.shape)
+        check_index(resolved_index(known.index, len(X), len(known.voters_)), arrays, X.shape)
 
 
 class NeighborShortlister(LabelScorer):
@@ -403,7 +403,7 @@ class NeighborShortlister(LabelScorer):
         return 2 * len(tuple(self.ks)) + bool(self.names)
 
     def index_kind(self, n_rows: int) -> str:
-        return settled_index(self.index, n_rows)
+        return resolved_index(self.index, n_rows)
 
     def rows_searched(self) -> tuple[Features, np.ndarray] | None:
         exact = not isinstance(self.rows_, DenseRows) or self._index == "flat"
@@ -448,7 +448,7 @@ class NeighborShortlister(LabelScorer):
 
     @property
     def _index(self) -> str:
-        return settled_index(self.index, self.rows_.X.shape[0], len(self.voters_))
+        return resolved_index(self.index, self.rows_.X.shape[0], len(self.voters_))
 
     def _neighbors(self, X: Features, known: Neighbors | None, n_jobs: int) -> Neighbors:
         if known is None:

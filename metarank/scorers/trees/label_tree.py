@@ -124,14 +124,14 @@ class LabelTree(TreeEnsemble, Shortlister):
         check_integer("beam", self.beam, 1)
         if self.loss not in self._losses:
             raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
-        check_integer("max_epochs", self._settled("max_epochs"), 1)
-        check_integer("visitors", self._settled("visitors"), 0)
+        check_integer("max_epochs", self._resolved("max_epochs"), 1)
+        check_integer("visitors", self._resolved("visitors"), 0)
         check_integer("link_power", self.link_power, 1, 5)
         check_random_state(self.random_state)
         if self.cost not in ("sum", "mean"):
             raise ValueError(f"cost must be 'sum' or 'mean', got {self.cost!r}")
         for name in ("C", "tolerance"):
-            check_real(name, self._settled(name), _LEAST, _MOST, "a positive number, at most 1e6")
+            check_real(name, self._resolved(name), _LEAST, _MOST, "a positive number, at most 1e6")
         check_real("prune", self.prune, 0, _MOST, "a non-negative number, at most 1e6")
         check_real("path_weight", self.path_weight, 0, 1, "a number in [0, 1]")
         check_relevance(self.relevance, self.propensity)
@@ -145,7 +145,7 @@ class LabelTree(TreeEnsemble, Shortlister):
             return self.loss
         return "logistic" if self.relevance == "graded" else "squared_hinge"
 
-    def _settled(self, name: str) -> Any:
+    def _resolved(self, name: str) -> Any:
         """A parameter of training, or what suits the loss where it is None."""
         value = getattr(self, name)
         return _SUITED[self._loss][name] if value is None else value
@@ -155,7 +155,7 @@ class LabelTree(TreeEnsemble, Shortlister):
         # training they are there more than twice, beside the rows that visit each node.
         terms = sizes.n_terms
         saved = int(min(6 * terms * sizes.labels_per_row, 3000 * sizes.n_labels)) * self.n_trees
-        training = int(1.4 * saved) + sizes.n_rows * (44 * self._settled("visitors") + 100) + 16 * terms
+        training = int(1.4 * saved) + sizes.n_rows * (44 * self._resolved("visitors") + 100) + 16 * terms
         return self._parts_of(sizes, saved, training, FEWER_TREES)
 
     def n_columns(self) -> int:
@@ -204,13 +204,13 @@ class LabelTree(TreeEnsemble, Shortlister):
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight
         options = _core.LabelTreeOptions(
             loss=LOSSES[self._loss],
-            C=float(self._settled("C")),
+            C=float(self._resolved("C")),
             mean_cost=self.cost == "mean",
-            tolerance=float(self._settled("tolerance")),
-            max_epochs=int(self._settled("max_epochs")),
+            tolerance=float(self._resolved("tolerance")),
+            max_epochs=int(self._resolved("max_epochs")),
             bias=1.0,
             threshold=float(self.prune),
-            visitors=int(self._settled("visitors")),
+            visitors=int(self._resolved("visitors")),
             link=self._link,
             seed=seed,
             first_slot=first_slot,

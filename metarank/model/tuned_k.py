@@ -20,7 +20,7 @@ _L2 = 0.01
 _MAX_PAIRS = 100_000
 
 
-def choose_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
+def tuned_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
     """The k from 10 to 100 whose 3k + 2 columns let ListNet rank held-out rows best (Yang & Gopal 2012, 3.4).
 
     The distances to the 100 nearest points are computed once: the first k of them are those of a smaller k.
