@@ -1,6 +1,19 @@
-"""What "auto" means: which sources describe a pair, chosen by size, density and texts.
+"""What "auto" means, and every size by which a fit decides what to do.
 
-The choice is noted, so that a person can see what was chosen and why (`MetaRanker.choices_`).
+| parameter of `MetaRanker` | what "auto" decides by | where |
+| --- | --- | --- |
+| `shortlister` | labels, rows, terms, effort | `choose_shortlister` |
+| `features` | labels, rows, density, texts, effort | `choose_features` |
+| `ranker` | shortlisted or not; cross-validation | `ranker_name`; `metarank.ranker.auto_ranker` |
+| `label_text` | whether names are words that the rows hold | `model.fit.texts_of_labels` |
+| `threshold` | cross-validation, for each metric | `metarank.thresholds.learner` |
+| `propensity_weight` | nDCG@5 and PSP@5 of held-out rows | `model.propensity_weight` |
+| `label_separator` | the column of labels | `metarank.data.separators` |
+| `memory_budget` | what machine and control group leave | `model.memory` |
+
+What a fit takes of its rows and how it judges its ranker goes by the sizes below. "auto" of a source's or a
+ranker's own parameter is decided in its class. Choices are noted, so that a person can see what was chosen
+and why (`MetaRanker.choices_`).
 """
 
 from __future__ import annotations
@@ -29,6 +42,31 @@ VOTERS = (10, 30, 100)
 # Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
 TREE_CELLS = 2_000_000
 EFFORTS = ("low", "medium", "high")
+
+# The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
+TRAINING_PAIRS = 2_000_000
+# And that of the thresholds to this many.
+CUT_PAIRS = 200_000
+# With shortlists, held-out rows beyond this many add nothing that is worth the fits without their folds.
+ENOUGH_ROWS = 5_000
+# Fewer rows say too little of nDCG@5 to trade it for PSP@5.
+ROWS_FOR_PROPENSITY = 100
+# Up to so many pairs rows are described anew without each two folds, for the ranker to be judged.
+NESTED_PAIRS = 300_000
+# Where labels are shortlisted, whose fits are the greater part of the cost, only up to so many.
+NESTED_SHORTLISTED_PAIRS = 60_000
+# Beyond, the rows of a fold are divided into so many parts, if there are so many rows at least. Shortlisted
+# rows are judged fold by fold there: a ranker that learned from a fold's rows alone is too much the worse.
+INNER_PARTS = 3
+LEAST_INNER_ROWS = 20
+
+
+def ranker_name(ranker: str, *, is_shortlisted: bool) -> str:
+    """The ranker by name; "auto" is "pointwise" where labels are shortlisted.
+
+    A choice by cross-validation among rankers that look at all pairs is for lists of all labels.
+    """
+    return "pointwise" if ranker == "auto" and is_shortlisted else ranker
 
 
 def named_scorers() -> dict[str, Any]:

@@ -35,9 +35,9 @@ from metarank.data.separators import check_separator
 from metarank.model.answer import Answering
 from metarank.model.auto import EFFORTS, check_names
 from metarank.model.explain import Explanation, explain_pair
-from metarank.model.fit import FitOptions, fit_model
+from metarank.model.fit import fit_model
 from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
-from metarank.model.inputs import check_given, read_training, short_names
+from metarank.model.inputs import FitOptions, check_given, read_training, short_names
 from metarank.model.label_updates import LabelChange, added_rows, changed_labels, rows_labels
 from metarank.model.memory import parse_budget
 from metarank.model.relevance import aligned_relevance

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.metrics import per_row
 from metarank.metrics.resampling import Interval
 from metarank.persist.fields import Each, List, Number
 from metarank.thresholds import ThresholdLearner
@@ -55,8 +56,6 @@ def held_out_quality(
     >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
     Interval(value=1.0, low=0.0, high=1.0)
     """
-    from metarank.metrics import per_row  # which knows candidates
-
     ranked = Candidates.of_core(
         candidates.indptr, candidates.labels, candidates.n_labels, {"score": scores.astype(np.float32)}
     )

@@ -23,6 +23,41 @@ from metarank.types.strings import PackedStrings
 from metarank.types.view import Features
 
 
+@dataclass(frozen=True)
+class FitOptions:
+    """How a model is to be fitted: the parameters of `MetaRanker` that its fit reads.
+
+    Parameters
+    ----------
+    shortlister, features, label_text, ranker, threshold, n_folds, effort : as of `MetaRanker`
+    shortlist_size, propensity_weight, memory_budget : as of `MetaRanker`
+    seed : int
+    n_jobs : int
+        Threads.
+    every_pair : bool
+        Whether the ranker learns from the pairs of all rows, wherever they are.
+    """
+
+    shortlister: Any
+    features: Any
+    label_text: Any
+    ranker: Any
+    threshold: str
+    n_folds: int
+    effort: str
+    shortlist_size: int
+    propensity_weight: float | str
+    memory_budget: Any
+    seed: int
+    n_jobs: int
+    every_pair: bool = False
+
+    @property
+    def standardizes(self) -> bool:
+        """Whether columns are standardised within each list too; the features of 2012 are as they are."""
+        return not (isinstance(self.features, str) and self.features == "yang2012")
+
+
 @dataclass(frozen=True, eq=False)
 class Labels:
     """What the labels of the training rows are.

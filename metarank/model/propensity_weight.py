@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.metrics import evaluate
 from metarank.metrics.propensity import inv_propensity
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
@@ -19,6 +20,11 @@ from metarank.types.view import TrainingSet
 WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # What may be given of nDCG@5, for the PSP@5 it buys.
 _GIVEN = 0.005
+
+
+def weights_of_labels(Y: sp.csr_matrix) -> np.ndarray:
+    """Inverse propensities of the labels, float64 (L,); ones of rows too few to tell."""
+    return inv_propensity(Y) if Y.shape[0] >= 3 else np.ones(Y.shape[1])
 
 
 def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Candidates) -> np.ndarray:
@@ -74,8 +80,6 @@ def tuned_propensity_weight(
     >>> tuned_propensity_weight(pairs, np.array([0.3, 0.0, -9]), rare, Y, inv_propensity=np.exp(rare))
     0.15
     """
-    from metarank.metrics import evaluate  # which knows candidates
-
     binary = Y.copy()
     binary.data = (Y.data > 0).astype(np.float32)
     found = []

@@ -16,6 +16,7 @@ from sklearn.base import clone
 
 from metarank._util.progress import as_part, in_turn
 from metarank._util.threads import single_threaded_blas
+from metarank.model.auto import ranker_name
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.ranker import Ranker, RankingData, make_ranker
@@ -55,8 +56,6 @@ class PairsToRank:
     Parameters
     ----------
     ranker : str or unfitted Ranker
-        "auto": "pointwise" where labels are shortlisted, since a choice by cross-validation among rankers
-        that look at all pairs is for lists of all labels.
     aggregation : MultiObjectiveRanker or None
         What several objectives are ranked by, instead.
     candidates : Candidates of the training rows that are ranked, m pairs
@@ -97,7 +96,7 @@ class PairsToRank:
         if not isinstance(self.ranker, str):
             own: Ranker = clone(self.ranker)
             return own
-        name = "pointwise" if self.ranker == "auto" and self.is_shortlisted else self.ranker
+        name = ranker_name(self.ranker, is_shortlisted=self.is_shortlisted)
         weighed = name in ("auto", "ensemble")
         return make_ranker(name, **({"label_columns": classifier_columns} if weighed else {}))
 

@@ -142,7 +142,7 @@ def test_cuts_and_the_weight_of_rare_labels_are_kept(tmp_path, monkeypatch):
         for name in ("thresholds-", "propensity-weight-"):
             assert any(path.name.startswith(name) for path in (tmp_path / "kept").iterdir())
         for name in ("ThresholdLearner.fit", "tuned_propensity_weight"):
-            monkeypatch.setattr(f"metarank.model.fit.{name}", None)  # they are not asked again
+            monkeypatch.setattr(f"metarank.model.judge.{name}", None)  # they are not asked again
         model = DaskMetaRanker(client, resume=tmp_path / "kept", **LOW).fit(train)
     assert digest(model, tmp_path / "resumed") == local
     assert any(line.startswith("propensity_weight:") for line in model.choices_)

@@ -1,0 +1,139 @@
+"""`judge`: what the held-out scores of the ranker tell of cuts, rare labels and the quality of new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metarank._util.progress import as_part, note
+from metarank.metrics.resampling import Interval
+from metarank.model import auto
+from metarank.model.held_out import held_out_quality
+from metarank.model.inputs import FitOptions
+from metarank.model.propensity_weight import (
+    held_out_inv_propensity,
+    tuned_propensity_weight,
+    weights_of_labels,
+)
+from metarank.model.stages import LocalStages, RankedPairs
+from metarank.model.training_lists import TrainingLists, drawn_rows
+from metarank.thresholds import ThresholdLearner
+from metarank.types.missing import MissingPairs
+from metarank.types.view import same_content
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What is learned from the held-out scores of the ranker."""
+
+    thresholds: ThresholdLearner
+    propensity_weight: float
+    missing: MissingPairs
+    quality: dict[str, Interval]
+
+
+def judge(
+    found: RankedPairs,
+    lists: TrainingLists,
+    stages: LocalStages,
+    options: FitOptions,
+    *,
+    has_one_target: bool,
+) -> Judged:
+    """Cuts, calibration, the weight of rare labels and the quality that new rows may expect."""
+    data, rows, scores = lists.data, lists.rows, found.scores
+    # Cuts are for labels that have rows.
+    shown = data.shows(rows[lists.candidates.row_of_pair], lists.candidates.labels)
+    with as_part("thresholds", 0.8, 0.05):
+        group = same_content(lists.X)
+        thresholds = _cuts(lists, scores, shown, group, stages, options)
+    probabilities = thresholds.probabilities(lists.candidates, scores)
+    missing = MissingPairs.surest(lists.candidates, probabilities, lists.gains, rows)
+    weight = _weight_of_rare_labels(lists, scores, thresholds, stages, options, has_one_target)
+    weighs = weight * thresholds.scores_per_logit
+    return Judged(
+        thresholds, weight, missing, _quality(lists, scores, shown, group, thresholds, weighs, options.n_jobs)
+    )
+
+
+def _cuts(
+    lists: TrainingLists,
+    scores: np.ndarray,
+    shown: np.ndarray,
+    group: np.ndarray,
+    stages: LocalStages,
+    options: FitOptions,
+) -> ThresholdLearner:
+    """Calibration and cuts, from as many whole rows as the budget of pairs allows."""
+    every, fold, seed = lists.candidates, lists.fold, options.seed
+    unseen = np.bincount(every.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
+    n_relevant = np.diff(lists.data.Y.indptr)[lists.rows] - unseen
+    candidates, scores, gains = every.where(shown), scores[shown], lists.gains[shown]
+    if candidates.n_pairs > auto.CUT_PAIRS:
+        per_row = candidates.n_pairs / candidates.n_rows
+        kept = drawn_rows(candidates.n_rows, max(1, int(auto.CUT_PAIRS / per_row)), seed + 2)
+        inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
+        candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
+        fold, group, n_relevant = fold[kept], group[kept], n_relevant[kept]
+    missed = int(n_relevant.sum()) - int((gains > 0).sum())
+    learner, given = ThresholdLearner(options.threshold), (candidates, scores, gains)
+    return stages.decided(
+        "thresholds",
+        (options.threshold, candidates.indptr, candidates.labels, scores, gains, fold, group, missed, seed),
+        lambda: learner.fit(*given, fold=fold, group=group, missed=missed, seed=seed),
+    )
+
+
+def _weight_of_rare_labels(
+    lists: TrainingLists,
+    scores: np.ndarray,
+    thresholds: ThresholdLearner,
+    stages: LocalStages,
+    options: FitOptions,
+    has_one_target: bool,
+) -> float:
+    """The weight of log 1/p beside the log-odds: given, or chosen on out-of-fold scores."""
+    data, rows, candidates = lists.data, lists.rows, lists.candidates
+    per_unit = thresholds.scores_per_logit
+    if not isinstance(options.propensity_weight, str):
+        return float(options.propensity_weight)
+    enough = data.Y.shape[0] >= auto.ROWS_FOR_PROPENSITY
+    if not (lists.is_shortlisted and has_one_target and enough and per_unit > 0):
+        return 0.0
+
+    def choose() -> float:
+        return tuned_propensity_weight(
+            candidates,
+            scores / per_unit,
+            np.log(held_out_inv_propensity(data, rows, candidates)),
+            data.Y[rows],
+            inv_propensity=weights_of_labels(data.Y),
+            n_jobs=options.n_jobs,
+        )
+
+    inputs = (candidates.indptr, candidates.labels, scores, per_unit, rows)
+    weight = stages.decided("propensity-weight", inputs, choose)
+    note(f"propensity_weight: {weight:g}, by PSP@5 and nDCG@5 of held-out rows")
+    return weight
+
+
+def _quality(
+    lists: TrainingLists,
+    scores: np.ndarray,
+    shown: np.ndarray,
+    group: np.ndarray,
+    thresholds: ThresholdLearner,
+    weight: float,
+    n_jobs: int,
+) -> dict[str, Interval]:
+    """Of the ranking scores, in which rare labels weigh as the rows outside the row's fold say."""
+    data, rows = lists.data, lists.rows
+    candidates, scores, Y = lists.candidates.where(shown), scores[shown], data.Y[rows]
+    if weight:
+        scores = scores + weight * np.log(held_out_inv_propensity(data, rows, candidates))
+    if data.hidden_in is not None:
+        of_entry = np.repeat(rows, np.diff(Y.indptr))
+        Y.data = Y.data * data.shows(of_entry, Y.indices)
+        Y.eliminate_zeros()
+    return held_out_quality(candidates, scores, Y, group, thresholds, n_jobs)

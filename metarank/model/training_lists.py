@@ -1,0 +1,155 @@
+"""`TrainingLists`: the rows and candidate pairs that the ranker learns from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from metarank import _core
+from metarank._util.progress import note
+from metarank.model import auto
+from metarank.model.answer import united
+from metarank.model.inputs import FitOptions, TrainingInput
+from metarank.model.stages import LocalStages, PairsToRank
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
+from metarank.scorers.source import Source, describers, proposers
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features, TrainingSet, fold_of_rows
+
+# Keeps the folds of the ranker apart from those of its columns, where they are not the same.
+_FOLD_SHIFT = 3_000_017
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingLists:
+    """The lists that the ranker learns from.
+
+    Parameters
+    ----------
+    data : TrainingSet
+    rows : int64 array (r,)
+        Its rows that are ranked, ascending.
+    X : features (r, d) of these rows
+    fold : int32 array (r,)
+        Of the ranker.
+    is_shortlisted : bool
+    candidates : Candidates of the rows, m pairs
+    gains : float32 array (m,)
+    """
+
+    data: TrainingSet
+    rows: np.ndarray
+    X: Features
+    fold: np.ndarray
+    is_shortlisted: bool
+    candidates: Candidates
+    gains: np.ndarray
+
+
+def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -> np.ndarray:
+    """Training rows that the ranker learns from, ascending."""
+    return np.arange(len(data.fold)) if options.every_pair else sampled_rows(data, sources, options)
+
+
+def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -> np.ndarray:
+    """Rows of as many folds as it takes, within the budget of pairs: each fold costs a fit of every source
+    without it."""
+    n, n_folds, proposing = len(data.fold), int(data.fold.max()) + 1, len(proposers(sources))
+    share = -(-auto.ENOUGH_ROWS * n_folds // n) / n_folds if proposing else 1
+    rows = np.flatnonzero(data.fold < share * n_folds)
+    if len(rows) == 0:
+        rows = np.arange(n)
+    per_row = options.shortlist_size * proposing or int(data.Y.shape[1])
+    budget = max(1, auto.TRAINING_PAIRS // max(1, per_row))
+    kept = rows if len(rows) <= budget else rows[drawn_rows(len(rows), budget, options.seed + 1)]
+    if len(kept) < n:
+        note(f"ranker: learns from {len(kept)} of {n} rows")
+    return kept
+
+
+def drawn_rows(n: int, wanted: int, seed: int) -> np.ndarray:
+    """The `wanted` of n positions of smallest hash, ascending."""
+    key = _core.fold_of_rows(n, 2**31 - 1, seed)
+    return np.sort(np.argsort(key, kind="stable")[:wanted])
+
+
+def training_lists(
+    given: TrainingInput,
+    data: TrainingSet,
+    rows: np.ndarray,
+    sources: list[Source],
+    stages: LocalStages,
+    options: FitOptions,
+) -> TrainingLists:
+    """The candidates of the rows that are ranked, proposed by fits without the row's fold."""
+    # Held out by their views already, the rows of some folds only are divided anew.
+    fold, X = data.fold[rows], given.X if len(rows) == given.n_rows else given.X[rows]
+    if len(np.unique(fold)) < data.n_folds:
+        fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X)
+    proposals = stages.propose(sources, rows, options.shortlist_size)
+    candidates = united(proposals, len(rows), given.n_labels)
+    if given.excluded is not None:
+        candidates = candidates.without(given.excluded.rows(rows))
+        if candidates.n_pairs == 0:
+            raise ValueError("exclude must leave at least one candidate in the training rows, it leaves none")
+    gains = candidates.values_of(data.Y[rows])
+    return TrainingLists(data, rows, X, fold, bool(proposals), candidates, gains)
+
+
+def pairs_to_rank(
+    given: TrainingInput, lists: TrainingLists, sources: list[Source], options: FitOptions
+) -> PairsToRank:
+    """What the ranker is fitted on beside the columns."""
+    rows, candidates, weight = lists.rows, lists.candidates, given.weight
+    return PairsToRank(
+        options.ranker,
+        given.aggregation,
+        candidates,
+        lists.gains,
+        None if weight is None else weight[rows],
+        lists.fold,
+        options.seed,
+        is_classifier=[scorer.is_classifier for scorer in describers(sources)],
+        is_shortlisted=lists.is_shortlisted,
+        standardize=options.standardizes,
+        targets={name: candidates.values_of(of[rows]) for name, of in given.labels.targets.items()},
+        outer=_judged_on(lists, options),
+        shown=_with_rows(lists, describers(sources)),
+    )
+
+
+def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart] | Literal["nested"] | None:
+    """What held-out quality, calibration and cuts are learned on; see `metarank.scorers.crossfit`."""
+    fold = lists.data.fold[lists.rows]
+    sizes = np.unique(fold, return_counts=True)[1]
+    if len(sizes) < 2:  # described by one View, which knows nothing of these rows
+        return None
+    if nests(lists.data, len(lists.rows), lists.candidates.n_pairs, lists.is_shortlisted):
+        return "nested"
+    if lists.is_shortlisted or sizes.min() < auto.LEAST_INNER_ROWS:
+        return None
+    return inner_parts(fold, fold_of_rows(len(fold), auto.INNER_PARTS, options.seed + _FOLD_SHIFT, lists.X))
+
+
+def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool) -> bool:
+    """Whether all rows are ranked, and few enough pairs to describe them anew."""
+    most = auto.NESTED_SHORTLISTED_PAIRS if is_shortlisted else auto.NESTED_PAIRS
+    return n_rows == len(data.fold) and n_pairs <= most and can_nest(data)
+
+
+def _with_rows(lists: TrainingLists, scorers: list[LabelScorer]) -> np.ndarray | None:
+    """bool (m,): pairs whose label has rows outside the row's fold; None where names speak for labels too."""
+    if any(scorer.reads_names for scorer in scorers):
+        return None
+    data, candidates = lists.data, lists.candidates
+    n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)
+    inside = np.bincount(
+        np.repeat(data.fold, per_row).astype(np.int64) * n_labels + data.Y.indices,
+        minlength=data.n_folds * n_labels,
+    )
+    total = inside.reshape(data.n_folds, n_labels).sum(axis=0)
+    of_pair = data.fold[lists.rows[candidates.row_of_pair]].astype(np.int64) * n_labels + candidates.labels
+    return total[candidates.labels] > inside[of_pair]
