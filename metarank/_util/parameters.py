@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 
 _LARGEST = 2**31 - 1
 # Where a seed is hashed, and not handed on.
 LARGEST_SEED = 2**63 - 1
+
+C = TypeVar("C", bound=type)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def with_parameters(cls: C) -> C:
+    """Makes an estimator of a class whose annotated attributes are its parameters.
+
+    They are keyword only and stored as they are given, as scikit-learn wants it. A subclass inherits them,
+    and may give them other defaults. What a fit learns is not annotated in the class.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> @with_parameters
+    ... class Trees(BaseEstimator):
+    ...     n_trees: int = 50
+    ...     max_leaf: int = 10
+    >>> @with_parameters
+    ... class MoreTrees(Trees):
+    ...     n_trees: int = 100
+    >>> MoreTrees(max_leaf=5).get_params()
+    {'max_leaf': 5, 'n_trees': 100}
+    """
+    return dataclass(kw_only=True, eq=False, repr=False)(cls)  # type: ignore[return-value]
 
 
 def one_target(Y: Any, y: Any) -> Any:

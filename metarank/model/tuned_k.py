@@ -6,7 +6,7 @@ import numpy as np
 
 from metarank._util.progress import note
 from metarank.ranker.auto_ranker import list_quality
-from metarank.ranker.listnet import ListNet
+from metarank.ranker.linear_ranker import ListNet
 from metarank.ranker.lists import RankingData, cross_fit_scores, hash_numbers
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.centroids import Centroids

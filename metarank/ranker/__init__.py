@@ -11,11 +11,9 @@ from metarank.ranker.blend import BlendRanker
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
 from metarank.ranker.ensemble import EnsembleRanker
-from metarank.ranker.listnet import ListNet
+from metarank.ranker.linear_ranker import ListNet, LogisticRanker, RankSVM
 from metarank.ranker.lists import RankingData, cross_fit_scores
-from metarank.ranker.logistic import LogisticRanker
 from metarank.ranker.pointwise import PointwiseRanker
-from metarank.ranker.ranksvm import RankSVM
 from metarank.ranker.svmmap import SVMMAP
 
 RANKERS = {

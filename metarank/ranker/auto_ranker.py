@@ -8,19 +8,21 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._util.parameters import with_parameters
 from metarank._util.progress import in_turn, note
 from metarank.persist.fields import Each, Number, Object, Params, Text
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.ensemble import EnsembleRanker
+from metarank.ranker.linear_ranker import LogisticRanker
 from metarank.ranker.lists import RankingData
-from metarank.ranker.logistic import LogisticRanker
 from metarank.types.feature_table import FeatureTable
 
 # With fewer lists to learn from, trees have nothing to split.
 _LISTS_FOR_TREES = 50
 
 
+@with_parameters
 class AutoRanker(Ranker):
     """The first of some rankers that is, held out, nearly as good as the best.
 
@@ -65,11 +67,12 @@ class AutoRanker(Ranker):
     array([0, 2, 1])
     """
 
-    name = "auto"
+    candidates: Sequence[Ranker] | None = None
+    tolerance: float = 1.0
+    max_pairs: int = 150_000
+    label_columns: list[str] | None = None
 
-    choice_: str
-    ranker_: Ranker
-    quality_: dict[str, float]
+    name = "auto"
 
     saved = saved_with(
         Text("choice_"),
@@ -77,19 +80,6 @@ class AutoRanker(Ranker):
         Object("ranker_", Ranker, ("columns",), inline=True),
         params=Params(without=("candidates",)),
     )
-
-    def __init__(
-        self,
-        *,
-        candidates: Sequence[Ranker] | None = None,
-        tolerance: float = 1.0,
-        max_pairs: int = 150_000,
-        label_columns: list[str] | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.tolerance = tolerance
-        self.max_pairs = max_pairs
-        self.label_columns = label_columns
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
         """Choose, fit on all lists, and return the chosen ranker's held-out scores."""

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.base import clone
 
+from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, List, Object, Params
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData, spread_within_lists
 from metarank.types.feature_table import FeatureTable
 
 
+@with_parameters
 class BlendRanker(Ranker):
     """The weighted mean of the scores of several rankers, each divided by its spread within lists.
 
@@ -39,25 +41,15 @@ class BlendRanker(Ranker):
     array([-0.5,  1.5])
     """
 
-    members_: list[Ranker]
-    factors_: np.ndarray
+    members: Sequence[Ranker]
+    weights: Sequence[float] | None = None
+    scales: Sequence[float] | None = None
 
     saved = saved_with(
         List("members_", Object("", Ranker, ("columns",), inline=True), "members"),
         Array("factors_", np.float64, ("members",), least=0),
         params=Params(of=lambda blend: {"members": []}),
     )
-
-    def __init__(
-        self,
-        *,
-        members: Sequence[Ranker],
-        weights: Sequence[float] | None = None,
-        scales: Sequence[float] | None = None,
-    ) -> None:
-        self.members = members
-        self.weights = weights
-        self.scales = scales
 
     @property
     def name(self) -> str:

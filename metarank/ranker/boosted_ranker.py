@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import lightgbm as lgb
 import numpy as np
 
+from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Object, Text
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
@@ -27,6 +28,7 @@ MAX_LIST = 10_000
 NOTHING_TO_ORDER = "gains must differ within at least one list of positive weight, got no such list"
 
 
+@with_parameters
 class BoostedRanker(Ranker):
     """Gradient boosted trees by LightGBM, scored in the compiled core.
 
@@ -60,46 +62,28 @@ class BoostedRanker(Ranker):
     array([0, 2, 1])
     """
 
+    objective: Literal["lambdarank", "rank_xendcg", "binary"] = "lambdarank"
+    n_rounds: int = 150
+    num_leaves: int = 7
+    learning_rate: float = 0.05
+    min_data_in_leaf: int = 20
+    lambda_l2: float = 5.0
+    feature_fraction: float = 0.5
+    bagging_fraction: float = 1.0
+    max_bin: int = 63
+    early_stopping: int = 0
+    max_irrelevant: int = 200_000
+
     _names: ClassVar[dict[str, str]] = {
         "lambdarank": "lambdarank",
         "rank_xendcg": "xendcg",
         "binary": "binary",
     }
 
-    arrays_: BoosterArrays
-    model_text_: str
-
     saved = saved_with(
         Text("model_text_"),
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "one"}, inline=True),
     )
-
-    def __init__(
-        self,
-        *,
-        objective: Literal["lambdarank", "rank_xendcg", "binary"] = "lambdarank",
-        n_rounds: int = 150,
-        num_leaves: int = 7,
-        learning_rate: float = 0.05,
-        min_data_in_leaf: int = 20,
-        lambda_l2: float = 5.0,
-        feature_fraction: float = 0.5,
-        bagging_fraction: float = 1.0,
-        max_bin: int = 63,
-        early_stopping: int = 0,
-        max_irrelevant: int = 200_000,
-    ) -> None:
-        self.objective = objective
-        self.n_rounds = n_rounds
-        self.num_leaves = num_leaves
-        self.learning_rate = learning_rate
-        self.min_data_in_leaf = min_data_in_leaf
-        self.lambda_l2 = lambda_l2
-        self.feature_fraction = feature_fraction
-        self.bagging_fraction = bagging_fraction
-        self.max_bin = max_bin
-        self.early_stopping = early_stopping
-        self.max_irrelevant = max_irrelevant
 
     @property
     def name(self) -> str:

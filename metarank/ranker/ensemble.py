@@ -5,19 +5,21 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from metarank._util.parameters import with_parameters
 from metarank._util.progress import as_part, report
 from metarank.persist.fields import Object
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
+from metarank.ranker.linear_ranker import LogisticRanker
 from metarank.ranker.lists import RankingData, cross_fit_scores, trial_scores
-from metarank.ranker.logistic import LogisticRanker
 from metarank.types.feature_table import FeatureTable
 
 # Up to so many pairs the pooled penalty is worth choosing, and boosting must be gentle.
 _SMALL = 60_000
 
 
+@with_parameters
 class EnsembleRanker(Ranker):
     """The mean log-odds of a pooled linear model, its corrections by label, and boosted trees.
 
@@ -46,21 +48,16 @@ class EnsembleRanker(Ranker):
     array([0, 2, 1])
     """
 
-    name = "ensemble"
+    label_columns: list[str] | None = None
+    n_rounds: int | None = None
 
-    pooled_: LogisticRanker
-    corrections_: LabelCorrections
-    boosted_: BoostedRanker
+    name = "ensemble"
 
     saved = saved_with(
         Object("pooled_", LogisticRanker, ("columns",), inline=True),
         Object("corrections_", LabelCorrections, ("columns",), inline=True),
         Object("boosted_", BoostedRanker, ("columns",), inline=True),
     )
-
-    def __init__(self, *, label_columns: list[str] | None = None, n_rounds: int | None = None) -> None:
-        self.label_columns = label_columns
-        self.n_rounds = n_rounds
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
         """Fit, and return every training pair's score from a fit that saw nothing of its list, float64 (m,).

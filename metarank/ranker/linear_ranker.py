@@ -1,8 +1,9 @@
-"""`LinearRanker`: standardised columns, one weight each; what the linear rankers share."""
+"""Linear rankers: a weight for each standardised column, found by the loss that each minimises."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from numbers import Real
 from typing import ClassVar, Literal
 
@@ -12,6 +13,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._util.parameters import with_parameters
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number
 from metarank.ranker.base import Ranker, saved_with
@@ -57,25 +59,28 @@ def column_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
 
 
+@with_parameters
 class LinearRanker(Ranker):
     """A weighted sum of standardised columns, learned with an L2 penalty.
 
     A subclass names its compiled list loss. The penalty weighs against the mean of
     that loss, so its size does not depend on the number of lists.
+
+    Parameters
+    ----------
+    l2 : float or "auto"
+        Penalty; "auto" chooses by cross-validation over the folds of the lists.
     """
 
+    l2: float | Literal["auto"] = "auto"
+
     # Compiled: (scores, target, indptr, list weights, threads) -> loss, its gradient in the scores.
-    _list_loss: ListLoss
+    _list_loss: ListLoss = field(init=False)
     # Tried by l2="auto", strongest first so that each fit starts near its optimum.
     _grid: ClassVar[tuple[float, ...]] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
     _has_intercept: ClassVar[bool] = False
     # Second derivative of the loss along a direction of unit variance, about.
     _bend: ClassVar[float] = 1.0
-
-    mean_: np.ndarray
-    weights_: np.ndarray
-    intercept_: float
-    l2_: float
 
     saved = saved_with(
         Array("mean_", np.float64, ("columns",)),
@@ -83,9 +88,6 @@ class LinearRanker(Ranker):
         Number("intercept_"),
         Number("l2_", 0),
     )
-
-    def __init__(self, *, l2: float | Literal["auto"] = "auto") -> None:
-        self.l2 = l2
 
     def tuned(self, data: RankingData, n_jobs: int) -> LinearRanker:
         """A copy whose `l2` is the one of least held-out loss over the folds of the lists."""
@@ -170,3 +172,94 @@ class LinearRanker(Ranker):
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         shares = (table.values - self.mean_) * self.weights_
         return np.column_stack([shares, np.full(len(shares), self.intercept_)])
+
+
+class LogisticRanker(LinearRanker):
+    """Linear log-odds of relevance, learned on all pairs alike (pointwise).
+
+    Minimises the mean over pairs of ``log(1 + exp(s)) - y s`` plus ``l2 / 2 |w|²``, where
+    ``y = gain / greatest gain``: with 0/1 gains the score is a log-odds, with graded ones the
+    order is by expected gain. Scores can be compared across lists.
+
+    Parameters
+    ----------
+    l2 : see `LinearRanker`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
+    >>> table = FeatureTable(np.float32([[1], [3], [2], [0]]), ["nearness"], Candidates.all_labels(2, 2))
+    >>> LogisticRanker(l2=0.1).fit(table, np.array([0, 1, 1, 0])).score(table).round(2)
+    array([-0.68,  2.04,  0.68, -2.04])
+    """
+
+    name = "logistic"
+    _list_loss = staticmethod(_core.logistic_loss)
+    _grid = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+    _has_intercept = True
+
+    def _target(self, data: RankingData) -> np.ndarray:
+        return data.gains / (data.gains.max(initial=0) or np.float32(1))
+
+    def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
+        rate = float(problem.target.mean())
+        return super()._curvature(problem, data) * max(rate * (1.0 - rate), 1e-3)
+
+    def _list_weight(self, data: RankingData) -> np.ndarray:
+        return data.weight / (float(data.weight @ data.sizes) or 1.0)
+
+
+class ListNet(LinearRanker):
+    """Linear scores whose softmax over a list matches the list's gains (Cao et al. 2007, eq. 6).
+
+    Minimises the mean over lists of ``-sum_j P_j log softmax(s)_j`` plus ``l2 / 2 |w|²``, with
+    ``P_j = gain_j / sum of gains`` (their P with the identity for phi: an irrelevant pair gets
+    no probability). Convex, and solved to the optimum. Lists whose gains are all equal are left out.
+
+    Parameters
+    ----------
+    l2 : see `LinearRanker`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
+    >>> pairs = Candidates.all_labels(20, 3)
+    >>> table = FeatureTable(np.tile(np.float32([[1], [3], [2]]), (20, 1)), ["nearness"], pairs)
+    >>> ranker = ListNet(l2=0.1).fit(table, np.tile([0, 1, 0], 20))
+    >>> ranker.score(table)[:3].round(1)
+    array([-2.1,  2.1,  0. ])
+    """
+
+    name = "listnet"
+    _list_loss = staticmethod(_core.listnet_loss)
+
+
+class RankSVM(LinearRanker):
+    """Linear scores with a margin between every two pairs of a list with different gains (Joachims 2002).
+
+    Minimises the mean over lists of the mean of ``max(0, 1 - (s_i - s_j))²`` over all i, j with
+    gain_i > gain_j, plus ``l2 / 2 |w|²``. The mean within a list keeps long lists from ruling
+    (Cao et al. 2006, the form made for retrieval); the squared hinge makes it smooth. All such
+    i, j count, in O(n log n) for a list of n.
+
+    Parameters
+    ----------
+    l2 : see `LinearRanker`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from metarank.types.candidates import Candidates
+    >>> from metarank.types.feature_table import FeatureTable
+    >>> table = FeatureTable(np.float32([[1], [3], [2], [0]]), ["nearness"], Candidates.all_labels(2, 2))
+    >>> RankSVM(l2=0.1).fit(table, np.array([0, 1, 1, 0])).score(table).argsort()
+    array([3, 0, 2, 1])
+    """
+
+    name = "ranksvm"
+    _list_loss = staticmethod(_core.ranksvm_loss)
+    _bend = 4.0

@@ -8,6 +8,7 @@ import lightgbm as lgb
 import numpy as np
 from sklearn.base import clone
 
+from metarank._util.parameters import with_parameters
 from metarank._util.progress import as_part, side_by_side
 from metarank.persist.fields import Object, Strings
 from metarank.ranker.base import Ranker, saved_with
@@ -27,6 +28,7 @@ from metarank.types.feature_table import FeatureTable
 _SEED_SHIFT = 7_000_003
 
 
+@with_parameters
 class PointwiseRanker(Ranker):
     """Mean log-odds of relevance of several boosted models (logistic loss; LightGBM).
 
@@ -61,38 +63,22 @@ class PointwiseRanker(Ranker):
     1
     """
 
-    name = "pointwise"
+    n_models: int = 5
+    irrelevant: float = 0.2
+    n_rounds: int = 120
+    num_leaves: int = 15
+    learning_rate: float = 0.1
+    min_data_in_leaf: int = 20
+    lambda_l2: float = 5.0
+    feature_fraction: float = 0.5
+    max_bin: int = 63
 
-    arrays_: BoosterArrays
-    model_texts_: list[str]
+    name = "pointwise"
 
     saved = saved_with(
         Strings("model_texts_", "models"),
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True),
     )
-
-    def __init__(
-        self,
-        *,
-        n_models: int = 5,
-        irrelevant: float = 0.2,
-        n_rounds: int = 120,
-        num_leaves: int = 15,
-        learning_rate: float = 0.1,
-        min_data_in_leaf: int = 20,
-        lambda_l2: float = 5.0,
-        feature_fraction: float = 0.5,
-        max_bin: int = 63,
-    ) -> None:
-        self.n_models = n_models
-        self.irrelevant = irrelevant
-        self.n_rounds = n_rounds
-        self.num_leaves = num_leaves
-        self.learning_rate = learning_rate
-        self.min_data_in_leaf = min_data_in_leaf
-        self.lambda_l2 = lambda_l2
-        self.feature_fraction = feature_fraction
-        self.max_bin = max_bin
 
     def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
         """Fit, and return each training pair's score from a model that did not see its list."""

@@ -24,8 +24,7 @@ class SVMMAP(LinearRanker):
 
     Parameters
     ----------
-    l2 : float or "auto"
-        Penalty; "auto" chooses by cross-validation over the folds of the lists.
+    l2 : see `LinearRanker`
 
     Examples
     --------

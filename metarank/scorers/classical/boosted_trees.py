@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import lightgbm as lgb
 import numpy as np
 
+from metarank._util.parameters import with_parameters
 from metarank._util.progress import report
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Spec
@@ -18,6 +19,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
 
+@with_parameters
 class BoostedTrees(LabelScorer):
     """The log-odds of each label from a small LightGBM model of its own.
 
@@ -47,24 +49,15 @@ class BoostedTrees(LabelScorer):
     array([False,  True])
     """
 
+    n_rounds: int = 60
+    num_leaves: int = 7
+    learning_rate: float = 0.1
+    min_data_in_leaf: int = 10
+    feature_fraction: float = 0.3
+
     is_classifier = True
 
     saved = Spec(Params(), Object("trees_", BoosterArrays, {"d": "d", "outputs": "L"}, inline=True))
-
-    def __init__(
-        self,
-        *,
-        n_rounds: int = 60,
-        num_leaves: int = 7,
-        learning_rate: float = 0.1,
-        min_data_in_leaf: int = 10,
-        feature_fraction: float = 0.3,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.num_leaves = num_leaves
-        self.learning_rate = learning_rate
-        self.min_data_in_leaf = min_data_in_leaf
-        self.feature_fraction = feature_fraction
 
     def fit(self, view: View, *, n_jobs: int = 1) -> BoostedTrees:
         """Learn from the rows of the View. Returns self.

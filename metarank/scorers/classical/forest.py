@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.tree import ExtraTreeRegressor
 
 from metarank import _core
-from metarank._util.parameters import check_integer
+from metarank._util.parameters import check_integer, with_parameters
 from metarank.persist.fields import Array, Csr, Declared, Entries, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids
@@ -25,6 +25,7 @@ from metarank.types.view import Features, View
 _MOST_SEED = np.iinfo(np.int32).max
 
 
+@with_parameters
 class ExtraTrees(TreeEnsemble):
     """The share of relevant training rows in the leaf a row falls into, averaged over random trees.
 
@@ -56,6 +57,10 @@ class ExtraTrees(TreeEnsemble):
     array([ 2.4,  2.4, -2.4, -2.4], dtype=float32)
     """
 
+    n_trees: int = 300
+    min_samples_leaf: int = 2
+    max_features: float | int | str = "sqrt"
+
     is_classifier = True
     trees_per_block: ClassVar[int] = 50
 
@@ -71,13 +76,6 @@ class ExtraTrees(TreeEnsemble):
             Csr("leaves", ("leaves", "L")),
         ),
     )
-
-    def __init__(
-        self, *, n_trees: int = 300, min_samples_leaf: int = 2, max_features: float | int | str = "sqrt"
-    ) -> None:
-        self.n_trees = n_trees
-        self.min_samples_leaf = min_samples_leaf
-        self.max_features = max_features
 
     def fit(self, view: View, *, n_jobs: int = 1) -> ExtraTrees:
         """Learn from the rows of the View. Returns self.

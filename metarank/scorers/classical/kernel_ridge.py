@@ -9,6 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from metarank._util.parameters import with_parameters
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number, Object, Params, Part
@@ -32,6 +33,7 @@ def _is_dual(scorer: Any) -> bool:
     return scorer.kernel_ is not None
 
 
+@with_parameters
 class KernelRidge(LabelScorer):
     """The kernel ridge regression of each label's 0/1 column.
 
@@ -69,6 +71,12 @@ class KernelRidge(LabelScorer):
     array([1., 1., 0., 0.], dtype=float32)
     """
 
+    kernel: str = "auto"
+    gamma: float | str = "auto"
+    alpha: float | str = "auto"
+    scaling: str = "auto"
+    max_rows: int = 10_000
+
     is_classifier = True
     score_without_rows = 0.0
 
@@ -102,21 +110,6 @@ class KernelRidge(LabelScorer):
             ),
         ),
     )
-
-    def __init__(
-        self,
-        *,
-        kernel: str = "auto",
-        gamma: float | str = "auto",
-        alpha: float | str = "auto",
-        scaling: str = "auto",
-        max_rows: int = 10_000,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.alpha = alpha
-        self.scaling = scaling
-        self.max_rows = max_rows
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> KernelRidge:
         """An unfitted copy whose free parameters are tuned on this View."""

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.svm import SVC
 
+from metarank._util.parameters import with_parameters
 from metarank._util.progress import report
 from metarank.persist.fields import Array, Object, Params
 from metarank.persist.spec import Spec
@@ -18,6 +19,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingSet, View
 
 
+@with_parameters
 class KernelSVM(LabelScorer):
     """The margin of an SVM with kernel ``exp(-gamma ||x - z||^2)``, one for each label.
 
@@ -48,6 +50,10 @@ class KernelSVM(LabelScorer):
     array([ True,  True, False, False])
     """
 
+    C: float = 1.0
+    gamma: float | str = "scale"
+    max_rows: int = 10_000
+
     is_classifier = True
     score_without_rows = -1.0
 
@@ -58,11 +64,6 @@ class KernelSVM(LabelScorer):
         Array("bias_", np.float32, ("L",)),
         Array("dual_", np.float32, ("L", "support")),
     )
-
-    def __init__(self, *, C: float = 1.0, gamma: float | str = "scale", max_rows: int = 10_000) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.max_rows = max_rows
 
     def fit(self, view: View, *, n_jobs: int = 1) -> KernelSVM:
         """Learn from the rows of the View. Returns self.

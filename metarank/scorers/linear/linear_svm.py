@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, Number, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
@@ -20,6 +21,7 @@ _C_GRID = (0.001, 0.01, 0.1, 1.0, 10.0)
 _CHOICE_ROWS = 3000
 
 
+@with_parameters
 class LinearClassifier(LabelScorer):
     """The margin of a linear SVM with the squared hinge loss, one for each label.
 
@@ -60,6 +62,10 @@ class LinearClassifier(LabelScorer):
     array([ True,  True, False, False])
     """
 
+    C: float | str = "auto"
+    tolerance: float = 0.1
+    max_epochs: int = 100
+
     is_classifier = True
     score_without_rows = -1.0
 
@@ -69,11 +75,6 @@ class LinearClassifier(LabelScorer):
         Array("bias_", np.float32, ("L",)),
         Array("weights_", np.float32, ("d", "L")),
     )
-
-    def __init__(self, *, C: float | str = "auto", tolerance: float = 0.1, max_epochs: int = 100) -> None:
-        self.C = C
-        self.tolerance = tolerance
-        self.max_epochs = max_epochs
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LinearClassifier:
         """Learn from the rows of the View. Returns self.

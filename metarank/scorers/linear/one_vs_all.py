@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from metarank._util.parameters import check_integer, check_real
+from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.progress import report
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.metrics.propensity import inv_propensity
@@ -40,6 +40,7 @@ _LEAST_CHOICE_ROWS = 10
 _QUERY_ROWS = 256
 
 
+@with_parameters
 class OneVsAll(Shortlister):
     """Linear scores ``w . x + b`` of every label, pruned to the weights that matter.
 
@@ -103,6 +104,17 @@ class OneVsAll(Shortlister):
     array([0], dtype=int32)
     """
 
+    loss: str = "squared_hinge"
+    relevance: str = "auto"
+    propensity: Any = "default"
+    C: float | str = "auto"
+    weights_per_label: int | None = 150
+    tolerance: float = 0.1
+    max_epochs: int = 6
+    intercept_scaling: float = 0.1
+    max_size: int = 20_000
+    verbose: int = 0
+
     is_classifier = True
 
     saved = Spec(
@@ -110,31 +122,6 @@ class OneVsAll(Shortlister):
         Number("C_", 0),
         Object("index_", WeightIndex, ("d", "L"), inline=True),
     )
-
-    def __init__(
-        self,
-        *,
-        loss: str = "squared_hinge",
-        relevance: str = "auto",
-        propensity: Any = "default",
-        C: float | str = "auto",
-        weights_per_label: int | None = 150,
-        tolerance: float = 0.1,
-        max_epochs: int = 6,
-        intercept_scaling: float = 0.1,
-        max_size: int = 20_000,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.relevance = relevance
-        self.propensity = propensity
-        self.C = C
-        self.weights_per_label = weights_per_label
-        self.tolerance = tolerance
-        self.max_epochs = max_epochs
-        self.intercept_scaling = intercept_scaling
-        self.max_size = max_size
-        self.verbose = verbose
 
     @property
     def column(self) -> str:

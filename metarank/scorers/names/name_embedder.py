@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.lazy import lazy
-from metarank._util.parameters import check_choice, check_integer
+from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Object, Params, Strings
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _SUBWORDS, _TORCH_BYTES = 32_000, 190 << 20
 
 
+@with_parameters
 class NameEmbedder(LabelScorer):
     """What a `LabelEmbedder` learns of words and label names, over and above words that agree.
 
@@ -55,31 +56,20 @@ class NameEmbedder(LabelScorer):
     >>> model.fit(data.load_pydocs())  # doctest: +SKIP
     """
 
+    combine: str = "lale"
+    encoder: str = "bow"
+    dim: int = 128
+    max_words: int = 64
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    n_epochs: int = 30
+
     reads_names = True
     saved = Spec(
         Params(check=lambda scorer: check_integer("max_words", scorer.max_words, 1)),
         Strings("words_", "d", into=lambda words: np.array(words, dtype=object)),
         Object("embedder_", "LabelEmbedder", ("L",)),
     )
-
-    def __init__(
-        self,
-        *,
-        combine: str = "lale",
-        encoder: str = "bow",
-        dim: int = 128,
-        max_words: int = 64,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        n_epochs: int = 30,
-    ) -> None:
-        self.combine = combine
-        self.encoder = encoder
-        self.dim = dim
-        self.max_words = max_words
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.n_epochs = n_epochs
 
     def fit(self, view: View, *, n_jobs: int = 1) -> NameEmbedder:
         """Train on the rows of the View. Returns self.

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.lazy import lazy
+from metarank._util.parameters import with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import (
     Array,
@@ -89,6 +90,7 @@ _ROWS: tuple[Field, ...] = (
 )
 
 
+@with_parameters
 class LabelNeighbors(LabelScorer):
     """Distances from a row to the k nearest training points of a label (Yang & Gopal 2012, eq. 1).
 
@@ -121,16 +123,13 @@ class LabelNeighbors(LabelScorer):
     {'l2_nn1': array([3., 1.], dtype=float32), 'l2_nn2': array([4., 1.], dtype=float32)}
     """
 
+    k: int = 10
+    metrics: Sequence[str] = ("l2", "l1", "cosine")
+    columns: str = "summary"
+
     is_quick = True
 
     saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
-
-    def __init__(
-        self, *, k: int = 10, metrics: Sequence[str] = ("l2", "l1", "cosine"), columns: str = "summary"
-    ) -> None:
-        self.k = k
-        self.metrics = metrics
-        self.columns = columns
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
         """Remember the View's points of each label. Returns self."""
@@ -240,6 +239,7 @@ def _check_index(known: Known) -> None:
         check_index(resolved_index(known.index, len(X), len(known.voters_)), arrays, X.shape)
 
 
+@with_parameters
 class NeighborShortlister(LabelScorer):
     """Votes of the nearest training points, whatever their labels.
 
@@ -292,6 +292,12 @@ class NeighborShortlister(LabelScorer):
     array([1, 2], dtype=int32)
     """
 
+    ks: Sequence[int] = (10, 30)
+    relevance: str = "binary"
+    propensity: Any = "default"
+    index: str = "auto"
+    names: bool = False
+
     is_quick = True
     title = "nearest neighbours"
     saved = Spec(
@@ -311,21 +317,6 @@ class NeighborShortlister(LabelScorer):
         ),
         check=_check_index,
     )
-
-    def __init__(
-        self,
-        *,
-        ks: Sequence[int] = (10, 30),
-        relevance: str = "binary",
-        propensity: Any = "default",
-        index: str = "auto",
-        names: bool = False,
-    ) -> None:
-        self.ks = ks
-        self.relevance = relevance
-        self.propensity = propensity
-        self.index = index
-        self.names = names
 
     def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
         """Remember the View's rows and their labels. Returns self."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.elementary import log
 from metarank._util.lazy import lazy
-from metarank._util.parameters import check_integer, check_random_state, check_real
+from metarank._util.parameters import check_integer, check_random_state, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Known, Number, Params
 from metarank.persist.limits import MOST
@@ -63,6 +63,7 @@ def _check_trees(known: Known) -> None:
         raise ValueError(f"roots must be those of at most {_MOST_TREES} trees, got {n}")
 
 
+@with_parameters
 class FastXML(TreeEnsemble, Shortlister):
     """Trees over points, whose splits rank the labels well on both sides (Prabhu and Varma 2014).
 
@@ -125,6 +126,20 @@ class FastXML(TreeEnsemble, Shortlister):
     array([0], dtype=int32)
     """
 
+    n_trees: int = 50
+    max_leaf: int = 10
+    labels_per_leaf: int = 100
+    C: float = 1.0
+    C_rank: float = 1.0
+    rounds: int = 1
+    balanced: bool = True
+    normaliser: str = "constant"
+    relevance: str = "graded"
+    propensity: Any = "default"
+    tolerance: float = 0.1
+    random_state: Any = 0
+    verbose: int = 0
+
     is_classifier = True
     # Name of the score column.
     column: ClassVar[str] = "fastxml"
@@ -141,37 +156,6 @@ class FastXML(TreeEnsemble, Shortlister):
         Entries("forest_", *(Array(name, dtype) for name, dtype in _FOREST.items())),
         check=_check_trees,
     )
-
-    def __init__(
-        self,
-        *,
-        n_trees: int = 50,
-        max_leaf: int = 10,
-        labels_per_leaf: int = 100,
-        C: float = 1.0,
-        C_rank: float = 1.0,
-        rounds: int = 1,
-        balanced: bool = True,
-        normaliser: str = "constant",
-        relevance: str = "graded",
-        propensity: Any = "default",
-        tolerance: float = 0.1,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.n_trees = n_trees
-        self.max_leaf = max_leaf
-        self.labels_per_leaf = labels_per_leaf
-        self.C = C
-        self.C_rank = C_rank
-        self.rounds = rounds
-        self.balanced = balanced
-        self.normaliser = normaliser
-        self.relevance = relevance
-        self.propensity = propensity
-        self.tolerance = tolerance
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _check_params(self) -> None:
         check_integer("n_trees", self.n_trees, 1, _MOST_TREES)
@@ -311,6 +295,7 @@ def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:
     return np.clip(beside / beside.mean(), _LEAST_GAIN, None).astype(np.float32)
 
 
+@with_parameters
 class PfastXML(FastXML):
     """`FastXML` trained for propensity-scored nDCG: a label weighs ``1 / p_l`` (Jain et al. 2016, eq. 4).
 
@@ -328,37 +313,6 @@ class PfastXML(FastXML):
     (array([0], dtype=int32), True)
     """
 
-    column = "pfastxml"
+    relevance: str = "inverse-propensity"
 
-    def __init__(
-        self,
-        *,
-        n_trees: int = 50,
-        max_leaf: int = 10,
-        labels_per_leaf: int = 100,
-        C: float = 1.0,
-        C_rank: float = 1.0,
-        rounds: int = 1,
-        balanced: bool = True,
-        normaliser: str = "constant",
-        relevance: str = "inverse-propensity",
-        propensity: Any = "default",
-        tolerance: float = 0.1,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_trees=n_trees,
-            max_leaf=max_leaf,
-            labels_per_leaf=labels_per_leaf,
-            C=C,
-            C_rank=C_rank,
-            rounds=rounds,
-            balanced=balanced,
-            normaliser=normaliser,
-            relevance=relevance,
-            propensity=propensity,
-            tolerance=tolerance,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    column = "pfastxml"

@@ -6,6 +6,7 @@ Parabel (Prabhu et al. 2018) trains the edges from binary relevance, XReg (Prabh
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.elementary import log
 from metarank._util.lazy import lazy
-from metarank._util.parameters import check_integer, check_random_state, check_real
+from metarank._util.parameters import check_integer, check_random_state, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
 from metarank.persist.limits import MOST
@@ -68,8 +69,30 @@ def _n_nodes(known: Any) -> int:
     return int(known.hierarchy_.n_nodes)
 
 
+@with_parameters
 class LabelTree(TreeEnsemble, Shortlister):
     """What `Parabel` and `XReg` share; see there."""
+
+    n_trees: int = 3
+    branching: int = 16
+    max_leaf: int = 100
+    beam: int = 10
+    loss: str = "auto"
+    C: float | None = None
+    visitors: int | None = None
+    link_power: int = 4
+    path_weight: float = 0.5
+    prune: float = 0.1
+    tolerance: float | None = None
+    max_epochs: int | None = None
+    hierarchy: Any = None
+    label_vectors: Any = None
+    random_state: Any = 0
+    verbose: int = 0
+    # Parameters of a class that gives them a place in `__init__`.
+    relevance: str = field(init=False, default="binary")
+    propensity: Any = field(init=False, default="default")
+    cost: str = field(init=False, default="sum")
 
     is_classifier = True
     # Names of the score columns start with it.
@@ -78,24 +101,6 @@ class LabelTree(TreeEnsemble, Shortlister):
     _common: ClassVar[tuple[str, ...]] = ("label_scale",)
 
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
-
-    n_trees: int
-    branching: int
-    max_leaf: int
-    beam: int
-    loss: str
-    C: float | None
-    cost: str
-    tolerance: float | None
-    max_epochs: int | None
-    prune: float
-    visitors: int | None
-    link_power: int
-    path_weight: float
-    relevance: str
-    propensity: Any
-    hierarchy: Any
-    label_vectors: Any
 
     saved = Spec(
         Params(

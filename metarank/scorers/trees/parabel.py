@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._util.elementary import log, log1p, logistic
+from metarank._util.parameters import with_parameters
 from metarank.metrics.platt import Platt
 from metarank.persist.fields import List, Number
 from metarank.scorers.label_weights import LEAST
@@ -18,6 +19,7 @@ _HELD_OUT = 5
 _LABELS = 10
 
 
+@with_parameters
 class Parabel(LabelTree):
     """Label trees over relevant and irrelevant labels, searched by beam (Prabhu et al. 2018).
 
@@ -94,53 +96,18 @@ class Parabel(LabelTree):
     array([2, 3], dtype=int32)
     """
 
+    loss: str = "squared_hinge"
+    C: float = 1.0
+    visitors: int = 20
+    tolerance: float = 0.1
+    max_epochs: int = 5
+    calibrate: bool = False
+
     column = "parabel"
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "calibrate": False}
     rest: ClassVar[tuple[str, ...]] = ("curve",)
-    cost = "sum"
-    relevance = "binary"
-    propensity = "default"
 
     saved = LabelTree.saved.extended(List("curve_", Number(""), 2, optional=True))
-
-    def __init__(
-        self,
-        *,
-        n_trees: int = 3,
-        branching: int = 16,
-        max_leaf: int = 100,
-        beam: int = 10,
-        loss: str = "squared_hinge",
-        C: float = 1.0,
-        visitors: int = 20,
-        link_power: int = 4,
-        path_weight: float = 0.5,
-        prune: float = 0.1,
-        tolerance: float = 0.1,
-        max_epochs: int = 5,
-        calibrate: bool = False,
-        hierarchy: Any = None,
-        label_vectors: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.n_trees = n_trees
-        self.branching = branching
-        self.max_leaf = max_leaf
-        self.beam = beam
-        self.loss = loss
-        self.C = C
-        self.visitors = visitors
-        self.link_power = link_power
-        self.path_weight = path_weight
-        self.prune = prune
-        self.tolerance = tolerance
-        self.max_epochs = max_epochs
-        self.calibrate = calibrate
-        self.hierarchy = hierarchy
-        self.label_vectors = label_vectors
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metarank._util.parameters import check_integer, check_real
+from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.trees.instance_tree import PfastXML
 from metarank.scorers.trees.tail import SOLUTIONS, TailClassifiers
@@ -15,6 +15,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
 
+@with_parameters
 class PfastreXML(TailReranking, PfastXML):
     """`PfastXML`, its labels re-ranked by how near a point is to the mean of their training points.
 
@@ -65,55 +66,17 @@ class PfastreXML(TailReranking, PfastXML):
     array([0], dtype=int32)
     """
 
+    alpha: Any = "auto"
+    gamma: float = 30.0
+    unit_means: Any = "auto"
+    tail_solution: str = "means"
+    max_terms: int | None = 500
+    reranked: int | None = None
+
     column = "pfastrexml"
     _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0}
 
     saved = PfastXML.saved.extended(*TAIL)
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = "auto",
-        gamma: float = 30.0,
-        unit_means: Any = "auto",
-        tail_solution: str = "means",
-        max_terms: int | None = 500,
-        reranked: int | None = None,
-        n_trees: int = 50,
-        max_leaf: int = 10,
-        labels_per_leaf: int = 100,
-        C: float = 1.0,
-        C_rank: float = 1.0,
-        rounds: int = 1,
-        balanced: bool = True,
-        normaliser: str = "constant",
-        relevance: str = "inverse-propensity",
-        propensity: Any = "default",
-        tolerance: float = 0.1,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_trees=n_trees,
-            max_leaf=max_leaf,
-            labels_per_leaf=labels_per_leaf,
-            C=C,
-            C_rank=C_rank,
-            rounds=rounds,
-            balanced=balanced,
-            normaliser=normaliser,
-            relevance=relevance,
-            propensity=propensity,
-            tolerance=tolerance,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.alpha = alpha
-        self.gamma = gamma
-        self.unit_means = unit_means
-        self.tail_solution = tail_solution
-        self.max_terms = max_terms
-        self.reranked = reranked
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, Group, Ids, Plain, Rows
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
@@ -31,6 +32,7 @@ def _tail_means(means: Features, known: np.ndarray, sq_norm: np.ndarray | None) 
     return LabelMeans(means, known, _LONGEST, sq_norm)
 
 
+@with_parameters
 class TailClassifiers(LabelScorer):
     """A generative classifier for each label, good for labels with few training points.
 
@@ -94,6 +96,12 @@ class TailClassifiers(LabelScorer):
     array([-0.6931, -2.1269], dtype=float32)
     """
 
+    gamma: float = 30.0
+    unit_means: bool = True
+    max_terms: int | None = None
+    solution: str = "means"
+    propensity: Any = "default"
+
     saved = Spec(
         Plain("gamma"),
         Plain("unit_means"),
@@ -108,21 +116,6 @@ class TailClassifiers(LabelScorer):
             Array("sq_norm", np.float64, ("L",), least=0, optional=True),
         ),
     )
-
-    def __init__(
-        self,
-        *,
-        gamma: float = 30.0,
-        unit_means: bool = True,
-        max_terms: int | None = None,
-        solution: str = "means",
-        propensity: Any = "default",
-    ) -> None:
-        self.gamma = gamma
-        self.unit_means = unit_means
-        self.max_terms = max_terms
-        self.solution = solution
-        self.propensity = propensity
 
     @property
     def is_quick(self) -> bool:  # type: ignore[override]

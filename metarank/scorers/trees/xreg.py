@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metarank._util.parameters import check_integer
+from metarank._util.parameters import check_integer, with_parameters
 from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import TailClassifiers
 from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
@@ -14,6 +14,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
 
+@with_parameters
 class XReg(TailReranking, LabelTree):
     """Extreme regression: how relevant is each of very many labels (Prabhu et al. 2020).
 
@@ -61,56 +62,16 @@ class XReg(TailReranking, LabelTree):
     (array([0, 1], dtype=int32), array([4., 2.], dtype=float32))
     """
 
+    relevance: str = "graded"
+    propensity: Any = "default"
+    tail: Any = None
+    cost: str = "sum"
+
     column = "xreg"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None}
 
     saved = LabelTree.saved.extended(*TAIL)
-
-    def __init__(
-        self,
-        *,
-        relevance: str = "graded",
-        propensity: Any = "default",
-        tail: Any = None,
-        loss: str = "auto",
-        n_trees: int = 3,
-        branching: int = 16,
-        max_leaf: int = 100,
-        beam: int = 10,
-        C: float | None = None,
-        cost: str = "sum",
-        visitors: int | None = None,
-        link_power: int = 4,
-        path_weight: float = 0.5,
-        prune: float = 0.1,
-        tolerance: float | None = None,
-        max_epochs: int | None = None,
-        hierarchy: Any = None,
-        label_vectors: Any = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.relevance = relevance
-        self.propensity = propensity
-        self.tail = tail
-        self.loss = loss
-        self.n_trees = n_trees
-        self.branching = branching
-        self.max_leaf = max_leaf
-        self.beam = beam
-        self.C = C
-        self.cost = cost
-        self.visitors = visitors
-        self.link_power = link_power
-        self.path_weight = path_weight
-        self.prune = prune
-        self.tolerance = tolerance
-        self.max_epochs = max_epochs
-        self.hierarchy = hierarchy
-        self.label_vectors = label_vectors
-        self.random_state = random_state
-        self.verbose = verbose
 
     def _check_params(self) -> None:
         super()._check_params()
