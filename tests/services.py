@@ -14,6 +14,8 @@ from metarank.serve import ServeOptions, create_app
 
 # Seconds for what must come to pass at some time, however busy the machine is; nothing is measured.
 LONG = 300
+# So long a service waits for its clients and they for it, where a test does not say otherwise.
+PATIENT = dict.fromkeys(("timeout", "head_timeout", "idle_timeout", "stop_timeout"), LONG / 2)
 
 
 @contextmanager
@@ -28,7 +30,7 @@ def serving(
     model: MetaRanker, name: str = "model", **options: float
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """The address of a service, and what ends it as a signal does."""
-    limits = ServeOptions(**options)
+    limits = ServeOptions(**PATIENT | options)
     server = Server(create_app(model, limits, name=name), limits, lambda: None)
 
     def stop() -> None:

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from services import served
+from services import LONG, served
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "serve"
 sys.path.insert(0, str(FOLDER))
@@ -103,7 +103,7 @@ def test_attackers_see_their_end_and_the_page_tells_it(url):
 
         async def attacked(act=act, seen=seen):
             task = asyncio.create_task(act(parts.hostname, parts.port, seen))
-            for _ in range(3000):
+            for _ in range(LONG * 50):
                 await asyncio.sleep(0.02)
                 if seen or act is attacks.nothing:
                     break

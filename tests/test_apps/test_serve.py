@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 
 import makers
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("httpx2")
 
+from services import LONG, PATIENT
 from starlette.testclient import TestClient
 
 from metarank import MetaRanker
@@ -23,10 +25,13 @@ TEXT = "sea sun bread code"
 
 @pytest.fixture(scope="module")
 def words():
-    with TestClient(
-        create_app(makers.fitted("texts"), ServeOptions(max_text=200, max_k=50), name="toy")
-    ) as client:
+    with TestClient(app_of(makers.fitted("texts"), max_text=200, max_k=50)) as client:
         yield client
+
+
+def app_of(model: MetaRanker, **options: float):
+    """A service that waits for a busy machine."""
+    return create_app(model, ServeOptions(**PATIENT | options), name="toy")
 
 
 def entries(ranking, names=None) -> list[list[dict]]:
@@ -330,7 +335,8 @@ def test_bodies_and_types_of_requests(words):
 
 
 def test_other_hosts_than_the_allowed_are_refused():
-    app = create_app(makers.fitted("texts"), allowed_hosts=frozenset({"localhost", "::1"}))
+    options = ServeOptions(**PATIENT)
+    app = create_app(makers.fitted("texts"), options, allowed_hosts=frozenset({"localhost", "::1"}))
     with TestClient(app) as client:
         for host in ("localhost", "LOCALHOST:8000", "[::1]:8000"):
             assert client.get("/health", headers={"host": host}).status_code == 200
@@ -362,11 +368,12 @@ def test_what_can_be_got_has_a_head(words, path):
 
 
 def test_metrics_count_what_was_asked():
-    with TestClient(create_app(makers.fitted("texts"))) as client:
+    with TestClient(app_of(makers.fitted("texts"))) as client:
         for _ in range(3):
             client.post("/rank", json={"instance": TEXT})
         client.post("/rank", json={"instance": 1})
         client.get("/no/such/page")
+        wait_for(client, "metarank_working_requests 0.0")
         lines = client.get("/metrics").text.splitlines()
     assert 'metarank_requests_total{path="/rank",status="200"} 3.0' in lines
     assert 'metarank_requests_total{path="/rank",status="422"} 1.0' in lines
@@ -375,7 +382,6 @@ def test_metrics_count_what_was_asked():
     assert 'metarank_stage_seconds_count{stage="wait"} 4.0' in lines
     assert 'metarank_stage_seconds_count{stage="model"} 3.0' in lines
     assert "metarank_waiting_requests 0.0" in lines
-    assert "metarank_working_requests 0.0" in lines
 
 
 def test_the_page_fetches_nothing_from_elsewhere(words):
@@ -407,7 +413,7 @@ class Slow:
     def rank(self, *args, **kwargs):
         self.asked += 1
         self.entered.release()
-        assert self.go.wait(300)
+        assert self.go.wait(LONG)
         return self._model.rank(*args, **kwargs)
 
 
@@ -424,18 +430,18 @@ def in_threads(client: TestClient, bodies: list[dict]) -> tuple[list[threading.T
 
 
 def wait_for(client: TestClient, line: str) -> None:
-    for _ in range(2000):
+    for _ in range(LONG * 50):
         if line in client.get("/metrics").text:
             return
+        time.sleep(0.02)
     raise AssertionError(line)
 
 
 def test_a_full_queue_answers_429_and_recovers():
     slow = Slow(makers.fitted("texts"))
-    options = ServeOptions(queue=3, threads=1)
-    with TestClient(create_app(slow, options)) as client:
+    with TestClient(app_of(slow, queue=3, threads=1)) as client:
         busy, first = in_threads(client, [{"instance": TEXT}])
-        assert slow.entered.acquire(timeout=300)
+        assert slow.entered.acquire(timeout=LONG)
         waiting, later = in_threads(client, [{"instance": TEXT, "k": k} for k in (1, 2, 3)])
         wait_for(client, "metarank_waiting_requests 3.0")
         refused = client.post("/rank", json={"instance": TEXT})
@@ -446,7 +452,7 @@ def test_a_full_queue_answers_429_and_recovers():
         assert client.get("/").status_code == 200
         slow.go.set()
         for thread in busy + waiting:
-            thread.join(300)
+            thread.join()
         assert [r.status_code for r in first + later] == [200] * 4
         expected = entries(slow._model.rank([TEXT], k=3), slow.label_names_)[0]
         assert [r.json()["rankings"][0] for r in later] == [expected[:k] for k in (1, 2, 3)]
@@ -457,17 +463,19 @@ def test_a_full_queue_answers_429_and_recovers():
 
 def test_a_late_answer_is_503_and_costs_no_work():
     slow = Slow(makers.fitted("texts"))
-    with TestClient(create_app(slow, ServeOptions(threads=1, timeout=2.0))) as client:
+    with TestClient(app_of(slow, threads=1, timeout=2.0)) as client:
         threads, replies = in_threads(client, [{"instance": TEXT}] * 3)
         for thread in threads:
-            thread.join(300)
+            thread.join()
         assert [r.status_code for r in replies] == [503] * 3
         assert {r.headers["retry-after"] for r in replies} == {"1"}
         assert "no answer within 2 s" in replies[0].json()["error"]
-        asked = slow.asked
         slow.go.set()
-        assert client.post("/rank", json={"instance": TEXT}).status_code == 200
-        assert slow.asked == asked + 1, "nobody waits for the others any more"
+        statuses = [client.post("/rank", json={"instance": TEXT}).status_code]
+        while statuses[-1] == 503 and len(statuses) < LONG:  # where the machine is busy, this one is late too
+            statuses.append(client.post("/rank", json={"instance": TEXT}).status_code)
+        assert statuses[-1] == 200
+        assert slow.asked <= 1 + len(statuses), "nobody waits for the others any more"
 
 
 def test_one_request_s_fault_is_not_that_of_its_company(caplog):
@@ -493,7 +501,7 @@ def test_one_request_s_fault_is_not_that_of_its_company(caplog):
 
 
 def test_a_thread_survives_what_no_reply_was_made_of(caplog):
-    app = create_app(makers.fitted("texts"), ServeOptions(threads=1))
+    app = app_of(makers.fitted("texts"), threads=1)
     with TestClient(app) as client, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Answerer, "together", lambda self, asked: 1 / 0)
         assert client.post("/rank", json={"instance": TEXT}).status_code == 500
@@ -503,7 +511,7 @@ def test_a_thread_survives_what_no_reply_was_made_of(caplog):
 
 def test_its_threads_end_with_it():
     before = set(threading.enumerate())
-    with TestClient(create_app(makers.fitted("texts"), ServeOptions(threads=3))) as client:
+    with TestClient(app_of(makers.fitted("texts"), threads=3)) as client:
         assert client.post("/rank", json={"instance": TEXT}).status_code == 200
         assert sum(t.name.startswith("metarank-") for t in set(threading.enumerate()) - before) == 3
     assert not [t for t in set(threading.enumerate()) - before if t.name.startswith("metarank-")]

