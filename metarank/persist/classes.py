@@ -1,4 +1,4 @@
-"""The register of classes that a saved model may hold objects of."""
+"""The register of classes that a saved model may contain."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from typing import Any
 
 from metarank._util.registry import SAVED
 
-# Classes by family and name: of family "" are those that objects of a model name, of others a tag chooses.
+# Classes by family and name. Objects name classes of family ""; tags select classes of the other families.
 _REGISTERED: dict[tuple[str, str], type] = {}
 
 
 class ModelError(ValueError):
-    """A model folder that is damaged, incomplete, or not a model."""
+    """The folder is damaged, incomplete, or not a model."""
 
 
 def register(cls: type) -> type:
-    """Make a class with `get_state` and `from_state` part of what can be saved and loaded.
+    """Register a class with `get_state` and `from_state`, so that models may contain its objects.
 
-    Use it as a decorator on scorers of your own; the module that defines them
-    must be imported before `metarank.load`.
+    Use it as a decorator on your own scorers. Import the module that defines them before `metarank.load`.
     """
     if cls.__name__ in SAVED and cls.__module__ != SAVED[cls.__name__]:
         raise ValueError(f"a class to be saved must have a name of its own, {cls.__name__!r} is metarank's")
@@ -28,12 +27,12 @@ def register(cls: type) -> type:
 
 
 def register_in_family(family: str, name: str, cls: type) -> None:
-    """Make a class one that a tag may choose; see `Saved.tag`."""
+    """Register a class that a tag may select; see `Saved.tag`."""
     _REGISTERED[family, name] = cls
 
 
 def class_in_family(family: str, name: Any, tag: str) -> Any:
-    """The class of a family that a tag chooses; ValueError for a name that is not there."""
+    """The class of a family that a tag selects; ValueError for an unknown name."""
     if not isinstance(name, str) or (family, name) not in _REGISTERED:
         names = sorted(known for of, known in _REGISTERED if of == family)
         raise ValueError(f"{tag} of {family} must be one of {names}, got {name!r:.80}")
@@ -41,7 +40,7 @@ def class_in_family(family: str, name: Any, tag: str) -> Any:
 
 
 def class_of(name: str) -> type:
-    """The class that a model calls so, from the register alone; ModelError for a name that is not there."""
+    """The registered class of this name; ModelError for an unknown name."""
     if ("", name) in _REGISTERED:
         return _REGISTERED["", name]
     if name in SAVED:

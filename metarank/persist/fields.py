@@ -1,4 +1,4 @@
-"""The kinds of fields of a `Spec`: each writes a value of an object, and checks one that is read."""
+"""The kinds of fields of a `Spec`. Each writes one value of an object and checks it when it is read."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from metarank._util.threads import MOST_THREADS
 from metarank.persist.classes import class_of
 from metarank.persist.limits import MOST, allowance
 
-# A size: a number, the name of one, None where any will do, or a function of what is known.
+# A dimension: a number, the name of a size, None for any size, or a function of `Known` that computes it.
 Dim: TypeAlias = "int | str | Callable[[Any], int] | None"
-# Which floats: no infinity and no NaN, no NaN, or any.
+# "finite" allows neither infinities nor NaN, "extended" allows infinities, "any" allows both.
 Floats: TypeAlias = Literal["finite", "extended", "any"]
 _REQUIRED: Any = object()
 
 
 class Known:
-    """What is known of an object while it is read: its values by attribute, and its sizes by name.
+    """The state of reading one object: the values read so far, by attribute, and the sizes, by name.
 
     Parameters
     ----------
     name : str
-        For messages.
+        Name of the object in error messages.
     sizes : dict
     cls : type, optional
-        That is read.
+        Class of the object.
     made : object, optional
-        That has the values already.
+        The object itself, where it already exists.
     outer : Known, optional
-        Whose values are looked at where there is none of a name here.
+        State of the enclosing object; it supplies the values that are not found here.
     """
 
     def __init__(
@@ -54,20 +54,20 @@ class Known:
         return self.sizes[size]
 
     def within(self, name: str) -> Known:
-        """Of values within one; sizes are the same."""
+        """The state for a nested mapping; it shares the sizes."""
         return Known(f"{self.name}.{name}", self.sizes, self.cls, outer=self)
 
     def size(self, dim: Dim) -> int | None:
-        """A dimension as a number; None where it may be any."""
+        """A dimension as a number; None if any size is allowed."""
         if isinstance(dim, str):
             return self.sizes.get(dim)
         try:
             return dim(self) if callable(dim) else dim
-        except KeyError:  # one that it goes by is not known
+        except KeyError:  # it depends on a size that is not known yet
             return None
 
     def fits(self, found: tuple[int, ...], dims: tuple[Dim, ...]) -> bool:
-        """Whether a shape is of such dimensions; those with a name that were not known are from now on."""
+        """Whether a shape matches the dimensions. Records named sizes that were not known before."""
         if len(found) != len(dims):
             return False
         for n, dim in zip(found, dims):
@@ -78,7 +78,7 @@ class Known:
         return True
 
     def join(self, found: Mapping[str, int], links: Links, key: str) -> None:
-        """Take over the sizes of an object within; ValueError where they are others than here."""
+        """Record the sizes of a nested object; ValueError if they contradict those known here."""
         for theirs, ours in _pairs(links):
             n = found.get(theirs)
             if n is not None and self.sizes.setdefault(ours, n) != n:
@@ -86,11 +86,11 @@ class Known:
                 raise ValueError(f"{key} of {self.name} must be of {self.sizes[ours]} {what}, got {n}")
 
     def fail(self, key: str, rule: str, value: Any) -> ValueError:
-        """The error of a value that does not keep its rule."""
+        """The error for a value that breaks its rule."""
         return ValueError(f"{key} of {self.name} must {rule}, got {shown(value)}")
 
 
-# Names of sizes that an object within has in common with the one around; theirs and ours where these differ.
+# Names of the sizes that a nested object shares with the enclosing one; a mapping where the names differ.
 Links: TypeAlias = "Sequence[str] | Mapping[str, str]"
 
 
@@ -105,17 +105,17 @@ class Field:
     Parameters
     ----------
     name : str
-        The attribute, or parameter of the constructor.
+        The attribute, or the parameter of the constructor.
     key : str, optional
-        What the saved form calls it; `name` without the underscore at its end by default.
+        Its key in the saved form. The default is `name` without the trailing underscore.
     optional : bool
-        Whether there may be None, or no value.
+        Whether the value may be None or missing.
     older : optional
-        The value, or a function that makes it, where an older file has none.
+        The default for older files, which lack the value; or a function that makes it.
     when : function, optional
-        Of the object, or of what is known of it: whether there is such a value.
+        Tells from the object, or from `Known`, whether it has this value at all.
     of, into : functions, optional
-        From the object to the value, and from a value to what becomes the attribute, where these differ.
+        Convert the object to the saved value, and a value that was read to the attribute.
     """
 
     name: str
@@ -135,13 +135,13 @@ class Field:
         return getattr(obj, self.name) if self.of is None else self.of(obj)
 
     def put(self, obj: Any, state: dict[str, Any]) -> None:
-        """The value of an object into its saved form."""
+        """Write the value of an object into its saved form."""
         if self.when is None or self.when(obj):
             value = self.value_of(obj)
             state[self.saved_key] = None if value is None else self.written(value)
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
-        """A value of a saved form into what is known; ValueError where it does not keep its rule."""
+        """Read the value from a saved form into `known`; ValueError if it breaks its rule."""
         if self.when is not None and not self.when(known):
             return
         key = self.saved_key
@@ -156,14 +156,14 @@ class Field:
         known.values[self.name] = value
 
     def measure(self, obj: Any, known: Known) -> None:
-        """The sizes that the value of an object tells."""
+        """Record the sizes that the value of an object has."""
         if self.when is None or self.when(obj):
             value = self.value_of(obj)
             if value is not None:
                 self.tell(value, known)
 
     def checked(self, value: Any, known: Known) -> Any:
-        """What becomes of a value that keeps the rule."""
+        """The attribute for a saved value, which is checked first."""
         found = self.read(value, known)
         return found if self.into is None else self.into(found)
 
@@ -185,7 +185,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Integer(Field):
-    """An integer in [least, most]; that it is the size of a name, where `size` gives one."""
+    """An integer in [least, most]. With `size` it is the size of that name."""
 
     least: int = 0
     most: Dim = MOST
@@ -206,7 +206,7 @@ class Integer(Field):
 
 @dataclass(frozen=True)
 class Declared(Integer):
-    """A number of features, labels or rows that no array need bear out."""
+    """A number of features, labels or rows that no array of the file has to confirm."""
 
     def read(self, value: Any, known: Known) -> int:
         allowed = allowance()
@@ -247,7 +247,7 @@ class Flag(Field):
 
 @dataclass(frozen=True)
 class Text(Field):
-    """A string, one of `choices` where there are any."""
+    """A string; one of `choices` where they are given."""
 
     choices: Sequence[str] | Mapping[str, Any] | None = None
 
@@ -261,7 +261,7 @@ class Text(Field):
 
 @dataclass(frozen=True)
 class Strings(Field):
-    """A list of strings, so many where `n` says."""
+    """A list of strings, `n` of them if given."""
 
     n: Dim = None
 
@@ -283,7 +283,7 @@ class Strings(Field):
 
 @dataclass(frozen=True)
 class Plain(Field):
-    """A value as a parameter has it, which the class checks itself; a tuple is saved as a list."""
+    """A plain value that the class itself checks. A tuple is saved as a list."""
 
     def value_of(self, obj: Any) -> Any:
         value = super().value_of(obj)
@@ -297,17 +297,18 @@ class Plain(Field):
 
 @dataclass(frozen=True)
 class Params(Field):
-    """The parameters of an estimator, which is made of them; those in `without` keep their defaults.
+    """The parameters of an estimator, from which it is constructed.
 
     Parameters
     ----------
     without : tuple of str
+        Parameters that are not saved; they keep their defaults.
     tuples : tuple of str
-        Those that are tuples, which files have as lists.
+        Parameters that are tuples; files hold them as lists.
     seeded : int, optional
-        The largest seed: `random_state` is saved as the seed of the fit, `random_state_`.
+        The largest seed. `random_state` is saved as `random_state_`, the seed of the fit.
     check : function of the estimator, optional
-        Raises ValueError where a parameter is out of range.
+        Raises ValueError if a parameter is out of range.
     """
 
     name: str = "params"
@@ -352,9 +353,9 @@ class Params(Field):
 
 @dataclass(frozen=True)
 class Array(Field):
-    """A C-contiguous array of one of the dtypes, of such dimensions, its values in [least, most].
+    """A C-contiguous array of one of the dtypes and the given dimensions, with values in [least, most].
 
-    `above` is what all values are greater than, `below` what they are less than, where there is one.
+    All values are greater than `above` and less than `below`, where these are given.
     """
 
     dtype: Any = None
@@ -381,7 +382,7 @@ class Array(Field):
         known.fits(value.shape, self.dims)
 
     def check_values(self, value: np.ndarray, known: Known) -> None:
-        # The extremes of all: one pass each, and no array of the same size.
+        # The extremes need one pass each and no temporary array.
         low, high = value.min(), value.max()
         name = f"{self.saved_key} of {known.name}"
         if value.dtype.kind == "f":
@@ -401,7 +402,7 @@ class Array(Field):
 
 @dataclass(frozen=True)
 class Ids(Array):
-    """Integers in [first, below); `ascending` ones are distinct."""
+    """Integers in [first, below). If `ascending`, they are distinct and in order."""
 
     below: Dim = None
     first: int = 0
@@ -420,7 +421,7 @@ class Ids(Array):
 
 @dataclass(frozen=True)
 class Indptr(Field):
-    """int64 (n + 1,) that does not decrease from 0 to `end`: where each of n lists begins and ends."""
+    """int64 (n + 1,), non-decreasing from 0 to `end`: the bounds of n lists."""
 
     n: Dim = None
     end: Dim = None
@@ -439,7 +440,7 @@ class Indptr(Field):
 
 @dataclass(frozen=True)
 class Csr(Field):
-    """A float32 matrix, finite; that it is canonical CSR has been seen to."""
+    """A finite float32 CSR matrix. `Reader.csr` has checked that it is canonical."""
 
     dims: tuple[Dim, ...] = (None, None)
 
@@ -470,11 +471,11 @@ class Rows(Csr):
         return Array(self.name, np.float32, self.dims, key=self.key).read(value, known)
 
 
-# --- what holds fields ------------------------------------------------------------
+# --- containers of fields ------------------------------------------------------------
 
 
 class Part(Field):
-    """Fields of the same object in a mapping of their own."""
+    """Several fields of one object, saved in a nested mapping."""
 
     fields: tuple[Field, ...]
 
@@ -505,7 +506,7 @@ class Part(Field):
 
 
 class Entries(Part):
-    """An attribute that is a dict, with a field for each entry."""
+    """An attribute that is a dict, with one field for each entry."""
 
     put, take, measure = Field.put, Field.take, Field.measure
 
@@ -520,7 +521,7 @@ class Entries(Part):
 
 
 class Group(Part):
-    """Fields beside the others that make one attribute: `build` is given them by name."""
+    """Fields, saved beside the others, of which `build` makes one attribute."""
 
     build: Callable[..., Any]
 
@@ -541,7 +542,7 @@ class Group(Part):
 
 @dataclass(frozen=True)
 class Derived(Field):
-    """What follows from what is known already, for what is built of a group; nothing of it is saved."""
+    """A value computed from those read before, for the `build` of a `Group`. It is not saved."""
 
     follows: Callable[[Known], Any] = lambda known: None
 
@@ -554,7 +555,7 @@ class Derived(Field):
 
 @dataclass(frozen=True)
 class List(Field):
-    """A list whose items keep one rule, so many where `n` says; the item's name is of no use."""
+    """A list, of `n` items if given, that all obey the field `item`, whose name is ignored."""
 
     item: Field = Field("")
     n: Dim = None
@@ -577,15 +578,15 @@ class List(Field):
 
 @dataclass(frozen=True)
 class Each(Field):
-    """A dict whose values keep one rule, the item's; its name is of no use.
+    """A dict whose values all obey the field `item`, whose name is ignored.
 
     Parameters
     ----------
     item : Field
     keys : sequence of str, optional
-        Those that are read; by default all there are.
+        The keys to read; all by default.
     every : bool
-        Whether each of the keys must be there.
+        Whether every key is required.
     """
 
     item: Field = Field("")
@@ -606,15 +607,15 @@ class Each(Field):
 
 @dataclass(frozen=True)
 class Object(Field):
-    """An object of a class, or of one below it.
+    """An object of a class or a subclass.
 
     Parameters
     ----------
     cls : type, or its name in the register of classes
     links : names of sizes
-        That it has in common with the object around.
+        Sizes that it shares with the enclosing object.
     inline : bool
-        Whether its saved form stands here without the name of its class; then `cls` has a `Spec`.
+        Whether its saved form is nested here without the name of its class; `cls` then has a `Spec`.
     """
 
     cls: Any = None
@@ -644,7 +645,7 @@ class Object(Field):
 
 
 def check_indptr(indptr: np.ndarray, end: int | None, name: str) -> None:
-    """ValueError unless it does not decrease from 0 to `end`."""
+    """Raise ValueError unless `indptr` is non-decreasing from 0 to `end`."""
     if (
         len(indptr) == 0
         or indptr[0] != 0
@@ -655,9 +656,9 @@ def check_indptr(indptr: np.ndarray, end: int | None, name: str) -> None:
 
 
 def check_csr(indptr: np.ndarray, indices: np.ndarray, n_columns: int, name: str) -> None:
-    """ValueError unless these are rows of ascending, distinct columns below `n_columns`.
+    """Raise ValueError unless each row has ascending, distinct columns below `n_columns`.
 
-    SciPy's routines follow them without looking.
+    SciPy's compiled routines rely on that without a check.
     """
     check_indptr(indptr, len(indices), f"indptr of {name}")
     if not len(indices):
@@ -691,7 +692,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def shown(value: Any) -> str:
-    """A value of a saved model on part of a line."""
+    """A value of a saved model, shortened for a message."""
     if isinstance(value, np.ndarray) or sp.issparse(value):
         return f"{value.dtype} {value.shape}"
     plain = value is None or isinstance(value, (bool, int, float, str))

@@ -1,4 +1,4 @@
-"""What a model folder may ask of the process that loads it."""
+"""Limits on what a model folder may make the loading process allocate."""
 
 from __future__ import annotations
 
@@ -7,32 +7,31 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-# An integer of a saved model is at most so large.
+# The largest integer in a saved model.
 MOST = 2**31 - 1
-# A size that no array of a saved model bears out is at most so large unless `Limits` says otherwise;
-# what would be larger is not fitted.
+# The largest size that no array of a saved model confirms, unless `Limits` says otherwise. No fit exceeds it.
 MOST_DECLARED = 1 << 24
-# All that is declared, and all that is not on the disk, by what one size may be. Up to twenty parts of a
-# model declare sizes; file systems that compress hold ten bytes in one.
+# The limit on the sum of such sizes, as a multiple of the limit on one: up to twenty parts of a model declare
+# sizes, and compressing file systems store ten bytes in one.
 TOGETHER = 32
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a model folder may ask of the process that loads it.
+    """Limits on what a model folder may make the loading process allocate.
 
     Parameters
     ----------
     manifest_bytes : int
         Size of the manifest, most of which is decoded into Python objects.
     depth : int
-        Lists, mappings and objects within one another.
+        Nesting of lists, mappings and objects.
     files : int
+        Number of files.
     declared : int
-        A size that no array has to bear out, such as the number of features of sparse rows: at most so much,
-        or as many as the files of the model have bytes on the disk, where holes and further names of a file
-        count nothing. All such sizes together, and all bytes that are not on the disk together: at most 32
-        times as much.
+        Largest size that no array confirms, such as the number of features of sparse rows. If the model has
+        more bytes on disk than this, their number is the limit; holes and hard links do not count. The sum
+        of all such sizes, and the sum of all bytes that are not on disk, may be 32 times as large.
 
     Examples
     --------
@@ -59,13 +58,13 @@ LIMITS = Limits()
 
 @dataclass
 class Allowance:
-    """Sizes that no array bears out: what each may be, and what is left for all."""
+    """Sizes that no array confirms: the limit for each, and what is left of the limit for all."""
 
     each: int = MOST
     left: int | None = None
 
     def take(self, size: int) -> None:
-        """Count a size that was declared; ValueError where it is more than is left."""
+        """Count a declared size; ValueError if it exceeds what is left."""
         if self.left is not None:
             if size > self.left:
                 raise ValueError(
@@ -79,13 +78,13 @@ _allowance: ContextVar[Allowance] = ContextVar("_allowance", default=Allowance()
 
 
 def allowance() -> Allowance:
-    """What may still be declared, where a model is loaded; any size elsewhere."""
+    """The allowance of the model that is being loaded; unlimited elsewhere."""
     return _allowance.get()
 
 
 @contextmanager
 def declared_sizes_up_to(most: int, together: int | None = None) -> Iterator[None]:
-    """What sizes that no array bears out may be, in `Size` and `Csr`: each and together."""
+    """Limit the sizes that no array confirms, in `Declared` and `Csr`: each of them, and their sum."""
     token = _allowance.set(Allowance(min(most, MOST), together))
     try:
         yield

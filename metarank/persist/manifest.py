@@ -1,4 +1,4 @@
-"""The manifest of a model folder: what is in the folder, with sizes and digests."""
+"""The manifest of a model folder: its files, with sizes and digests."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from metarank.persist.limits import LIMITS, TOGETHER, Limits
 FORMAT = "metarank-model"
 FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
-# How a part of a model names the file that it is read from.
+# The keys under which a part of a model names its file.
 KINDS_OF_FILES = ("__array__", "__text__", "__strings__", "__tensors__")
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A manifest that was checked against its folder.
+    """A manifest that has been checked against its folder.
 
     Parameters
     ----------
     manifest : dict
     bytes_on_disk : int
-        Of the files that the model reads.
+        Bytes that the files of the model occupy on disk.
     """
 
     manifest: dict[str, Any]
@@ -47,14 +47,14 @@ def read_manifest(
     Raises
     ------
     ModelError
-        If the folder is not a model, was written by a newer version, a file that the model reads is missing,
-        a link or of another size, or (with `verify`) any file is damaged, missing, or not listed.
+        If the folder is not a model or was written by a newer version; if a file that the model reads is
+        missing, a link, or of the wrong size; with `verify`, if any file is damaged, missing or not listed.
     """
     return checked(path, verify, limits).manifest
 
 
 def checked(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Checked:
-    """What `read_manifest` gives, and what it found."""
+    """`read_manifest`, with the number of bytes on disk."""
     folder = Path(path)
     if not os.path.lexists(folder / MANIFEST):
         raise ModelError(f"{str(folder)!r} is not a metarank model: it has no {MANIFEST}")
@@ -116,7 +116,7 @@ def checked(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Check
 
 
 def _check_members(folder: Path, files: set[str]) -> None:
-    """ModelError unless these files are in the folder, and nothing else."""
+    """Raise ModelError unless the folder holds exactly these files."""
     present = {p.name for p in folder.iterdir()} - {MANIFEST}
     for name in sorted(files - present):
         raise ModelError(f"{str(folder)!r} is incomplete: {name!r} is missing")
@@ -125,20 +125,20 @@ def _check_members(folder: Path, files: set[str]) -> None:
 
 
 def _bytes_there(manifest: os.stat_result, files: Iterable[os.stat_result]) -> int:
-    """What files beside a manifest take up on the disk; a file of several names is there once."""
+    """The bytes that the manifest and the files occupy on disk. Hard links count once."""
     distinct = {(f.st_dev, f.st_ino, i if f.st_ino == 0 else 0): f for i, f in enumerate(files)}
-    # Text has no holes: a system that knows of no blocks of the manifest does not tell them.
+    # Text has no holes: if the system reports too few blocks for the manifest, it does not report blocks.
     tells = TOGETHER * bytes_on_disk(manifest) >= manifest.st_size
     return sum(bytes_on_disk(f) if tells else f.st_size for f in distinct.values())
 
 
 def _is_name_of_a_file(name: str) -> bool:
-    """Whether it is a plain name within a folder, on every system, and not that of the manifest."""
+    """Whether it is a plain file name on every system, and not that of the manifest."""
     return name not in ("", ".", "..", MANIFEST) and not any(c in name for c in "/\\:\0")
 
 
 def _files_read(value: Any) -> Iterator[str]:
-    """The names of the files that a model's parts are read from; how deep they lie has been seen to."""
+    """The names of the files that the parts of a model are read from. The depth has been checked."""
     if isinstance(value, list):
         for child in value:
             yield from _files_read(child)
@@ -151,7 +151,7 @@ def _files_read(value: Any) -> Iterator[str]:
 
 
 def parsed(text: str) -> Any:
-    """JSON without the constants NaN and Infinity, which it does not have."""
+    """Parse JSON; ValueError for NaN and Infinity, which are not JSON."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} is no number of JSON")
@@ -160,7 +160,7 @@ def parsed(text: str) -> Any:
 
 
 def _depth_beyond(value: Any, limit: int) -> bool:
-    """Whether lists and mappings stand deeper in one another, found without recursion."""
+    """Whether lists and mappings are nested deeper than this. Does not recurse."""
     level = [value]
     for _ in range(limit + 1):
         level = [
@@ -175,7 +175,7 @@ def _depth_beyond(value: Any, limit: int) -> bool:
 
 
 def regular_file(path: Path) -> os.stat_result:
-    """What is known of a regular file; ModelError if there is none, or a link, a pipe or a folder."""
+    """The status of a regular file; ModelError if it is missing, a link, a pipe or a folder."""
     try:
         found = path.lstat()
     except OSError as error:
@@ -186,19 +186,19 @@ def regular_file(path: Path) -> os.stat_result:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, on one line of moderate length."""
+    """The message of an error, on one line of moderate length."""
     text = f"no {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     return " ".join(text.split())[:500]
 
 
 def sha256_of(path: Path) -> str:
-    """Of the content of a file, in hexadecimal."""
+    """SHA-256 of the content of a file, in hexadecimal."""
     with open(path, "rb") as f:
         return hashlib.file_digest(f, "sha256").hexdigest()
 
 
 def digest_of(manifest: dict[str, Any]) -> str:
-    """SHA-256 of all entries but `digest`, in an order that does not depend on that of the file."""
+    """SHA-256 of all entries except `digest`, in sorted order."""
     content = {k: v for k, v in manifest.items() if k != "digest"}
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""`load`: the model of a folder, which is untrusted input."""
+"""`load`: read a model folder, which is untrusted input."""
 
 from __future__ import annotations
 
@@ -26,39 +26,40 @@ try:
 except ImportError:  # not on Windows
     resource = None  # type: ignore[assignment]
 
-# The process, or the machine, has as many files open as it may.
+# The process, or the machine, has reached its limit of open files.
 _NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
 
 
 def load(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = LIMITS) -> Any:
-    """Read a saved model; its large arrays stay memory-mapped, so that several processes share one copy.
+    """Read a saved model. Large arrays are memory-mapped, so that several processes share one copy.
 
-    A folder need not be trusted: whatever it holds, loading and using it runs no code of its own, and reads
-    nothing outside of it. It must not change while the model is in use.
+    The folder may be untrusted: loading and using the model runs no code from the folder and reads no file
+    outside it. The folder must not change while the model is in use.
 
     Parameters
     ----------
     path : path-like
         Folder written by ``model.save``.
     verify : bool
-        Check every file against its digest first (reads all bytes once). With False damage may go unnoticed
-        that leaves the model well-formed; forms, sizes and all indices into arrays are checked either way.
-        Indexes over the arrays are built when they are first asked.
+        Check every file against its digest first, which reads all bytes once. With False, damage that leaves
+        the model well-formed goes unnoticed; types, sizes and all indices into arrays are always checked.
+        Search indexes are built on first use.
     limits : persist.Limits
-        What the folder may ask for.
+        Limits on what the folder may allocate.
 
     Returns
     -------
     MetaRanker or MultiObjectiveRanker
-        Whatever was saved.
+        The object that was saved.
 
     Raises
     ------
     metarank.persist.ModelError (a ValueError)
         If the folder is damaged, has missing or extra files, is not a model, or holds values that its classes
-        do not take; the message names the part.
+        refuse. The message names the part.
     OSError
-        If this process may open no more files (``ulimit -n``): each array of more than 64 KiB takes one.
+        If the process has reached its limit of open files (``ulimit -n``). Each array of more than 64 KiB
+        needs one.
     """
     found = load_values(path, verify, limits=limits)
     if not hasattr(found, "get_state"):
@@ -68,7 +69,7 @@ def load(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = 
 
 @of_one_moment
 def load_values(path: str | os.PathLike[str], verify: bool = True, *, limits: Limits = LIMITS) -> Any:
-    """`load` of whatever `save` wrote: a dict of results too."""
+    """`load` for anything that `save` writes, such as a dict of results."""
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be persist.Limits, got {limits!r:.80}")
     with _naming_the_limit(path):
@@ -103,7 +104,7 @@ def _read(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Any:
 
 @contextmanager
 def _naming_the_limit(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Where the process may open no more files, the folder is not to blame."""
+    """Name the limit where the process has too many open files: the folder is not damaged."""
     try:
         yield
     except OSError as error:
@@ -125,10 +126,10 @@ def _kind_of(value: Any) -> str:
 
 
 class Reader:
-    """The inverse of `Writer`. A file that several parts of a model name is read once.
+    """The inverse of `Writer`.
 
-    Of equal objects, such as a scorer that also proposes labels, there is one. `files` are the sizes by name
-    that the manifest lists.
+    A file that several parts of a model share is read once, and equal objects become one object. `files`
+    holds the sizes that the manifest lists, by file name.
     """
 
     def __init__(self, folder: Path, files: dict[str, int]) -> None:
@@ -223,7 +224,7 @@ class Reader:
         return float(value["__float__"])
 
     def once(self, kind: str, name: Any, read: Callable[[Path], Any]) -> Any:
-        """The content of a member of the folder."""
+        """The content of a file of the folder, read once."""
         if not isinstance(name, str) or name not in self.files:
             raise ModelError(f"the manifest names {name!r:.80}, which it does not list as a file")
         if (kind, name) not in self.contents:
@@ -239,7 +240,7 @@ class Reader:
 
 
 def _writable(value: Any, at: str) -> Any:
-    """The value; ModelError for a text with half a pair of surrogates, which no file can be written with."""
+    """The value; ModelError for a text with a lone surrogate, which UTF-8 cannot encode."""
     if isinstance(value, str) and not value.isascii():
         try:
             value.encode()

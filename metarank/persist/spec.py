@@ -1,12 +1,11 @@
 """`Saved` and `Spec`: what a class saves, declared once.
 
-A class lists the fields of its saved form; `get_state`, `from_state`, the sizes that it is of and what
-pickle leaves out follow from the list. A model folder may come from anywhere: each field says the rule that
-its value keeps, and nothing is taken as it stands. What the compiled core checks when it is built over the
-arrays is not checked twice.
+A class lists the fields of its saved form. `get_state`, `from_state`, the object's sizes and what pickle
+leaves out follow from that list. A model folder is untrusted input: each field states the rule for its value,
+and every value is checked when it is read. Only what the compiled core checks for itself is not checked here.
 
-A dimension given as a name, such as "L", is one number throughout an object, and where `links` name it, the
-same in an object within. By convention "d" are features, "L" labels and "rows" the training rows kept.
+A dimension with a name, such as "L", has one size throughout an object; `links` extend it to nested objects.
+By convention "d" is the number of features, "L" of labels, and "rows" of the training rows that are kept.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ class Spec:
     Parameters
     ----------
     *fields : Field
-        Values that the constructor takes are given to it, the others become attributes, in this order.
+        Values that the constructor accepts are passed to it; the others are set as attributes, in order.
     check : function of Known, optional
-        Raises ValueError where values do not fit together in a way that no field can say; called before the
-        object is made.
+        Raises ValueError if values contradict each other in a way that no single field can express. It is
+        called before the object is constructed.
 
     Examples
     --------
@@ -56,30 +55,30 @@ class Spec:
         self.check = check
 
     def extended(self, *fields: Field) -> Spec:
-        """This one with further fields."""
+        """A copy with more fields."""
         return Spec(*self.fields, *fields, check=self.check)
 
     def state_of(self, obj: Any) -> dict[str, Any]:
-        """The values of an object by key: plain ones, lists, dicts, arrays, matrices and objects."""
+        """The values of an object by key: plain values, lists, dicts, arrays, matrices and objects."""
         state: dict[str, Any] = {}
         for field in self.fields:
             field.put(obj, state)
         return state
 
     def sizes_of(self, obj: Any) -> dict[str, int]:
-        """What the named dimensions are of an object."""
+        """The named sizes of an object."""
         known = Known(type(obj).__name__, {}, made=obj)
         for field in self.fields:
             field.measure(obj, known)
         return known.sizes
 
     def restored(self, cls: type[T], state: Any, sizes: dict[str, int]) -> T:
-        """The inverse of `state_of`; `sizes` are those known already, and are added to.
+        """The inverse of `state_of`. `sizes` holds the sizes known so far; new ones are added to it.
 
         Raises
         ------
         ValueError
-            Where a value is missing or does not keep its rule.
+            If a value is missing or breaks its rule.
         """
         if not isinstance(state, Mapping):
             raise ValueError(f"{cls.__name__} must be a mapping of names to values, got {state!r:.80}")
@@ -102,16 +101,16 @@ class Spec:
 
 
 class Saved:
-    """What can be part of a saved model: a class with a `Spec` named `saved`.
+    """Base of all classes that a saved model may contain. Each declares a `Spec` named `saved`.
 
-    One with `get_state` and `from_state` of its own needs none.
+    A class with its own `get_state` and `from_state` needs no spec.
 
     Attributes
     ----------
     saved : Spec
     tag : str or None
-        Where a value of a saved model may be of several classes: the key under which it says which.
-        A base class sets it, and its subclasses are one family.
+        The key that tells the class of a value that may be of several classes. A base class sets it;
+        its subclasses form one family.
     """
 
     saved: ClassVar[Spec | None] = None
@@ -128,11 +127,11 @@ class Saved:
 
     @classmethod
     def saved_as(cls) -> str:
-        """What a saved model calls the class within its family."""
+        """Name of the class in saved models, unique within its family."""
         return cls.__name__
 
     def get_state(self) -> dict[str, Any]:
-        """What `from_state` needs."""
+        """The state from which `from_state` restores the object."""
         if self.saved is None:
             raise TypeError(f"{type(self).__name__} must implement get_state to be saved")
         tagged = {} if self.tag is None else {self.tag: self.saved_as()}
@@ -140,12 +139,12 @@ class Saved:
 
     @classmethod
     def from_state(cls: type[S], state: Any) -> S:
-        """The inverse of `get_state`; of a class with a `tag`, the object of the class that is said there."""
+        """The inverse of `get_state`. If the class has a `tag`, the state selects the subclass."""
         return cls.restored(state, {})
 
     @classmethod
     def restored(cls: type[S], state: Any, sizes: dict[str, int]) -> S:
-        """`from_state` where some sizes are known; those of the state are added to them."""
+        """`from_state` with the sizes known so far; those of the state are added to `sizes`."""
         if cls.tag is not None:
             if not isinstance(state, Mapping):
                 raise ValueError(f"{cls.__name__} must be a mapping of names to values, got {state!r:.80}")
@@ -158,14 +157,14 @@ class Saved:
         return cls.saved.restored(cls, state, sizes)
 
     def named_sizes(self) -> dict[str, int]:
-        """The sizes that have a name in the spec."""
+        """The object's sizes, by their names in the spec."""
         return {} if self.saved is None else self.saved.sizes_of(self)
 
     def _restored(self) -> None:
-        """Set what follows from the values that were saved, after they are set."""
+        """Compute what follows from the restored values."""
 
     def __getstate__(self) -> Any:
-        """For pickle and copies, without what is computed on first use."""
+        """State for pickle and copies, without values that are computed on first use."""
         state = super().__getstate__()
         if not isinstance(state, dict):
             return state

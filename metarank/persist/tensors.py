@@ -25,15 +25,15 @@ _DTYPES: dict[str, np.dtype] = {
 }
 _CODES = {dtype: code for code, dtype in _DTYPES.items()}
 _METADATA = "__metadata__"
-# Of a file that is read.
+# Limits on a file that is read.
 _LONGEST_HEADER = 1 << 24
 _MOST_DIMENSIONS = 8
-# Tensors begin at a multiple of this, for the memory map's sake.
+# Tensors start at a multiple of this, so that mapped arrays are aligned.
 _ALIGNMENT = 64
 
 
 class Tensors(dict[str, np.ndarray]):
-    """Arrays by name that a saved model keeps in one such file."""
+    """Arrays by name that a saved model keeps in one safetensors file."""
 
 
 def write_tensors(

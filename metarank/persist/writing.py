@@ -1,4 +1,4 @@
-"""`save`: a model into a folder, whole or not at all."""
+"""`save`: write a model to a folder, completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from metarank.persist.classes import class_of
 from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, digest_of, one_line
 from metarank.persist.tensors import Tensors, write_tensors
 
-# Longer values get a file of their own, so that the manifest stays a page one can read.
+# Longer values get their own file, so that the manifest stays readable.
 _INLINE_CHARACTERS = 2000
 _INLINE_STRINGS = 50
 
 
 class Writer:
-    """Turns a model into JSON values and writes into `folder` what is too large for them.
+    """Encodes a model as JSON values and writes large values to files in `folder`.
 
-    `files` are the files written, by name, as the manifest lists them; equal contents share one.
+    `files` holds the entries of the manifest, by file name. Equal contents share a file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -106,12 +106,12 @@ class Writer:
 
 
 def check_target(path: str | os.PathLike[str]) -> Path:
-    """The folder a model may be written to: new, empty, or an earlier model; symbolic links are followed.
+    """The folder that a model may be written to: new, empty, or an earlier model. Follows symbolic links.
 
     Raises
     ------
     ValueError, OSError
-        If anything else stands at `path`, or nothing can be written there.
+        If anything else is at `path`, or it is not writable.
     """
     target = Path(path).resolve()
     if target.exists():
@@ -132,7 +132,7 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 @of_one_moment
 def _what_stands(target: Path) -> tuple[bool, str | None]:
-    """Whether it is a model or an empty folder, and a file in it that the model's manifest does not list."""
+    """Whether it is a model or an empty folder, and a file that its manifest does not list, if any."""
     if not target.is_dir():
         return False, None
     names = sorted(p.name for p in target.iterdir())
@@ -141,23 +141,23 @@ def _what_stands(target: Path) -> tuple[bool, str | None]:
     try:
         listed = set(json.loads((target / MANIFEST).read_text(encoding="utf-8"))["files"])
     except (ValueError, KeyError, TypeError):
-        return True, None  # no telling
+        return True, None  # the manifest is damaged
     return True, next((name for name in names if name not in listed | {MANIFEST}), None)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write `model` to the folder `path`, whole or not at all.
+    """Write `model` to the folder `path`, completely or not at all.
 
-    The folder is written beside its final place and renamed; a model that stood
-    there before stays until the new one is complete and on the disk, so that a process killed at any
-    moment leaves the one or the other. What it left beside is removed by the next save.
+    The new folder is written next to `path`, synced to disk, and then renamed. A process that is killed at
+    any moment therefore leaves either the earlier model or the new one. The next save removes what a killed
+    process left behind.
 
     Raises
     ------
     ValueError
         If `path` exists and is not a saved model (or an empty folder).
     OSError
-        If the disk is full or not writable; what was there before is untouched.
+        If the disk is full or not writable. The earlier model is untouched.
     """
     with _naming(path), whole_folder(check_target(path)) as folder:
         writer = Writer(folder)
@@ -178,10 +178,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What cannot be written is the model at `path`, not the place beside it that its user never named."""
+    """Name `path` in errors, not the temporary folder next to it."""
     try:
         yield
     except OSError as error:
-        if error.errno is None:  # numpy counts what it could not write
+        if error.errno is None:  # raised by numpy
             raise OSError(f"{os.fspath(path)!r} cannot be written: {one_line(error)}") from error
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error

@@ -1,4 +1,4 @@
-"""`KeptScorer`: a scorer that would learn of a label in a fit only, in use after the labels have changed."""
+"""`KeptScorer`: a scorer that cannot be updated, used after the labels have changed."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _check_kept(known: Known) -> None:
 
 
 class KeptScorer(LabelScorer):
-    """What a fitted scorer knows, told of the labels as they are now.
+    """A fitted scorer with its labels mapped to those of now.
 
-    Removed labels are never proposed; merged ones score as the label they went into, by the maximum. A label
-    that the scorer does not know has the score of one without rows, `score_without_rows`, or else its lowest
-    score of the row's candidates; where it knows none of them, that of its label 0.
+    Removed labels are never proposed. A label into which others were merged gets the maximum of their scores.
+    A label that the scorer does not know gets `score_without_rows` if that is a number, else the lowest score
+    of the row's candidates; if the scorer knows none of these, the score of its label 0.
 
     Parameters
     ----------
     scorer : fitted LabelScorer
     now : int32 array
-        For each label that the scorer knows its id now, or -1 if it was removed.
+        The present id of each label of the scorer, or -1 if it was removed.
     n_labels : int
-        Size L of the label set now.
+        Present size L of the label set.
     """
 
     saved = Spec(
@@ -50,7 +50,7 @@ class KeptScorer(LabelScorer):
 
     @classmethod
     def of(cls, scorer: Any, now: np.ndarray, n_labels: int) -> KeptScorer:
-        """The scorer after one more change, which says of each label of before the id it has now, or -1."""
+        """The scorer after one more change. `now` maps each earlier label to its present id, or -1."""
         if isinstance(scorer, cls):
             earlier = scorer.now
             now = np.where(earlier >= 0, now[earlier], -1)
@@ -59,17 +59,17 @@ class KeptScorer(LabelScorer):
 
     @property
     def is_classifier(self) -> bool:  # type: ignore[override]
-        """As the scorer itself."""
+        """That of the scorer."""
         return self.scorer.is_classifier
 
     @property
     def proposes(self) -> bool:  # type: ignore[override]
-        """As the scorer itself."""
+        """That of the scorer."""
         return self.scorer.proposes
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
-        """(indptr int64 (L + 1), labels int32): the scorer's labels that each label stands for."""
+        """(indptr int64 (L + 1), labels int32): the scorer's labels that each present label stands for."""
         known = np.flatnonzero(self.now >= 0).astype(np.int32)
         indptr = np.zeros(self.n_labels + 1, np.int64)
         np.cumsum(np.bincount(self.now[known], minlength=self.n_labels), out=indptr[1:])
@@ -85,7 +85,7 @@ class KeptScorer(LabelScorer):
         known = members[np.arange(counts.sum()) + np.repeat(start[labels] - first, counts)]
         row = np.repeat(row_of_pair, counts)
         n_known = len(known)
-        unknown = np.setdiff1d(row_of_pair, row)  # rows of which the scorer knows no candidate
+        unknown = np.setdiff1d(row_of_pair, row)  # rows without a candidate that the scorer knows
         row, known = np.append(row, unknown), np.append(known, np.zeros(len(unknown), np.int32))
         order = np.lexsort((known, row))
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=candidates.n_rows))])
@@ -106,7 +106,7 @@ class KeptScorer(LabelScorer):
         return columns
 
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
-        """The scorer's k proposals for each row, in the ids of now; fewer where some were removed."""
+        """The scorer's k proposals for each row, in present ids; fewer if some labels were removed."""
         found: Candidates = self.scorer.shortlist(X, k, n_jobs=n_jobs)
         label = self.now[found.labels]
         kept = np.flatnonzero(label >= 0)

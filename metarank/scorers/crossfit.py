@@ -1,21 +1,20 @@
-"""The one place that runs folds: held-out columns for the training rows.
+"""Cross-fitting: held-out columns and proposals for the training rows. No other module runs folds.
 
-Every column of a training pair comes from a scorer fitted on the View without
-the pair's fold. The fold map is one for all scorers, so that all columns of a
-pair come from the same held-out View. A scorer's free parameters (the width of a
-kernel, the C of an SVM) may be tuned once on all rows, by `tuned`; what a row's
-labels can move is then that choice, never the row's own held-out value under it.
+Every column of a training pair comes from a scorer fitted on the View without the pair's fold. All scorers
+share one fold map, so that all columns of a pair come from the same held-out View. A scorer's free parameters
+(the width of a kernel, the C of an SVM) may be tuned once on all rows, by `tuned`: a row's labels can then
+influence that choice, but not the row's own held-out value under it.
 
-K refits on (K - 1) / K of the rows cost about K - 1 fits, once for proposing and describing together.
-Scorers with a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K.
-Label trees have none, and share nothing between folds: a hierarchy that has seen a row's labels makes its
+K refits on (K - 1) / K of the rows cost about K - 1 fits, which proposing and describing share. Scorers with a
+closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K. Label trees have
+no closed form, and share nothing between folds: a hierarchy that has seen a row's labels makes the row's
 held-out scores better than those of a new row (experiments/leave_fold_out).
 
-What is *reported* of held-out rows needs more. The column of a pair tells how many relevant rows its label
-has outside the pair's fold, and so how many it has inside; a ranker that learns from columns which know the
-labels of fold f can read them off, and looks better there than on new rows. So the ranker that is judged on
-an outer part learns from columns without that part (`nested_columns`), or from rows of the same fold as the
-part (`inner_parts`), all described by the View without that fold.
+The *reported* held-out quality needs more. The column of a pair tells how many relevant rows its label has
+outside the pair's fold, and so how many it has inside. A ranker that learns from columns which know the
+labels of fold f can read these counts, and looks better on fold f than on new rows. So the ranker that is
+judged on an outer part learns either from columns without that part (`nested_columns`), or from rows of the
+same fold as the part (`inner_parts`), all described by the View without that fold.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
 
-# Outer parts at most: the fits that leave two of them out grow with their square.
+# The most outer parts: the number of fits that leave out two of them grows with the square.
 _MOST_PARTS = 5
 # With fewer rows, two parts leave too little to learn from.
 _LEAST_ROWS = 20
@@ -52,7 +51,7 @@ def held_out_columns(
     n_jobs: int = 1,
     fits: dict[int, Any] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Columns (m,) of the pairs of training rows, each as if its row were new.
+    """Columns (m,) of the pairs of training rows, computed as if each row were new.
 
     Parameters
     ----------
@@ -60,11 +59,11 @@ def held_out_columns(
     data : TrainingSet
     candidates : Candidates of the training rows `rows`, in that order
     rows : int array, optional
-        Training rows described; all by default.
+        Training rows to describe; all by default.
     n_jobs : int
         Threads; the folds run side by side.
     fits : dict, optional
-        Where the scorer's fit without each fold is kept, or found if it is there already.
+        Fits without each fold, by fold. Missing ones are added.
 
     Returns
     -------
@@ -85,7 +84,7 @@ def refit_columns(
     n_jobs: int,
     fits: dict[int, Any] | None = None,
 ) -> dict[str, np.ndarray]:
-    """`held_out_columns` the plain way: one fit for each fold."""
+    """`held_out_columns` by one fit for each fold."""
 
     def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
         inside = np.flatnonzero(data.fold[rows] == f)
@@ -111,9 +110,9 @@ def held_out_shortlist(
     n_jobs: int = 1,
     fits: dict[int, Any] | None = None,
 ) -> Candidates:
-    """The scorer's k proposals for each of some training rows, from fits without the row's fold.
+    """The scorer's k proposals for some training rows, from fits without the row's fold.
 
-    The fits are kept in `fits`, where given, for `held_out_columns` to use.
+    The fits are added to `fits`, if given, so that `held_out_columns` can use them.
     """
     if scorer.has_held_out_proposals:
         return scorer.shortlist_held_out(data, k, rows=rows, n_jobs=n_jobs)
@@ -129,7 +128,7 @@ def refit_shortlist(
     n_jobs: int,
     fits: dict[int, Any] | None = None,
 ) -> Candidates:
-    """`held_out_shortlist` the plain way: one fit for each fold."""
+    """`held_out_shortlist` by one fit for each fold."""
 
     def one_fold(f: int, threads: int) -> Candidates:
         inside = np.flatnonzero(data.fold[rows] == f)
@@ -144,7 +143,7 @@ def refit_shortlist(
 
 
 def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
-    """Runs of rows, one at least, of at most so many pairs: a row's values depend on itself alone."""
+    """Slices of rows, at least one, with at most so many pairs each or a single row."""
     ends = np.cumsum(pairs)
     chunks: list[slice] = []
     start = 0
@@ -171,22 +170,22 @@ def fitted_without(fold: int, scorer: LabelScorer, data: TrainingSet, n_jobs: in
 
 
 def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_jobs: int) -> Candidates:
-    """Run `one_fold(f, threads)` for every fold present and put its candidates at the fold's rows."""
+    """Run `one_fold(f, threads)` for every fold and place its candidates at the fold's rows."""
     stacked = Candidates.stack(over_folds(one_fold, np.unique(fold), n_jobs))
     return stacked.rows(np.argsort(np.argsort(fold, kind="stable")))  # back from fold order to row order
 
 
 @dataclass(frozen=True, eq=False)
 class OuterPart:
-    """Rows a ranker is judged on, and those it learns from for that.
+    """Rows on which a ranker is judged, and rows from which it then learns.
 
     Parameters
     ----------
     held_out, seen : int64 array
         Positions of lists, ascending.
     columns : list of dict of name to float32 array, or None
-        By scorer: what it says of the pairs of the `seen` rows, fitted without the held-out rows and without
-        the row's own part; None where the columns that all rows have are so already.
+        For each scorer, the columns of the pairs of the `seen` rows, from fits without the held-out rows and
+        without the row's own part. None if the columns of all rows already have that property.
     """
 
     held_out: np.ndarray
@@ -195,12 +194,12 @@ class OuterPart:
 
 
 def can_nest(data: TrainingSet) -> bool:
-    """Whether the folds suffice to leave two parts out."""
+    """Whether there are enough rows and folds to leave out two parts."""
     return len(data.fold) >= _LEAST_ROWS and n_outer_parts(data.fold) > 2
 
 
 def n_outer_parts(fold: np.ndarray) -> int:
-    """Parts that `nested_columns` gives of a fold map."""
+    """The number of parts into which `nested_columns` divides a fold map."""
     return len(np.unique(_parts_of_folds(fold)))
 
 
@@ -211,22 +210,23 @@ def nested_columns(
     n_jobs: int,
     use: Callable[[OuterPart], T],
 ) -> list[T]:
-    """What `use` makes of each outer part: of a fold, or a run of folds, with the columns of all other rows.
+    """The result of `use` for each outer part: a fold or a run of folds, with the columns of all other rows.
 
-    Whatever is said of a part's rows comes from columns of the whole (the other folds know nothing of them);
-    the ranker asked learned from columns that know nothing of the part. Fits without two parts serve both.
+    The ranker that is judged on a part learns from columns that know nothing of the part. The part's own rows
+    keep the columns of the whole fit, whose other folds know nothing of them. Fits without two parts serve
+    both parts.
 
     Parameters
     ----------
     scorers : unfitted LabelScorers, tuned
     data : TrainingSet
-        Of which `can_nest` holds.
+        One for which `can_nest` is true.
     candidates : Candidates of all training rows
     n_jobs : int
     use : function of an OuterPart
     """
     part = _parts_of_folds(data.fold)
-    # By scorer and the two parts that are left out, the smaller first.
+    # By scorer and the two parts left out, the smaller first.
     fits: dict[tuple[int, int, int], Any] = {}
     cheaper = [scorer.cheaper() for scorer in scorers]
     numbers = [int(p) for p in np.unique(part)]
@@ -248,8 +248,8 @@ def nested_columns(
 
 
 def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:
-    """Outer parts that need no fit: of the rows of each fold those of one inner fold after another, to be
-    judged by a ranker that learned from the other rows of the same fold, described by the same View."""
+    """Outer parts that need no further fit. Each is an inner fold of one fold; the ranker that is judged on it
+    learns from the other rows of the same fold, which the same View describes."""
     return [
         OuterPart(held_out, seen)
         for f in np.unique(fold)
@@ -261,7 +261,7 @@ def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:
 
 
 def _parts_of_folds(fold: np.ndarray) -> np.ndarray:
-    """The outer part of each row, int32: its fold, or a run of folds where there are many."""
+    """The outer part of each row, int32: its fold, or a run of folds if there are many."""
     numbers, place = np.unique(fold, return_inverse=True)
     return (place * min(_MOST_PARTS, len(numbers)) // max(1, len(numbers))).astype(np.int32)
 
@@ -272,7 +272,7 @@ def scatter_folds(
     candidates: Candidates,
     n_jobs: int,
 ) -> dict[str, np.ndarray]:
-    """Run `one_fold(f, threads)` for every fold present and put its columns at the fold's pairs."""
+    """Run `one_fold(f, threads)` for every fold and place its columns at the fold's pairs."""
     pair_fold = np.repeat(fold, np.diff(candidates.indptr))
     out: dict[str, np.ndarray] = {}
     lock = Lock()
@@ -296,7 +296,7 @@ def scatter_folds(
 
 
 def over_folds(one_fold: Callable[[int, int], T], folds: np.ndarray, n_jobs: int) -> list[T]:
-    """`one_fold(f, threads)` for every fold, several at once where there are threads for it."""
+    """`one_fold(f, threads)` for every fold, several at once if there are enough threads."""
     workers = max(1, min(n_jobs, len(folds)))
     threads = max(1, n_jobs // workers)
     parts = side_by_side([f"fold {number} of {len(folds)}" for number in range(1, len(folds) + 1)])

@@ -38,17 +38,17 @@ class ObjectiveScorer(LabelScorer):
 
     @property
     def is_classifier(self) -> bool:  # type: ignore[override]
-        """As of the scorer."""
+        """That of the scorer."""
         return self.scorer.is_classifier
 
     @property
     def score_without_rows(self) -> float | None:  # type: ignore[override]
-        """As of the scorer."""
+        """That of the scorer."""
         return self.scorer.score_without_rows
 
     @property
     def is_tunable(self) -> bool:  # type: ignore[override]
-        """As of the scorer."""
+        """That of the scorer."""
         return self.scorer.is_tunable
 
     def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:

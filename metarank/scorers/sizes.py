@@ -1,4 +1,4 @@
-"""What the memory of a fit depends on, and the parts of it, for each scorer to tell its own."""
+"""Sizes of a fit, and the parts of memory that each scorer computes from them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-# The stages of a fit. Parts of one stage are there at the same time, those of different stages are not.
+# The stages of a fit. Parts of one stage are in memory together; those of different stages are not.
 DESCRIBE, RANK, CUT, FIT = STAGES = ("describing", "ranking", "thresholds", "fitting on all rows")
 
 
 @dataclass(frozen=True)
 class MemoryPart:
-    """Something a fit holds in memory: for how long, and what makes it smaller."""
+    """Something that a fit holds in memory: in which stages, and how a user can make it smaller."""
 
     name: str
     bytes: int
@@ -23,21 +23,21 @@ class MemoryPart:
 
 @dataclass(frozen=True)
 class FitSizes:
-    """The sizes of a fit, whatever its sources are.
+    """The sizes of a fit that do not depend on its sources.
 
     Attributes
     ----------
     X, Y : features (n, d) and labels (n, L)
     ranked_rows : int
-        Rows the ranker learns from.
+        Rows that the ranker learns from.
     pairs_per_row : int
     n_folds : int
-        Folds of the map.
+        Folds of the fold map.
     used_folds : int
-        Folds of which rows are ranked: each costs a fit of the scorers that have no closed form.
+        Folds with ranked rows. Each costs a fit of every scorer without a closed form.
     n_jobs : int
     n_tables : int
-        Feature tables beside that of the ranker, by which it is judged; see `crossfit.nested_columns`.
+        Further feature tables, on which the ranker is judged; see `crossfit.nested_columns`.
     """
 
     X: np.ndarray | sp.csr_matrix

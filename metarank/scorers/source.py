@@ -1,4 +1,4 @@
-"""`Source`: a scorer and what it is asked for, an entry of the one list of a model's sources of evidence."""
+"""`Source`: an entry of a model's list of sources, which is a scorer and what the model uses it for."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Source(Saved):
     ----------
     scorer : LabelScorer
     proposes : bool
-        Whether the model takes its proposals as candidates.
+        Whether the model uses its proposals as candidates.
     describes : bool
-        Whether the model takes its columns as meta-features.
+        Whether the model uses its columns as meta-features.
     """
 
     scorer: LabelScorer
@@ -42,15 +42,15 @@ class Source(Saved):
 
     @property
     def name(self) -> str:
-        """What a report calls the scorer."""
+        """Name of the scorer in reports."""
         return type(self.scorer).__name__
 
 
 def sources_of(shortlisters: Sequence[LabelScorer], scorers: Sequence[LabelScorer]) -> list[Source]:
-    """The one list of those that propose and those that describe; a scorer in both is one source.
+    """One list of the scorers that propose and those that describe. A scorer in both lists is one source.
 
-    The order of `scorers`, which is that of the columns, is kept, and that of `shortlisters` where the two
-    agree.
+    The list keeps the order of `scorers`, which is the order of the columns, and the order of `shortlisters`
+    where the two do not conflict.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def sources_of(shortlisters: Sequence[LabelScorer], scorers: Sequence[LabelScore
 
 
 def with_scorers(sources: Iterable[Source], scorers: Iterable[Any]) -> list[Source]:
-    """The same sources with other scorers in their place, one each: tuned, or fitted."""
+    """The same sources with their scorers replaced, such as by tuned or fitted ones."""
     return [replace(source, scorer=scorer) for source, scorer in zip(sources, scorers, strict=True)]
 
 
