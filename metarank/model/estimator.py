@@ -1,7 +1,7 @@
-"""`MetaRanker`: what a user meets.
+"""`MetaRanker`: the estimator.
 
-`fit` knows the order in which stages are fitted, `answer` that in which they answer; what was learned is a
-`FittedModel`.
+`metarank.model.fit` has the order in which the stages of a model are fitted, `metarank.model.answer` the
+order in which they answer. What a fit learns is a `FittedModel`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from metarank.types.view import TrainingSet
 
 
 class _Learned:
-    """A fitted attribute of `MetaRanker`: that of its `FittedModel`, without the underscore."""
+    """A fitted attribute of `MetaRanker`, read from its `FittedModel` under the name without underscore."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.removesuffix("_")
@@ -74,12 +74,12 @@ class _Learned:
         estimator.fitted_ = replace(estimator.fitted_, **{self.name: value})
 
 
-# What models that were saved by earlier versions lack.
+# Attributes that models saved by earlier versions lack.
 _NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
 
 
 def _params_of(model: MetaRanker) -> dict[str, Any]:
-    """The parameters of the fit as plain values, the seed among them."""
+    """The parameters of the fit as plain values, including the seed."""
     params = _plain(as_fitted(model.get_params(deep=False), getattr(model, "_given_", {})))
     return params | {"random_state": model.random_state_}
 
@@ -88,65 +88,65 @@ def _params_of(model: MetaRanker) -> dict[str, Any]:
 class MetaRanker(Saved, BaseEstimator):
     """Rank the labels of an instance and decide how many of them to keep.
 
-    Each pair (instance, label) becomes a document described by meta-features
-    (Yang & Gopal 2012); a learning-to-rank model orders the pairs and learned
-    thresholds cut the list. Every meta-feature of a training row comes from a
-    View of the training set without the row's fold.
+    Each pair (instance, label) becomes a document described by meta-features (Yang & Gopal 2012). A
+    learning-to-rank model orders the pairs, and learned thresholds cut the list. The meta-features of a
+    training row come from the training set without the row's fold.
 
     Parameters
     ----------
     shortlister : "auto", "neighbors", "names", "spelling", "embedder", "parabel", "xreg", "fastxml",
         "pfastxml", "pfastrexml", "one-vs-all", LabelScorer, list, or None
-        Who proposes the candidate labels. None ranks all labels; "auto" does so up to 1,000 labels, and
-        beyond asks neighbours, label trees, up to 7,000 rows a ridge over all labels, and label names,
-        where known. With features="auto" whoever proposes candidates describes them too.
+        The sources that propose candidate labels. None ranks all labels. "auto" ranks all labels up to
+        1,000; beyond, it takes neighbours, label trees, a ridge over all labels (up to 7,000 rows), and label
+        names if they are known. With features="auto" the sources that propose also describe.
     features : "auto", "yang2012", or list of names and LabelScorers
-        What describes a pair. "yang2012" gives exactly the paper's 3k + 2 columns,
-        k chosen by cross-validation.
+        The sources that describe a pair. "yang2012" gives exactly the 3k + 2 columns of the paper, with k
+        chosen by cross-validation.
     label_text : "auto", "learned", None, or list of str
-        Texts of the labels (L). "auto" takes them, or the label names, from the
-        Dataset, and uses them where the features are words. "learned" also trains label embeddings on them
-        (`NameEmbedder`; needs the extra ``text``), a source of candidates and evidence that costs minutes.
+        Texts of the labels (L). "auto" takes them, or else the label names, from the Dataset, and uses them
+        if the features are words. "learned" also trains label embeddings on them (`NameEmbedder`, which needs
+        the extra ``text``): one more source of candidates and evidence, which takes minutes to train.
     ranker : "auto", the name of a ranker, or a Ranker
         Names: "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "logistic", "listnet", "ranksvm",
-        "svmmap", "blend" (logistic and LambdaRank). "auto": the ensemble or LambdaRank, whichever
-        cross-validation prefers, where all labels are ranked; "pointwise" where they are shortlisted.
+        "svmmap", "blend" (logistic and LambdaRank). "auto" is "pointwise" if labels are shortlisted; if all
+        labels are ranked, it is the ensemble or LambdaRank, chosen by cross-validation.
     threshold : "auto" or the name of a family of cuts
-        "auto" chooses the family by cross-validation, for each metric.
+        "auto" chooses the family by cross-validation, separately for each metric.
     n_folds : int
-        Folds K >= 2 of the one fold map. Scorers without a closed form are fitted K times on (K - 1) / K of
-        the rows, about K - 1 times the cost of a fit; more folds are closer to what new rows will meet.
+        Number of folds K >= 2. Scorers without a closed form are fitted K times on (K - 1) / K of the rows,
+        which costs about K - 1 times as much as one fit. With more folds, the meta-features of training rows
+        are closer to those of new rows.
     n_jobs : int or None
-        Threads for all stages; None and -1 mean all cores the process may use, -2 all but one, and so on.
-        No result depends on it.
+        Threads for all stages. None and -1 mean all cores that the process may use, -2 all but one, and so
+        on. Results do not depend on it.
     random_state : int, None, RandomState or Generator
-        Seed. Same seed and data give the same bytes. None is fresh entropy; of a RandomState or Generator
-        each fit takes the next draw. The seed that was used is in `random_state_`, and repeats the fit; it is
-        saved in the place of what it was drawn from.
+        Seed. The same seed and data give the same bytes. None draws a fresh seed; a RandomState or Generator
+        supplies a new draw for each fit. The attribute `random_state_` holds the seed that was used, which
+        repeats the fit, and is what is saved.
     effort : "low", "medium" or "high"
-        "low" leaves out the base classifiers, and of the shortlisters of "auto" all but neighbours and names;
-        "high" adds slower classifiers where all labels are ranked.
+        "low" leaves out the base classifiers, and all shortlisters of "auto" except neighbours and names.
+        "high" adds slower classifiers if all labels are ranked.
     shortlist_size : int
-        Candidates a row that each shortlister proposes.
+        Candidates that each shortlister proposes for a row.
     propensity_weight : "auto" or float >= 0
-        How far the ranking leans towards rare labels: `a` in log-odds + a log(1/p_l), p_l by Jain et al.
-        (2016), eq. 1. 0 ranks by relevance alone, 1 by the expected gain of propensity-scored metrics.
-        "auto": where labels are shortlisted the one of greatest PSP@5, on out-of-fold scores, that costs at
-        most a two-hundredth of nDCG@5; else 0. `rank` takes another one without a refit. Label sets do not
-        depend on it.
+        How far the ranking leans towards rare labels: the factor `a` in log-odds + a log(1/p_l), with the
+        propensity p_l of Jain et al. (2016), eq. 1. 0 ranks by relevance alone, 1 by the expected gain of
+        propensity-scored metrics. "auto" is 0 if all labels are ranked; if labels are shortlisted, it is the
+        weight of greatest out-of-fold PSP@5 among those that cost at most 0.5 % of nDCG@5. `rank` accepts
+        another weight without a refit. Label sets do not depend on it.
     label_separator : "auto", any text, "whitespace", "json", or None
-        What parts the labels of a row where they are one text: where Y is a column of texts. "auto" decides
-        once, from the whole column, by the rule of `metarank.data.separators`; None takes each text for one
-        label. What a model was fitted with (`label_separator_`) holds for every later file and column.
+        The separator of the labels of a row, if Y is a column of texts. "auto" decides once, from the whole
+        column, by the rule of `metarank.data.separators`. None takes each text as one label. The separator of
+        the fit, `label_separator_`, applies to all later files and columns.
     memory_budget : None, int (bytes), text such as "4GiB" or "512 MiB", or "auto"
-        What the process may hold; "auto": nearly all that the machine and its control group leave it. An
-        estimate of the peak, part by part, is logged before work starts; what no result depends on, such as
-        the number of pairs described at once, is held to what the budget leaves, and a fit that cannot be had
-        within it is refused. Same bytes with any budget.
+        Limit on the memory of the process. "auto" is nearly all that the machine and its control group leave.
+        Before work starts, `fit` logs an estimate of its peak, part by part. It adapts what results do not
+        depend on, such as the number of pairs described at once, and refuses a fit that exceeds the budget.
+        Results do not depend on it.
     verbose : int
-        0: silent. 1: `fit` shows a line of progress with what is being done, the share that lies behind and
-        the time left, on a terminal or in a notebook (by `tqdm.auto`); elsewhere a plain line a stage, on
-        standard error. In any case stages are logged, by the logger "metarank". No result depends on it.
+        0 is silent. 1 shows the progress of `fit`: the stage, the share that is done and the time left, in
+        one line on a terminal or in a notebook (by `tqdm.auto`), elsewhere as one plain line per stage on
+        standard error. The logger "metarank" logs the stages in any case.
 
     Attributes
     ----------
@@ -156,37 +156,35 @@ class MetaRanker(Saved, BaseEstimator):
     n_rows_ : int or None
         Training rows; None for models saved by versions that did not keep it.
     label_names_ : list of str or None
-        Those of removed labels included.
+        Includes the names of removed labels.
     label_separator_ : str or None
-        What parted the labels of a row in the training data; "auto" where they were no texts.
+        The separator of labels in the training data; "auto" if they were no texts.
     removed_ : int32 array
-        Ids of removed labels, see `update_labels`.
+        Ids of removed labels; see `update_labels`.
     label_table_ : LabelTable
         The labels by name and id.
     sources_ : list of Source
-        The fitted scorers, each with what it is asked for: whether it proposes candidates, and whether its
-        columns describe pairs.
+        The fitted scorers, each with its use: whether it proposes candidates, and whether it describes pairs.
     scorers_, shortlisters_ : lists of fitted LabelScorers
-        Of `sources_` those that describe, in the order of the columns, and those that propose.
+        The scorers of `sources_` that describe, in the order of the columns, and those that propose.
     feature_columns_ : list of str
-        Columns of the feature table.
+        Names of the columns of the feature table.
     feature_importances_ : float64 array (F,)
-        Of each of `feature_columns_`, whatever the ranker: the mean size of its contribution to the score (as
-        in `explain`, without the lean) over 500 training pairs, as a share of all, so that they sum to 1. It
-        says what the ranker listens to; columns that say the same share what is theirs. Models saved by
-        earlier versions lack it.
+        Importance of each of `feature_columns_`, for any ranker: the mean absolute contribution to the score
+        (as in `explain`, without the lean) over 500 training pairs, as a share, so that all sum to 1.
+        Columns with the same information share their importance. Models saved by earlier versions lack it.
     held_out_quality_ : dict of str to (value, low, high)
-        What to expect of new rows, with 95 % intervals: P@1, P@5, nDCG@5, MAP of the ranking, and micro-F1,
-        macro-F1, example-F1, Hamming loss and subset accuracy of the label sets (with threshold="auto", up to
-        200,000 pairs), from training rows that nothing in what is judged has seen. Up to 300,000 pairs
-        (60,000 where labels are shortlisted) the ranker that is judged learned from meta-features without the
-        row's fold. Beyond, it learned from the other rows of the row's fold where all labels are ranked; from
-        all other folds where they are shortlisted, whose columns know the fold's labels: on labels that have
-        nothing to do with the rows it then looks somewhat better than chance. A label all of whose rows are
-        held out takes the place of any other. Stays that of the fit when labels or rows are added. Models
-        saved by earlier versions lack it.
+        The quality to expect on new rows, with 95 % intervals: P@1, P@5, nDCG@5 and MAP of the ranking, and
+        micro-F1, macro-F1, example-F1, Hamming loss and subset accuracy of the label sets (the latter with
+        threshold="auto" and up to 200,000 pairs). It is measured on training rows that the judged model has
+        not seen. Up to 300,000 pairs (60,000 if labels are shortlisted), the judged ranker learns from
+        meta-features without the row's fold. Beyond, if all labels are ranked, it learns from the other rows
+        of the row's fold; if labels are shortlisted, from all other folds, whose columns know the labels of
+        the row's fold: on labels that have nothing to do with the rows, it then looks somewhat better than
+        chance. A label all of whose rows are held out scores like any other. The attribute does not change
+        when labels or rows are added. Models saved by earlier versions lack it.
     choices_ : list of str
-        What "auto" and cross-validation chose, and why, a line each.
+        The choices of "auto" and cross-validation, and their reasons, one line each.
     ranker_ : fitted Ranker
     thresholds_ : fitted ThresholdLearner
     inv_propensity_ : float64 array (L,)
@@ -194,7 +192,7 @@ class MetaRanker(Saved, BaseEstimator):
     random_state_ : int
         The seed of the fit.
     propensity_weight_ : float
-        The weight that `rank` uses unless told otherwise.
+        The weight that `rank` uses by default.
 
     Examples
     --------
@@ -287,23 +285,24 @@ class MetaRanker(Saved, BaseEstimator):
         ----------
         X : array-like or sparse (n, d), data frame, list of n texts, or Dataset
         Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
-            Relevance >= 0; relevant means > 0. Left out where X is a Dataset. Integers in lists are names,
-            in order of value (`label_names_`: "7", "100"), unless `n_labels` is given. Or a dict by objective
-            ("relevance", "engagement", ...), all of the same labels: candidates and cuts then ask whether a
-            label is relevant for any of them, pairs are described for each, and the order serves all.
+            Relevance >= 0; relevant means > 0. Omit it if X is a Dataset. Integers in lists are names, in
+            order of value (`label_names_`: "7", "100"), unless `n_labels` is given. Y may also be a dict by
+            objective ("relevance", "engagement", ...), over the same labels. Candidates and cuts then count a
+            label as relevant if it is relevant for any objective, pairs are described for each objective, and
+            one order serves all.
         y : optional
-            Y by the name that scikit-learn has for it; not both.
+            The scikit-learn name of Y; give one of the two.
         sample_weight : array (n,), optional
             Non-negative weight of each row in the ranker.
         exclude : CSR (n, L), list of n lists of labels, or one list for all rows, optional
-            Labels, ids or names, that are out of the question for a row, whatever speaks for them, such as
-            the item itself where labels are items too. They are no candidates, here as in `rank`, `predict`.
+            Labels, as ids or names, that must not be candidates of a row here or in `rank` and `predict`;
+            for example the item itself, if labels are items too.
         objectives : str or MultiObjectiveRanker, optional
             How several targets become one order: an aggregation of `MultiObjectiveRanker` ("label", the
-            default, "loss", "plug-in-label", "epsilon", ...), or an unfitted one with weights and settings
-            of its own. After a plug-in `rank` takes other weights.
+            default, "loss", "plug-in-label", "epsilon", ...), or an unfitted one with its own weights and
+            settings. After a plug-in, `rank` accepts other weights.
         n_labels : int, optional
-            L, where the integers in lists are places of labels in [0, L).
+            L. The integers in lists are then positions of labels in [0, L).
 
         Returns
         -------
@@ -312,7 +311,7 @@ class MetaRanker(Saved, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If an input or a parameter does not keep its rule, or no row has a label; the message names it.
+            If an input or a parameter breaks its rule, or no row has a label. The message names it.
         """
         Y = one_target(Y, y)
         n_jobs = self._check_parameters()
@@ -341,7 +340,7 @@ class MetaRanker(Saved, BaseEstimator):
         return self
 
     def _options(self, seed: int, n_jobs: int) -> FitOptions:
-        """The parameters that a fit reads."""
+        """The parameters of a fit."""
         return FitOptions(
             shortlister=self.shortlister,
             features=self.features,
@@ -359,7 +358,7 @@ class MetaRanker(Saved, BaseEstimator):
 
     @contextmanager
     def _at_work(self, data: TrainingSet, n_jobs: int) -> Iterator[LocalStages]:
-        """Where sources and ranker work."""
+        """The place where sources and ranker are fitted."""
         yield LocalStages(data, n_jobs)
 
     def _check_parameters(self, *, trains: bool = True) -> int:
@@ -402,28 +401,28 @@ class MetaRanker(Saved, BaseEstimator):
     def update_labels(
         self, *, add: Any = None, remove: Any = None, rename: Any = None, merge: Any = None
     ) -> MetaRanker:
-        """Change the label set without a new fit; all of it or, on an error, nothing. Not while others rank.
+        """Change the label set without a new fit. On an error nothing changes. Not safe while others rank.
 
-        Ids stay: new labels come at the end, in their order. A removed label keeps its id and its entry in
-        `label_names_`, and is never proposed again; a label added under the name of a removed one gets its id
-        back, without its rows. Names and ids mean those before the change.
+        Ids do not change: new labels are appended in order. A removed label keeps its id and its entry in
+        `label_names_`, but is never proposed again. A label that is added under the name of a removed one
+        gets its id back, without its rows. Arguments refer to names and ids before the change.
 
-        Neighbours, centroids, priors, propensities and the index of label names become what a fit on the
-        changed rows would make them. Trees and classifiers keep what they know: a merged label scores as the
-        one it went into, by the maximum; a label they do not know has their lowest score of the row. Ranker,
-        cuts and calibration stay. So a new label is found at once by the words of its name that the model
-        knows (from training texts, or names of features), and by its rows after `partial_fit`; a label
-        without a known word is warned of.
+        Neighbours, centroids, priors, propensities and the index of label names become equal to those of a
+        fit on the changed rows. Trees and classifiers do not change: a label into which others were merged
+        gets the maximum of their scores, and a label that they do not know gets their lowest score of the
+        row. Ranker, cuts and calibration do not change. So a new label is found immediately by the words of
+        its name that the model knows (from training texts, or names of features), and by its rows after
+        `partial_fit`. A label without a known word raises a warning.
 
         Parameters
         ----------
         add : list of names or (name, text) pairs, or dict of name to text, optional
-            New labels. Where labels have no names: how many, or a list of texts.
+            New labels. If the labels have no names: their number, or a list of texts.
         remove : list of ids or names, optional
         rename : dict of id or name to name or (name, text), optional
-            The text described by the index of names becomes that of the new name, and text.
+            The index of names then holds the new name and text.
         merge : dict of id or name to id or name, optional
-            The rows of the first become rows of the second, and the first is removed.
+            The rows of the key become rows of the value, and the key is removed.
 
         Returns
         -------
@@ -432,8 +431,8 @@ class MetaRanker(Saved, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a label is unknown, removed, or in two changes at once; if a name is taken; if no scorer of the
-            model keeps its training rows (one of neighbours does), or it serves several objectives.
+            If a label is unknown, removed, or in two changes at once; if a name is taken; if no source of the
+            model keeps the training rows (neighbours do); or if the model has several objectives.
         """
         self._check_is_fitted()
         change = LabelChange.checked(self.fitted_, add, remove, rename, merge)
@@ -442,16 +441,16 @@ class MetaRanker(Saved, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
-        """Add training rows without a new fit; all of them or, on an error, none. Unfitted, a `fit`.
+        """Add training rows without a new fit. On an error nothing changes. An unfitted model is fitted.
 
-        Neighbours, centroids, priors and propensities become what a fit on all rows would make them; trees,
-        classifiers, ranker, cuts and calibration stay, as does the scaling of features. Labels must be
-        those of the model: `update_labels` adds new ones first. Of grades only relevance counts, > 0.
+        Neighbours, centroids, priors and propensities become equal to those of a fit on all rows. Trees,
+        classifiers, ranker, cuts, calibration and the scaling of features do not change. All labels must be
+        labels of the model; add new ones with `update_labels` first. Grades count as relevant if > 0.
 
         Parameters
         ----------
         X, Y, y : as in `fit`
-            A Dataset's label names are looked up in those of the model.
+            The label names of a Dataset are looked up in those of the model.
 
         Returns
         -------
@@ -460,8 +459,8 @@ class MetaRanker(Saved, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            As in `fit`; if a row has a label that is unknown or removed; if no scorer of the model keeps its
-            training rows (one of neighbours does), or it serves several objectives.
+            As in `fit`; if a row has a label that is unknown or removed; if no source of the model keeps the
+            training rows (neighbours do); or if the model has several objectives.
         """
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
@@ -497,33 +496,33 @@ class MetaRanker(Saved, BaseEstimator):
         ----------
         X : as in `fit`
         k : int
-            Labels a row; at most L are given, and rows with fewer candidates are padded with -1.
+            Number of labels per row, at most L. Rows with fewer candidates are padded with -1.
         candidates : Candidates, CSR (n, L), list of n lists of labels, or one list for all rows, optional
-            A shortlist of the user's own to be ranked instead: of a CSR the stored entries, zeros included.
-            It says which labels to rank and nothing else. The scores of a `Candidates`, as a shortlister of
-            `metarank.shortlist` gives it, are not used, and a CSR of numbers that are not all equal is
-            refused: pass ``S.astype(bool)`` for its labels. Here as in `exclude` and `allowed` integers are
-            ids, as in `Ranking.labels`, and texts are names; a name that several labels share is refused.
+            Your own shortlist, which is ranked instead. Of a CSR, all stored entries count, including zeros.
+            Only the labels matter: the scores of a `Candidates`, which the shortlisters of
+            `metarank.shortlist` return, are ignored, and a CSR of unequal numbers is refused; pass
+            ``S.astype(bool)`` for its labels. Here and in `exclude` and `allowed`, integers are ids, as in
+            `Ranking.labels`, and texts are names. A name that several labels share is refused.
         exclude : as in `fit`
-            Labels that are not to be ranked.
+            Labels that must not be ranked.
         allowed : CSR (n, L), list of n lists of labels, or one list for all rows, optional
-            The only labels that may be ranked, less those in `exclude`. Where labels are shortlisted, a row
-            whose shortlist holds fewer of them than the greater of k and `shortlist_size` is completed to so
-            many by other allowed labels, all or the most frequent: up to `shortlist_size` allowed labels are
-            all ranked. `candidates` are cut down, and not completed. A label is compared with the others of
-            its list: another list, by `candidates`, `exclude` or `allowed`, has other scores and
-            probabilities, and a list of few labels tells little of whether any of them fits.
+            The only labels that may be ranked, without those in `exclude`. If labels are shortlisted and the
+            shortlist of a row holds fewer allowed labels than the larger of k and `shortlist_size`, other
+            allowed labels complete it to that number, the most frequent first: up to `shortlist_size` allowed
+            labels are all ranked. `candidates` are restricted but not completed. The scores and probabilities
+            of a label depend on its list, and so on `candidates`, `exclude` and `allowed`. A list of few
+            labels says little about whether any of them is relevant.
         propensity_weight : float in [0, 10], optional
-            Another weight of rare labels than `propensity_weight_`; 0 ranks by relevance alone.
+            Weight of rare labels instead of `propensity_weight_`; 0 ranks by relevance alone.
         objective_weights : array-like (K,) or dict of names to weights, optional
-            Other weights of the objectives than those of the fit, after a fit with a plug-in.
+            Weights of the objectives instead of those of the fit, after a fit with a plug-in.
 
         Returns
         -------
         Ranking
-            Equal scores are ordered by ascending label id. Rows without evidence (`without_evidence`: texts
-            without a word that the model knows, sparse rows of zeros) have the labels in the order of their
-            frequency, leaning by the weight as any.
+            Equal scores are in order of label id. Rows without evidence (`without_evidence`: texts without a
+            word that the model knows, sparse rows of zeros) get the labels in order of frequency, with the
+            same lean towards rare labels as any row.
         """
         self._check_is_fitted()
         k = check_k(k)
@@ -546,9 +545,9 @@ class MetaRanker(Saved, BaseEstimator):
     def decision_function(
         self, X: Any, *, exclude: Any = None, allowed: Any = None, propensity_weight: float | None = None
     ) -> np.ndarray:
-        """Ranking scores, float32 (n, L); labels that are no candidates of a row stand 1 below its lowest.
+        """Ranking scores, float32 (n, L): those of `rank` with the same `propensity_weight`.
 
-        The scores of `rank`, with the same `propensity_weight`.
+        Labels that are not candidates of a row get its lowest score minus 1.
         """
         scored = self._scored(X, exclude, allowed, propensity_weight)
         return np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
@@ -556,15 +555,15 @@ class MetaRanker(Saved, BaseEstimator):
     def predict_proba(
         self, X: Any, *, exclude: Any = None, allowed: Any = None
     ) -> np.ndarray | sp.csr_matrix:
-        """Calibrated probabilities of relevance; 0 for labels in `exclude`, and for all but the `allowed`.
+        """Calibrated probabilities of relevance; 0 for labels in `exclude` and those that are not `allowed`.
 
-        They are learned from more than the score (the label's frequency, the place in the list), so that
-        they need not fall in exactly the order of the ranking. In rows without evidence, see `rank`, they are
-        the labels' shares of the training rows.
+        The calibration uses more than the score (the frequency of the label, its place in the list), so the
+        probabilities need not follow the order of the ranking exactly. In rows without evidence, see `rank`,
+        they are the labels' shares of the training rows.
 
         Returns
         -------
-        float32 array (n, L), or CSR (n, L) of the candidates where labels are shortlisted
+        float32 array (n, L), or CSR (n, L) of the candidates if labels are shortlisted
         """
         scored = self._scored(X, exclude, allowed)
         out = self.fitted_.probability_matrix(scored)
@@ -599,16 +598,16 @@ class MetaRanker(Saved, BaseEstimator):
         allowed: Any = None,
         return_names: bool = False,
     ) -> sp.csr_matrix | list[list[str]]:
-        """Label sets, CSR (n, L) of 0/1, after the cut learned for a metric; none in rows without evidence.
+        """Label sets, CSR (n, L) of 0/1, by the cut learned for a metric; empty in rows without evidence.
 
         Parameters
         ----------
         X : as in `fit`
         optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming" or "subset-accuracy"
-            In any case ("micro-F1"). Cuts for all of them are learned in `fit`; the choice costs no refit.
+            Upper and lower case are the same. `fit` learns cuts for all of them; no choice needs a refit.
         exclude, allowed : as in `rank`
         return_names : bool
-            Give a list of names for each row instead, in the order of `rank`, as in `Ranking.names`.
+            Return a list of names for each row instead, in the order of `rank`, as in `Ranking.names`.
         """
         self._check_is_fitted()
         if not isinstance(return_names, (bool, np.bool_)):
@@ -621,11 +620,11 @@ class MetaRanker(Saved, BaseEstimator):
     def _answers(
         self, X: Any, k: int, optimize: str | None, probabilities: bool, weight: float | None, limits: Any
     ) -> tuple[Ranking, sp.csr_matrix | None, sp.csr_matrix | None]:
-        """What `rank`, `predict_proba` and `predict` give, from scores that are computed once; None for what
-        is not asked for. `limits` are `exclude` and `allowed`.
+        """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
+        what is not requested. `limits` holds `exclude` and `allowed`.
         """
         if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
-            # Lists that are completed to k labels are others than those of `predict`.
+            # Lists that are completed to k labels differ from those of `predict`.
             kept = None if optimize is None else self.predict(X, optimize, **limits)
             known = sp.csr_matrix(self.predict_proba(X, **limits)) if probabilities else None
             return self.rank(X, k, propensity_weight=weight, **limits), known, kept
@@ -642,7 +641,7 @@ class MetaRanker(Saved, BaseEstimator):
         return Ranking.concatenate(parts), known, kept
 
     def _names_in_order(self, scored: list[Scored], kept: sp.csr_matrix) -> list[list[str]]:
-        """The names of the labels kept in each row, the best first."""
+        """The names of the labels kept in each row, best first."""
         out: list[list[str]] = []
         for s in scored:
             most = max(1, int(np.diff(s.candidates.indptr).max(initial=1)))
@@ -666,8 +665,8 @@ class MetaRanker(Saved, BaseEstimator):
         return self.answering().scored(features, None, limits, weight=weight)
 
     def answering(self) -> Answering:
-        """The fitted model and how it is to be asked, for what looks at its stages: rows encoded, pairs
-        described. `rank`, `predict` and others are made of it."""
+        """The stages of an answer, such as encoded rows and described pairs. `rank`, `predict` and the other
+        methods use it."""
         self._check_is_fitted()
         return Answering(self.fitted_, int(self.shortlist_size), self.n_jobs, self.memory_budget)
 
@@ -681,11 +680,11 @@ class MetaRanker(Saved, BaseEstimator):
         exclude: Any = None,
         propensity_weight: float | None = None,
     ) -> float:
-        """Mean average precision of the ranking (rows without a relevant label left out).
+        """Mean average precision of the ranking, without rows that have no relevant label.
 
-        Y (or y) is one matrix of relevances, or lists of labels, after a fit on several objectives too. Names
-        are looked up in those of the model; labels that it never met count as missed, with a warning that
-        says how many. A matrix without names has L columns.
+        Y (or y) is one matrix of relevances, or lists of labels, also after a fit on several objectives.
+        Names are looked up in those of the model. Unknown labels count as missed, with a warning that tells
+        their number. A matrix without names has L columns.
         """
         from metarank import metrics
 
@@ -720,24 +719,24 @@ class MetaRanker(Saved, BaseEstimator):
         propensity_weight: float | None = None,
         objective_weights: Any = None,
     ) -> Explanation:
-        """Why `label` stands where it does for one instance.
+        """Explain the place of `label` for one instance.
 
-        Place and score are those of `rank` with the same arguments, and the score is the sum of the
-        explanation's base value and contributions.
+        Place and score are those of `rank` with the same arguments. The score is the sum of the base value
+        and the contributions of the explanation.
 
         Parameters
         ----------
         x : one row: (d,) or (1, d) features, a text, or a Dataset of one row
         label : id or name of the label
-            One that is no candidate of the row is described as if it had been proposed.
+            A label that is not a candidate of the row is described as if it had been proposed.
         n_neighbors : int
-            Nearest training points of the label to name.
+            Number of nearest training points of the label to list.
         exclude, allowed, propensity_weight, objective_weights : as in `rank`
 
         Returns
         -------
         Explanation
-            Its ``str`` is a page for a person, ``to_dict()`` for a program.
+            ``str`` gives a page to read, ``to_dict()`` plain values.
         """
         self._check_is_fitted()
         if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
@@ -758,24 +757,24 @@ class MetaRanker(Saved, BaseEstimator):
         return explain_pair(self.answering(), features, label, n_neighbors, limits, weight, ranker)
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
-        """Labels that training rows lack, where the model is surest that they are missing.
+        """Labels that are probably missing from training rows, the most probable first.
 
         Parameters
         ----------
         k : int
-            Pairs of a row and a label, over all rows; at most 1,000 are kept with a model.
+            Number of pairs (row, label) over all rows. A model keeps at most 1,000.
 
         Returns
         -------
         list of MissingLabel (row, row_name, label, label_name, probability)
-            The most probable first, ties by row, then by label; fewer than k where fewer are known. The
-            probability is calibrated, of scores from models that were fitted without the row's fold. Only
-            candidates of the rows that the ranker was trained on are looked at.
+            At most k. Ties are in order of row, then label. The probability is calibrated, from scores of
+            models that were fitted without the row's fold. Only candidates of rows that the ranker was
+            trained on are considered.
 
         Raises
         ------
         ValueError
-            If k is not positive, or the model was saved by a version that kept no such pairs.
+            If k is not positive, or the model was saved by a version that did not keep such pairs.
         """
         self._check_is_fitted()
         k = check_k(k)
@@ -787,13 +786,13 @@ class MetaRanker(Saved, BaseEstimator):
     # --- persistence -----------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a folder, whole or not at all; see `metarank.load`."""
+        """Write the fitted model to a folder, completely or not at all; see `metarank.load`."""
         self._check_is_fitted()
         persist.save(self, path)
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """Names of the features, object array (d,), where the rows came with them."""
+        """Names of the features, object array (d,), if the training rows had them."""
         names = self.encoder_.names
         if names is None:
             raise AttributeError(f"this {type(self).__name__} was fitted on features without names")
@@ -801,13 +800,13 @@ class MetaRanker(Saved, BaseEstimator):
 
     @property
     def classes_(self) -> np.ndarray:
-        """What the columns of answers (n, L) stand for: names, or 0 .. L-1.
+        """The labels of the columns of answers (n, L): names, or 0 .. L-1.
 
-        So scikit-learn's ``cross_val_predict(model, X, Y, method="predict_proba")`` works with a dense
-        indicator Y (n, L), and with "decision_function"; ``method="predict"`` with a sparse one too, which
-        scikit-learn takes for no other method. It recodes each column of Y by its distinct values: a label of
-        all rows then looks like one of none, and grades lose their distances. Lists of labels are no matter
-        for it: each fold's model has columns of its own.
+        scikit-learn's ``cross_val_predict(model, X, Y, method=...)`` works with a dense indicator Y (n, L)
+        for "predict_proba" and "decision_function", and with a dense or sparse one for "predict".
+        scikit-learn recodes each column of Y by its distinct values: a label of all rows then looks like one
+        of none, and grades lose their distances. It does not work with lists of labels, since the model of
+        each fold then has other columns.
         """
         known = self.label_names_
         return np.arange(self.n_labels_) if known is None else np.array(known, dtype=object)
@@ -823,7 +822,7 @@ class MetaRanker(Saved, BaseEstimator):
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """A scorer given as an object lives on as a fitted one; the parameter goes back to its default."""
+    """Parameters as plain values. A scorer object, which lives on fitted, becomes "auto"."""
     return {k: v if _is_plain(v) else "auto" for k, v in params.items()}
 
 

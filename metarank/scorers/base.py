@@ -198,7 +198,7 @@ class LabelScorer(Saved, BaseEstimator):
         return clone(self).fit(view, n_jobs=n_jobs) if self.is_quick else None
 
     def training_labels(self) -> tuple[Any, sp.csr_matrix] | None:
-        """The training rows, a `TrainingRows`, and their labels, CSR (n, L) of ones; None if none are kept."""
+        """The training rows, a `TrainingRows`, and their labels, CSR (n, L) of ones; None if not kept."""
         return None
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:

@@ -5,9 +5,9 @@ share one fold map, so that all columns of a pair come from the same held-out Vi
 (the width of a kernel, the C of an SVM) may be tuned once on all rows, by `tuned`: a row's labels can then
 influence that choice, but not the row's own held-out value under it.
 
-K refits on (K - 1) / K of the rows cost about K - 1 fits, which proposing and describing share. Scorers with a
-closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K. Label trees have
-no closed form, and share nothing between folds: a hierarchy that has seen a row's labels makes the row's
+K refits on (K - 1) / K of the rows cost about K - 1 fits, which proposing and describing share. Scorers with
+a closed form (`score_held_out`, `shortlist_held_out`) cost little more than one fit for any K. Label trees
+have no closed form, and share nothing between folds: a hierarchy that has seen a row's labels makes the row's
 held-out scores better than those of a new row (experiments/leave_fold_out).
 
 The *reported* held-out quality needs more. The column of a pair tells how many relevant rows its label has
@@ -248,8 +248,8 @@ def nested_columns(
 
 
 def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:
-    """Outer parts that need no further fit. Each is an inner fold of one fold; the ranker that is judged on it
-    learns from the other rows of the same fold, which the same View describes."""
+    """Outer parts that need no further fit. Each is an inner fold of one fold. The ranker that is judged on
+    it learns from the other rows of the same fold, which the same View describes."""
     return [
         OuterPart(held_out, seen)
         for f in np.unique(fold)

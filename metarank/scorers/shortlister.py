@@ -1,4 +1,4 @@
-"""`Shortlister`: a scorer that proposes labels, usable by itself or as a stage of `MetaRanker`."""
+"""`Shortlister`: a scorer that proposes labels, usable alone or as a source of `MetaRanker`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ S = TypeVar("S", bound="Shortlister")
 
 
 class Shortlister(LabelScorer):
-    """A `LabelScorer` with the door of an estimator: ``fit(X, Y)`` as well as ``fit(view)``.
+    """A `LabelScorer` that is also an estimator of its own, with ``fit(X, Y)`` beside ``fit(view)``.
 
     A subclass learns in ``_learn(view, sample_weight, n_jobs)``.
 
@@ -45,7 +45,7 @@ class Shortlister(LabelScorer):
     n_labels_: int
     random_state: Any = 0
     verbose: int = 0
-    # Parameters of the model that choices within `fit` are made with.
+    # Parameters of the cheaper model that is fitted to make choices within `fit`.
     _cheaper: ClassVar[dict[str, Any]] = {}
 
     @shows_progress
@@ -66,19 +66,21 @@ class Shortlister(LabelScorer):
         Y : relevances >= 0 (n, L), or a list of label lists, whose integers are places in [0, L)
         y : Y by the name that scikit-learn has for it; not both
         sample_weight : array (n,) or None
-            Non-negative weight of each row in the losses that are minimised; a row of weight 0 is left out.
-            Counts, means and clusters of labels, where an estimator has them, do not depend on it.
+            Non-negative weight of each row in the losses that are minimised; rows of weight 0 are left out.
+            Counts, means and clusters of labels do not depend on it.
         n_jobs : int or None
             Threads; None uses all cores. The result is the same for any number.
 
         Raises
         ------
         ValueError, TypeError
-            If X or Y is malformed (the entry is named), they disagree, or a parameter is out of range.
+            If X or Y is malformed (the message names the entry), if they disagree, or if a parameter is out
+            of range.
         """
         Y = one_target(Y, y)
         self._check_params()
-        given, params = getattr(self, "hierarchy", None), self.get_params(deep=False)
+        params = self.get_params(deep=False)
+        given = params.get("hierarchy")
         seed = seed_of(self.random_state)
         if isinstance(X, View):
             if Y is not None:
@@ -110,8 +112,8 @@ class Shortlister(LabelScorer):
         return self
 
     def _seeded_params(self) -> dict[str, Any]:
-        """The parameters as they are saved: the seed of the fit in the place of what it was drawn from."""
-        return {**self.get_params(), "random_state": getattr(self, "random_state_", self.random_state)}
+        """The parameters as they are saved, with the seed of the fit as `random_state`."""
+        return {**self.get_params(), "random_state": vars(self).get("random_state_", self.random_state)}
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         raise TypeError(f"{type(self).__name__} must implement _learn")
@@ -119,9 +121,10 @@ class Shortlister(LabelScorer):
     def _held_out(
         self: S, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
     ) -> tuple[S, View, View] | None:
-        """A cheaper model of all rows but a share of 1 / `share`, their View, and the View of the others.
+        """A cheaper model fitted without 1 / `share` of the rows, the View of its rows, and that of the
+        others.
 
-        None where rows are so few that nothing is to be learned from those held out.
+        Returns None if there are too few rows to hold any out.
         """
         if view.n_rows < 2 * share:
             return None
@@ -134,10 +137,13 @@ class Shortlister(LabelScorer):
         cheaper.n_trees = min(cheaper.n_trees, self.n_trees)
         return cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
 
-    def _rows(self, X: Any) -> sp.csr_matrix:
-        """New rows as canonical CSR of the width learned."""
-        if not hasattr(self, "n_features_in_"):
+    def _check_is_fitted(self) -> None:
+        if "n_features_in_" not in vars(self):
             raise ValueError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    def _rows(self, X: Any) -> sp.csr_matrix:
+        """New rows as canonical CSR with the number of features of the fit."""
+        self._check_is_fitted()
         if isinstance(X, Dataset):
             X = X.X
         rows: Features = check_features(
@@ -146,8 +152,9 @@ class Shortlister(LabelScorer):
         return rows
 
     def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the general door."""
-        if hasattr(self, "n_features_in_") and is_ready(X) and X.shape[1] == self.n_features_in_:
+        """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the conversion."""
+        self._check_is_fitted()
+        if is_ready(X) and X.shape[1] == self.n_features_in_:
             return X.indptr.astype(np.int64), X.indices, X.data
         return csr_parts(self._rows(X))
 
@@ -157,9 +164,8 @@ class Shortlister(LabelScorer):
         Raises
         ------
         ValueError
-            If it is not fitted, or the folder holds anything else than a model.
+            If it is not fitted, or the folder holds anything other than a model.
         """
-        if not hasattr(self, "n_features_in_"):
-            raise ValueError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        self._check_is_fitted()
         self._check_params()
         persist.save(self, path)
