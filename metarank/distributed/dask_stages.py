@@ -109,20 +109,15 @@ class DaskStages(LocalStages):
         return missed + release(self.job.token)
 
     def tuned_k(self) -> int:
-        found = self._submit(tasks.k_by_validation, self.job, self._data, self._key("tune-k")).result()
+        found = self._task(tasks.k_by_validation, self._key("tune-k")).result()
         for text in found.notes:
             note(text)
         return int(found.result)
 
     def tune(self, sources: list[Source]) -> list[Source]:
         chosen = {
-            i: self._submit(
-                tasks.tuned_params,
-                self.job,
-                self._data,
-                self._key("tune", self._name(source.scorer)),
-                source.scorer,
-                at=i,
+            i: self._task(
+                tasks.tuned_params, self._key("tune", self._name(source.scorer)), source.scorer, at=i
             )
             for i, source in enumerate(sources)
             if source.scorer.is_tunable
@@ -141,22 +136,11 @@ class DaskStages(LocalStages):
             if not source.proposes:
                 continue
             scorer, closed = source.scorer, source.scorer.has_held_out_proposals
-            asked.append(
-                [
-                    self._submit(
-                        tasks.propose,
-                        self.job,
-                        self._data,
-                        self._key("propose", self._name(scorer), k, rows[part]),
-                        scorer,
-                        k,
-                        rows[part],
-                        None if closed else self._fit_without(i, scorer, rows[part]),
-                        at=self._place(scorer) if closed else None,
-                    )
-                    for part in ([np.arange(len(rows))] if closed else parts)
-                ]
-            )
+            own = []
+            for part in [rows] if closed else [rows[places] for places in parts]:
+                key = self._key("propose", self._name(scorer), k, part)
+                own.append(self._held_out_task(tasks.propose, key, i, scorer, closed, k, part))
+            asked.append(own)
         for i, source in enumerate(sources):
             if not (source.scorer.is_quick or source.scorer.has_held_out_columns):
                 self._fit_on_all(i, source.scorer)
@@ -172,9 +156,7 @@ class DaskStages(LocalStages):
         """The columns of each source, which stay where they are."""
         parts = self._described = self._parts(rows)
         everything = [np.arange(len(rows))]
-        lists = {}
-        for i, part in enumerate(parts):
-            lists[i] = self._submit(tasks.hold, candidates.rows(part))
+        lists = [self._submit(tasks.hold, candidates.rows(part)) for part in parts]
         whole = self._submit(tasks.hold, candidates)
         out = []
         for number, source in enumerate(sources):
@@ -185,18 +167,9 @@ class DaskStages(LocalStages):
             for i, part in enumerate(own.rows):
                 key = self._key("describe", self._name(scorer), rows[part], _ids(candidates.rows(part)))
                 own.keys.append(key)
+                asked = whole if closed else lists[i]
                 own.columns.append(
-                    self._submit(
-                        tasks.describe,
-                        self.job,
-                        self._data,
-                        key,
-                        scorer,
-                        whole if closed else lists[i],
-                        rows[part],
-                        None if closed else self._fit_without(number, scorer, rows[part]),
-                        at=self._place(scorer) if closed else None,
-                    )
+                    self._held_out_task(tasks.describe, key, number, scorer, closed, asked, rows[part])
                 )
             out.append(own)
             if closed and not scorer.is_quick:
@@ -210,7 +183,7 @@ class DaskStages(LocalStages):
         key = self._key("rank", [own.keys for own in columns], pairs)
         parts, places = [own.columns for own in columns], [own.rows for own in columns]
         scorers = describers(sources)
-        future = self._submit(tasks.rank, self.job, self._data, key, parts, places, pairs, scorers)
+        future = self._task(tasks.rank, key, parts, places, pairs, scorers)
         self._held_out.clear()
         found = future.result()
         for text in found.notes:
@@ -261,9 +234,7 @@ class DaskStages(LocalStages):
                 self._held_out[at] = self._fit_by_trees(scorer, at[1], blocks)
             else:
                 key = self._key("fit", self._name(scorer), at[1])
-                self._held_out[at] = self._submit(
-                    tasks.fit_without_fold, self.job, self._data, key, scorer, at[1]
-                )
+                self._held_out[at] = self._task(tasks.fit_without_fold, key, scorer, at[1])
         return self._held_out[at]
 
     def _fit_on_all(self, number: int, scorer: LabelScorer, after: Future | None = None) -> None:
@@ -274,16 +245,9 @@ class DaskStages(LocalStages):
         if len(blocks) > 1 and after is None:
             self._fitting[number] = self._fit_by_trees(scorer, None, blocks, priority=-1)
         else:
-            self._fitting[number] = self._submit(
-                tasks.fit_on_all,
-                self.job,
-                self._data,
-                self._key("fit-all", self._name(scorer)),
-                scorer,
-                after,
-                at=self._place(scorer) if after is not None else None,
-                priority=-1,
-            )
+            key = self._key("fit-all", self._name(scorer))
+            at = None if after is None else self._place(scorer)
+            self._fitting[number] = self._task(tasks.fit_on_all, key, scorer, after, at=at, priority=-1)
 
     def _fit_by_trees(
         self, scorer: Any, fold: int | None, blocks: list[tuple[int, int]], *, priority: int = 0
@@ -292,26 +256,29 @@ class DaskStages(LocalStages):
 
         Only the task that joins asks for the blocks, so that they are let go of when they are joined.
         """
-        name, common = self._name(scorer), (self.job, self._data)
-        rest = None
+        name, rest, parts = self._name(scorer), None, []
         if scorer.rest:  # first: it may fit trees of its own, and take the longest
             key = self._key("fit-rest", name, fold)
-            rest = self._submit(tasks.fit_rest, *common, key, scorer, fold, priority=priority, passes=True)
-        parts = [
-            self._submit(
-                tasks.fit_trees,
-                *common,
-                self._key("fit-trees", name, fold, first, count),
-                scorer,
-                fold,
-                first,
-                count,
-                priority=priority,
-                passes=True,
+            rest = self._task(tasks.fit_rest, key, scorer, fold, priority=priority, passes=True)
+        for block in blocks:
+            key = self._key("fit-trees", name, fold, *block)
+            parts.append(
+                self._task(tasks.fit_trees, key, scorer, fold, *block, priority=priority, passes=True)
             )
-            for first, count in blocks
-        ]
         return self._submit(tasks.join_trees, scorer, parts, rest, priority=priority)
+
+    def _held_out_task(
+        self, task: Callable[..., Any], key: str, number: int, scorer: LabelScorer, closed: bool, *args: Any
+    ) -> Future:
+        """A task on some training rows, the last of `args`, with the fit without their fold, unless `closed`:
+        the scorer needs none."""
+        if closed:
+            return self._task(task, key, scorer, *args, None, at=self._place(scorer))
+        return self._task(task, key, scorer, *args, self._fit_without(number, scorer, args[-1]))
+
+    def _task(self, task: Callable[..., Any], key: str, *args: Any, **how: Any) -> Future:
+        """A task on the training set, whose result may be kept under a key; as `_submit`."""
+        return self._submit(task, self.job, self._data, key, *args, **how)
 
     def _submit(
         self,

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from metarank.types.view import TrainingSet
 if TYPE_CHECKING:
     from distributed import Client
 
-# Parameters that a local model has not.
+# Parameters that a local model has not; the others are those of `MetaRanker.__init__`.
 _OWN = ("client", "resume", "ranker_pairs")
 
 
@@ -46,7 +47,7 @@ class DaskMetaRanker(MetaRanker):
     client : distributed.Client or None
         None: the client in use, the latest that was made in this process.
     shortlister, features, label_text, ranker, threshold, n_folds, random_state, effort, shortlist_size, \
-propensity_weight, memory_budget, verbose : as for `MetaRanker`
+propensity_weight, memory_budget, label_separator, verbose : as for `MetaRanker`
     n_jobs : int or None
         Threads of a task. None and -1: one for a task with others beside it, and as many as the worker has
         for one that stands alone, such as the ranker; and all cores for what this process does itself.
@@ -85,39 +86,12 @@ propensity_weight, memory_budget, verbose : as for `MetaRanker`
     def __init__(
         self,
         client: Client | None = None,
-        shortlister: Any = "auto",
-        features: Any = "auto",
-        label_text: Any = "auto",
-        ranker: Any = "auto",
-        threshold: Any = "auto",
-        n_folds: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        effort: str = "medium",
-        shortlist_size: int = 50,
-        propensity_weight: Any = "auto",
-        memory_budget: Any = None,
-        label_separator: str | None = "auto",
+        *args: Any,
         resume: Any = None,
         ranker_pairs: str = "sample",
-        verbose: int = 0,
+        **params: Any,
     ) -> None:
-        super().__init__(
-            shortlister=shortlister,
-            features=features,
-            label_text=label_text,
-            ranker=ranker,
-            threshold=threshold,
-            n_folds=n_folds,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            effort=effort,
-            shortlist_size=shortlist_size,
-            propensity_weight=propensity_weight,
-            memory_budget=memory_budget,
-            label_separator=label_separator,
-            verbose=verbose,
-        )
+        super().__init__(*args, **params)
         self.client = client
         self.resume = resume
         self.ranker_pairs = ranker_pairs
@@ -217,3 +191,13 @@ propensity_weight, memory_budget, verbose : as for `MetaRanker`
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_local()`: what `metarank.load` reads is a `MetaRanker`."""
         self.to_local().save(path)
+
+
+def _signature() -> Signature:
+    """Of the constructor: the parameters of both, by which scikit-learn and `help` know them."""
+    own, shared = signature(DaskMetaRanker.__init__).parameters, signature(MetaRanker.__init__).parameters
+    client, *others = (own[name] for name in _OWN)
+    return Signature([own["self"], client, *list(shared.values())[1:], *others])
+
+
+DaskMetaRanker.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

@@ -62,33 +62,22 @@ def fit_without_fold(job: Job, data: TrainingSet, key: str, scorer: Any, fold: i
 
 def fit_on_all(job: Job, data: TrainingSet, key: str, scorer: Any, after: Any = None) -> Any:
     """The scorer, fitted on all rows; `after` is what must be done before, and is not looked at."""
-
-    def make(data: TrainingSet, n_jobs: int) -> Any:
-        return fitted_on_all(scorer, data, n_jobs)
-
-    return job.result(data, key, make, alone=after is not None)
+    alone = after is not None
+    return job.result(data, key, lambda data, n_jobs: fitted_on_all(scorer, data, n_jobs), alone=alone)
 
 
 def fit_trees(
     job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None, first: int, count: int
 ) -> TreeBlock:
     """Some trees of the scorer's fit on the rows outside a fold, or on all rows."""
-
-    def make(data: TrainingSet, n_jobs: int) -> TreeBlock:
-        block: TreeBlock = scorer.fit_trees(_view(data, fold), first, count, n_jobs=n_jobs)
-        return block
-
-    return job.result(data, key, make)
+    return job.result(
+        data, key, lambda data, n_jobs: scorer.fit_trees(_view(data, fold), first, count, n_jobs=n_jobs)
+    )
 
 
 def fit_rest(job: Job, data: TrainingSet, key: str, scorer: Any, fold: int | None) -> dict[str, Any]:
     """What the same fit learns beside the trees."""
-
-    def make(data: TrainingSet, n_jobs: int) -> dict[str, Any]:
-        rest: dict[str, Any] = scorer.fit_rest(_view(data, fold), n_jobs=n_jobs)
-        return rest
-
-    return job.result(data, key, make)
+    return job.result(data, key, lambda data, n_jobs: scorer.fit_rest(_view(data, fold), n_jobs=n_jobs))
 
 
 def join_trees(scorer: Any, blocks: list[TreeBlock], rest: dict[str, Any] | None) -> Any:

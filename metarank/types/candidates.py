@@ -71,9 +71,7 @@ class Candidates:
                 raise ValueError(
                     f"candidates.scores[{name!r}] must have shape {labels.shape}, got {values.shape}"
                 )
-        object.__setattr__(self, "indptr", indptr)
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "scores", scores)
+        self.__dict__.update(indptr=indptr, labels=labels, scores=scores)
 
     @classmethod
     def of_core(
@@ -81,13 +79,7 @@ class Candidates:
     ) -> Candidates:
         """Arrays that are known to have this form: for one row a second look costs more than the work."""
         out = object.__new__(cls)
-        for name, value in (
-            ("indptr", indptr),
-            ("labels", labels),
-            ("n_labels", n_labels),
-            ("scores", scores),
-        ):
-            object.__setattr__(out, name, value)
+        out.__dict__.update(indptr=indptr, labels=labels, n_labels=n_labels, scores=scores)
         return out
 
     @property
@@ -104,6 +96,18 @@ class Candidates:
         return np.repeat(np.arange(self.n_rows, dtype=np.int64), np.diff(self.indptr))
 
     @property
+    def pair_keys(self) -> np.ndarray:
+        """int64 array (m,): a number for each pair, ascending, the same of the same pair in others."""
+        return self.row_of_pair * np.int64(self.n_labels) + self.labels
+
+    @property
+    def final_score(self) -> np.ndarray:
+        """float32 array (m,): the first of the scores; ValueError where there is none."""
+        if not self.scores:
+            raise ValueError("these candidates carry no scores; pass values")
+        return next(iter(self.scores.values()))
+
+    @property
     def is_full(self) -> bool:
         """Whether every row holds all L labels."""
         return self.n_pairs == self.n_rows * self.n_labels
@@ -111,8 +115,13 @@ class Candidates:
     @classmethod
     def all_labels(cls, n_rows: int, n_labels: int) -> Candidates:
         """Every label for every row."""
-        indptr = np.arange(n_rows + 1, dtype=np.int64) * n_labels
-        return cls(indptr, np.tile(np.arange(n_labels, dtype=np.int32), n_rows), n_labels)
+        return cls.same_for_each(np.arange(n_labels, dtype=np.int32), n_rows, n_labels)
+
+    @classmethod
+    def same_for_each(cls, labels: np.ndarray, n_rows: int, n_labels: int) -> Candidates:
+        """The same labels (ascending) for every row."""
+        indptr = np.arange(n_rows + 1, dtype=np.int64) * len(labels)
+        return cls(indptr, np.tile(labels, n_rows), n_labels)
 
     @classmethod
     def stack(cls, parts: Sequence[Candidates]) -> Candidates:
@@ -135,22 +144,18 @@ class Candidates:
 
     def to_csr(self, values: np.ndarray | None = None) -> sp.csr_matrix:
         """CSR (n, L) of `values`, or of the final score; pairs with value 0 stay stored."""
-        if values is None:
-            if not self.scores:
-                raise ValueError("these candidates carry no scores; pass values")
-            values = next(iter(self.scores.values()))
-        out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=np.asarray(values).dtype)
-        out.data, out.indices, out.indptr = np.asarray(values), self.labels, self.indptr
+        values = self.final_score if values is None else np.asarray(values)
+        out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=values.dtype)
+        out.data, out.indices, out.indptr = values, self.labels, self.indptr
         out.has_sorted_indices = out.has_canonical_format = True
         return out
 
     def values_of(self, Y: sp.csr_matrix) -> np.ndarray:
         """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 where none is stored."""
-        width = np.int64(self.n_labels)
-        stored = np.repeat(np.arange(Y.shape[0], dtype=np.int64), np.diff(Y.indptr)) * width + Y.indices
+        stored = Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}).pair_keys
         values = np.zeros(self.n_pairs, np.float32)
         if len(stored):
-            wanted = self.row_of_pair * width + self.labels
+            wanted = self.pair_keys
             at = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
             hit = stored[at] == wanted
             values[hit] = Y.data[at[hit]]
@@ -169,10 +174,7 @@ class Candidates:
 
     def among(self, others: Candidates) -> np.ndarray:
         """bool (m,): which pairs are also pairs of `others` (of the same n and L)."""
-        width = np.int64(self.n_labels)
-        found: np.ndarray = np.isin(
-            self.row_of_pair * width + self.labels, others.row_of_pair * width + others.labels
-        )
+        found: np.ndarray = np.isin(self.pair_keys, others.pair_keys)
         return found
 
     def without_labels(self, labels: np.ndarray | Sequence[int]) -> Candidates:
@@ -194,13 +196,18 @@ class Candidates:
         values = values.astype(np.float32)
         if self.is_full:
             return values.reshape(self.n_rows, self.n_labels)
-        lowest = np.zeros(self.n_rows, np.float32)
-        filled = np.diff(self.indptr) > 0
-        if filled.any():
-            lowest[filled] = np.minimum.reduceat(values, self.indptr[:-1][filled]) - 1
-        out = np.repeat(lowest[:, None], self.n_labels, axis=1)
+        below = np.where(np.diff(self.indptr) > 0, self._least(values) - 1, np.float32(0))
+        out = np.repeat(below[:, None], self.n_labels, axis=1)
         out[self.row_of_pair, self.labels] = values
         return out
+
+    def _least(self, values: np.ndarray) -> np.ndarray:
+        """The least of some values (m,) in each row, float32 (n,); 0 where a row has none."""
+        least = np.zeros(self.n_rows, np.float32)
+        filled = np.diff(self.indptr) > 0
+        if filled.any():
+            least[filled] = np.minimum.reduceat(values, self.indptr[:-1][filled])
+        return least
 
     def rows(self, index: np.ndarray | slice) -> Candidates:
         """The candidates of some rows, in the given order."""
@@ -215,7 +222,7 @@ class Candidates:
     def union(self, other: Candidates) -> Candidates:
         """Pairs of either; a score missing on one side is the least of that source in the row, or 0."""
         self._check_agrees(other)
-        keys = [c.row_of_pair * self.n_labels + c.labels for c in (self, other)]
+        keys = [self.pair_keys, other.pair_keys]
         merged = np.union1d(*keys)
         row = merged // self.n_labels
         indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=self.n_rows))])
@@ -223,14 +230,9 @@ class Candidates:
         for part, key in zip((self, other), keys):
             at = np.searchsorted(merged, key)
             for name, values in part.scores.items():
-                floor = np.zeros(self.n_rows, np.float32)
-                filled = np.diff(part.indptr) > 0
-                if filled.any():
-                    floor[filled] = np.minimum.reduceat(values, part.indptr[:-1][filled])
-                column = scores.get(name, floor[row])
-                column = column.copy()
-                column[at] = values
-                scores[name] = column
+                if name not in scores:
+                    scores[name] = part._least(values)[row]
+                scores[name][at] = values
         return Candidates(indptr, (merged % self.n_labels).astype(np.int32), self.n_labels, scores)
 
     @classmethod
@@ -295,9 +297,7 @@ class Candidates:
         """The k best of each row by the final score; ties go to the smaller label id, NaN comes last."""
         if k < 1:
             raise ValueError(f"k must be positive, got {k}")
-        if not self.scores:
-            raise ValueError("these candidates carry no scores to choose the top by")
-        score = next(iter(self.scores.values()))
+        score = self.final_score
         if not np.isfinite(score).all():  # to the core -inf is no score: below all, and NaN below that
             score = np.nan_to_num(score.astype(np.float64), nan=-2e300, neginf=-1e300, posinf=np.inf)
         counts = np.diff(self.indptr)

@@ -168,7 +168,7 @@ def _dense_features(X: Any, name: str, is_value: Any, hint: str) -> np.ndarray:
     good = is_value(out)
     if not good.all():
         row, column = np.argwhere(~good)[0]
-        _raise_not_finite(out[row, column], name, row, column, hint)
+        _raise_not_finite(out[row, column], row, column, name, hint)
     return out
 
 
@@ -187,10 +187,15 @@ def _sparse_features(X: Any, name: str, is_value: Any, hint: str) -> sp.csr_matr
         out = _canonical_csr(X)
     good = is_value(out.data)
     if not good.all():
-        at = int(np.flatnonzero(~good)[0])
-        row = int(np.searchsorted(out.indptr, at, side="right")) - 1
-        _raise_not_finite(out.data[at], name, row, int(out.indices[at]), hint)
+        _raise_not_finite(*_first_stored(out, ~good), name, hint)
     return out
+
+
+def _first_stored(matrix: sp.csr_matrix, wanted: np.ndarray) -> tuple[float, int, int]:
+    """Value, row and column of the first stored entry among those wanted."""
+    at = int(np.argmax(wanted))
+    row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
+    return matrix.data[at], row, int(matrix.indices[at])
 
 
 def is_ready(X: Any) -> bool:
@@ -228,7 +233,7 @@ def _canonical_csr(matrix: Any) -> sp.csr_matrix:
     return out
 
 
-def _raise_not_finite(value: float, name: str, row: int, column: int, hint: str = "") -> NoReturn:
+def _raise_not_finite(value: float, row: int, column: int, name: str, hint: str = "") -> NoReturn:
     what = "NaN" if np.isnan(value) else "infinity or a value too large for float32 (inf)"
     end = f": {hint}" if hint and np.isnan(value) else ""
     raise ValueError(f"{name} contains {what} at row {row}, column {column}{end}")
@@ -270,19 +275,12 @@ def _to_numpy(table: Any) -> np.ndarray:
     module = type(table).__module__.partition(".")[0]
     is_frame = module == "pandas" and hasattr(table, "columns")
     if is_frame and not all(isinstance(dtype, np.dtype) for dtype in table.dtypes):
-        numeric = all(getattr(t, "kind", "O") in "biuf" for t in table.dtypes)
-        if not numeric:
+        if not all(getattr(dtype, "kind", "O") in "biuf" for dtype in table.dtypes):
             return table.to_numpy()
-        try:
-            return table.to_numpy(dtype=np.float64, na_value=np.nan)
-        except TypeError:  # NA beside columns of other dtypes
-            columns = [table.iloc[:, j].to_numpy(np.float64, na_value=np.nan) for j in range(table.shape[1])]
-            return np.column_stack(columns)
+        columns = [table.iloc[:, j].to_numpy(np.float64, na_value=np.nan) for j in range(table.shape[1])]
+        return np.column_stack(columns)
     if module == "pyarrow" and hasattr(table, "columns"):
-        columns = [
-            np.asarray(c.to_numpy(zero_copy_only=False) if not hasattr(c, "chunks") else c.to_numpy())
-            for c in table.columns
-        ]
+        columns = [np.asarray(column.to_numpy(zero_copy_only=False)) for column in table.columns]
         return np.column_stack(columns) if columns else np.empty((table.num_rows, 0))
     if hasattr(table, "to_numpy"):
         return np.asarray(table.to_numpy())
@@ -467,13 +465,10 @@ def _label_matrix(Y: Any, name: str) -> tuple[sp.csr_matrix, LabelKind]:
         out = _canonical_csr(Y if sp.issparse(Y) else np.asarray(Y, np.float32))
     bad = ~(np.isfinite(out.data) & (out.data > 0))
     if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        row = int(np.searchsorted(out.indptr, at, side="right")) - 1
-        if not np.isfinite(out.data[at]):
-            _raise_not_finite(out.data[at], name, row, int(out.indices[at]))
-        raise ValueError(
-            f"{name} must hold values >= 0, got {out.data[at]:g} at row {row}, column {out.indices[at]}"
-        )
+        value, row, column = _first_stored(out, bad)
+        if not np.isfinite(value):
+            _raise_not_finite(value, row, column, name)
+        raise ValueError(f"{name} must hold values >= 0, got {value:g} at row {row}, column {column}")
     return out, "graded" if np.any(out.data != 1) else "indicator"
 
 
@@ -492,12 +487,11 @@ def _is_row(row: Any) -> bool:
 
 def _classes(values: np.ndarray, by_name: bool, name: str) -> list[list[Any]]:
     """A vector of classes as one-label rows."""
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        row = int(np.flatnonzero(~np.isfinite(values))[0])
-        _raise_not_finite(values[row], name, row, 0)
-    if values.dtype.kind == "f" and np.any(values != np.floor(values)):
-        row = int(np.flatnonzero(values != np.floor(values))[0])
-        raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
+    if values.dtype.kind == "f":
+        for row in np.flatnonzero(~np.isfinite(values))[:1]:
+            _raise_not_finite(values[row], row, 0, name)
+        for row in np.flatnonzero(values != np.floor(values))[:1]:
+            raise ValueError(f"Unknown label type: {name} must hold classes, got {values[row]} at row {row}")
     if values.dtype.kind == "b":
         values = values.astype(np.int8)
     if values.dtype.kind in "if" and len(values) and values.min() < 0 and not by_name:
@@ -520,55 +514,41 @@ def integer_names(names: Sequence[str] | None) -> bool:
 def _listed(
     rows: list[Any], n_labels: int | None, names: list[str] | None, by_name: bool, name: str, *, low: int = 0
 ) -> tuple[sp.csr_matrix, list[str] | None, LabelKind]:
-    """Label lists as an indicator matrix, the names, and whether these are integer ids, `low` or more."""
-    rows = _as_lists(rows, name)
-    labels = list(chain.from_iterable(rows))
-    if not by_name or not labels or any(isinstance(label, str) for label in labels):
-        out, found = _label_lists(rows, n_labels, names, name)
-        if by_name and names is None and found is not None:
-            check_names_as_ids(found, name)
-        return out, found, "lists"
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
-    row_of = np.repeat(np.arange(len(rows)), counts)
-    values = _ids_of_numbers(labels, row_of, name, low, 2**63 - 1)
-    _check_indicator_mistake(values, counts, name)
-    distinct, first, column = np.unique(values, return_index=True, return_inverse=True)
-    spelled = [str(value) for value in distinct.tolist()]
-    ids, names = _ids_of_names(spelled, row_of[first], spelled if names is None else names, name)
-    return _ones(row_of, ids[column], (len(rows), len(names))), names, "ids"
+    """Label lists as an indicator matrix, the names, and whether these are integer ids, `low` or more.
 
-
-def _as_lists(rows: list[Any], name: str) -> list[list[Any]]:
+    Integers are names or, unless `by_name`, the places of labels.
+    """
     for i, row in enumerate(rows):
         if not _is_row(row):
             raise TypeError(f"{name} must hold a list of labels a row, got {row!r} at row {i}")
-    return [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
-
-
-def _label_lists(
-    rows: list[Any], n_labels: int | None, names: list[str] | None, name: str
-) -> tuple[sp.csr_matrix, list[str] | None]:
-    """Label lists as an indicator matrix; integers are the places of labels."""
-    rows = _as_lists(rows, name)
-    counts = np.array([len(row) for row in rows], dtype=np.int64)
+    rows = [row.tolist() if isinstance(row, np.ndarray) else list(row) for row in rows]
     labels = list(chain.from_iterable(rows))
+    counts = np.array([len(row) for row in rows], dtype=np.int64)
     row_of = np.repeat(np.arange(len(rows)), counts)
     if any(isinstance(label, str) for label in labels):
-        ids, names = _ids_of_names(labels, row_of, names, name)
-        width = len(names)
-    else:
-        ids = _ids_of_numbers(labels, row_of, name)
-        if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
-            raise ValueError(
-                f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
-                f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
-            )
-        width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
-        _check_indicator_mistake(ids, counts, name)
-    if len(ids) and ids.max() >= width:
-        at = int(np.flatnonzero(ids >= width)[0])
+        ids, found = _ids_of_names(labels, row_of, names, name)
+        if by_name and names is None:
+            check_names_as_ids(found, name)
+        return _ones(row_of, ids, (len(rows), len(found))), found, "lists"
+    if by_name and labels:
+        values = _ids_of_numbers(labels, row_of, name, low, 2**63 - 1)
+        _check_indicator_mistake(values, counts, name)
+        distinct, first, column = np.unique(values, return_index=True, return_inverse=True)
+        spelled = [str(value) for value in distinct.tolist()]
+        ids, names = _ids_of_names(spelled, row_of[first], spelled if names is None else names, name)
+        return _ones(row_of, ids[column], (len(rows), len(names))), names, "ids"
+    ids = _ids_of_numbers(labels, row_of, name)
+    if n_labels is None and ids.max(initial=-1) >= MOST_IMPLIED_LABELS:
+        raise ValueError(
+            f"{name} must hold label ids below {MOST_IMPLIED_LABELS} where the number of labels is not "
+            f"given, got {ids.max()} at row {row_of[ids.argmax()]}: pass a matrix of so many columns"
+        )
+    width = n_labels if n_labels is not None else int(ids.max(initial=-1)) + 1
+    _check_indicator_mistake(ids, counts, name)
+    if ids.max(initial=-1) >= width:
+        at = int(np.argmax(ids >= width))
         raise ValueError(f"{name} must hold label ids in [0, {width}), got {ids[at]} at row {row_of[at]}")
-    return _ones(row_of, ids, (len(rows), width)), names
+    return _ones(row_of, ids, (len(rows), width)), names, "lists"
 
 
 def _ones(rows: np.ndarray, ids: np.ndarray, shape: tuple[int, int]) -> sp.csr_matrix:

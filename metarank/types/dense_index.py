@@ -57,7 +57,8 @@ class HnswIndex:
     ----------
     X : float32 array (n, d), C-contiguous
     arrays : dict, optional
-        `arrays` of an index over the same rows, which is then restored; built otherwise.
+        `arrays` of an index over the same rows, which is then restored; built otherwise. They keep the rules
+        of `SAVED` and of `check_graph`: FAISS follows them without looking.
     """
 
     LINKS: ClassVar = 32
@@ -77,7 +78,6 @@ class HnswIndex:
             with faiss_threads(1), single_threaded_blas():
                 self._faiss.add(X)
             return
-        _check_graph(arrays, self.n_rows)
         with faiss_threads(1):
             self._faiss.storage.add(X)
         self._faiss.ntotal = self.n_rows
@@ -136,7 +136,6 @@ class IvfPqIndex:
     def __init__(self, X: np.ndarray, arrays: dict[str, Any] | None = None) -> None:
         self.n_rows, self.n_features = X.shape
         self._arrays = self._build(X) if arrays is None else arrays
-        _check_lists(self._arrays, self.n_rows, -(-self.n_features // self.FEATURES_PER_CODE))
         self._restore()
 
     def arrays(self) -> dict[str, Any]:
@@ -215,6 +214,11 @@ def _n_codes(known: Any) -> int:
     return -(-int(known["d"]) // IvfPqIndex.FEATURES_PER_CODE)
 
 
+def _padded_width(known: Any) -> int:
+    """Features of a row, with zeros to whole codes."""
+    return _n_codes(known) * IvfPqIndex.FEATURES_PER_CODE
+
+
 _SCALE = Number("scale", 2.0**-126, 2.0**126)
 # What `arrays` gives, over "rows" of "d" features.
 SAVED: Final[dict[str, tuple[Field, ...]]] = {
@@ -227,9 +231,9 @@ SAVED: Final[dict[str, tuple[Field, ...]]] = {
     ),
     "ivfpq": (
         _SCALE,
-        Array("centroids", np.float32, (None, lambda known: _n_codes(known) * IvfPqIndex.FEATURES_PER_CODE)),
+        Array("centroids", np.float32, ("centroids", _padded_width)),
         Array("codebook", np.float32, (_n_codes, 256, IvfPqIndex.FEATURES_PER_CODE)),
-        Array("lists", np.int32, ("rows",)),
+        Ids("lists", np.int32, ("rows",), below="centroids"),
         Array("codes", np.uint8, ("rows", _n_codes)),
     ),
 }
@@ -322,30 +326,15 @@ def _rows_of_lists(index: Any, n_rows: int) -> dict[str, np.ndarray]:
     return {"lists": lists, "codes": codes}
 
 
-def check_index(kind: str, arrays: dict[str, Any], shape: tuple[int, int]) -> None:
-    """ValueError unless arrays that keep the rules of `SAVED` are of an index over rows of a shape."""
-    n_rows, n_features = shape
-    if kind == "hnsw":
-        _check_graph(arrays, n_rows)
-    else:
-        _check_lists(arrays, n_rows, -(-n_features // IvfPqIndex.FEATURES_PER_CODE))
-
-
-def _check_graph(arrays: dict[str, Any], n_rows: int) -> None:
-    """ValueError unless FAISS can walk the graph without leaving its arrays."""
+def check_graph(arrays: dict[str, Any]) -> None:
+    """ValueError unless FAISS can walk a graph, whose arrays keep the rules of `SAVED`, within them."""
     levels, offsets, links, entry = (arrays[name] for name in ("levels", "offsets", "links", "entry"))
     # A row has 2 x 32 links at the lowest level and 32 at each other, to rows of that level.
     room = HnswIndex.LINKS * (np.asarray(levels, np.int64) + 1)
     if not (
-        len(levels) == n_rows
-        and levels.min(initial=1) >= 1
-        and len(offsets) == n_rows + 1
-        and offsets[0] == 0
+        offsets[0] == 0
         and np.array_equal(np.diff(offsets), room)
         and offsets[-1] == len(links)
-        and links.min(initial=-1) >= -1
-        and links.max(initial=-1) < n_rows
-        and 0 <= entry < n_rows
         and levels[entry] == levels.max()
         and all(_links_stay(levels, offsets, links, level) for level in range(1, int(levels.max())))
     ):
@@ -357,19 +346,3 @@ def _links_stay(levels: np.ndarray, offsets: np.ndarray, links: np.ndarray, leve
     first = offsets[:-1][levels > level] + HnswIndex.LINKS * (level + 1)
     to = links[first[:, None] + np.arange(HnswIndex.LINKS)]
     return bool((levels[to[to >= 0]] > level).all())
-
-
-def _check_lists(arrays: dict[str, Any], n_rows: int, n_codes: int) -> None:
-    """ValueError unless lists and codes are those of so many rows."""
-    centroids, codebook, lists, codes = (arrays[name] for name in ("centroids", "codebook", "lists", "codes"))
-    width = n_codes * IvfPqIndex.FEATURES_PER_CODE
-    if not (
-        centroids.ndim == 2
-        and centroids.shape[1] == width
-        and codebook.shape == (n_codes, 256, IvfPqIndex.FEATURES_PER_CODE)
-        and lists.shape == (n_rows,)
-        and lists.min(initial=0) >= 0
-        and lists.max(initial=0) < len(centroids)
-        and codes.shape == (n_rows, n_codes)
-    ):
-        raise ValueError("the IVF-PQ lists of a saved model must be those of its training rows")

@@ -84,20 +84,18 @@ class Ranking:
         if scores.shape != labels.shape:
             raise ValueError(f"ranking.scores must have shape {labels.shape}, got {scores.shape}")
         scores = np.ascontiguousarray(np.where(padding, np.float32(-np.inf), scores))
-        if np.any(padding[:, :-1] & ~padding[:, 1:]):
+        if not _is_padded_at_end(labels):
             raise ValueError("ranking.labels must be padded with -1 at the end of a row only")
         if np.any(np.isnan(scores)) or np.any(np.isneginf(scores) & ~padding):
             raise ValueError("ranking.scores must not be NaN or -inf where there is a label")
         if np.any(scores[:, :-1] < scores[:, 1:]):
             raise ValueError("ranking.scores must not increase along a row")
-        ordered = np.sort(labels, axis=1)
-        if np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0)):
+        if not _is_distinct(labels):
             raise ValueError("ranking.labels must be distinct within a row")
         _check_names(self.label_names, self.n_labels)
-        object.__setattr__(self, "labels", labels)
-        object.__setattr__(self, "scores", scores)
-        object.__setattr__(self, "without_evidence", _flags(self.without_evidence, len(labels)))
-        object.__setattr__(self, "index", _checked_index(self.index, len(labels)))
+        flags = _flags(self.without_evidence, len(labels))
+        index = _checked_index(self.index, len(labels))
+        self.__dict__.update(labels=labels, scores=scores, without_evidence=flags, index=index)
 
     @classmethod
     def from_scores(
@@ -142,14 +140,8 @@ class Ranking:
         _check_names(label_names, n_labels)
         # Lists of the core have their form: for one row a second look costs more than the choice.
         out = object.__new__(cls)
-        for name, value in (
-            ("labels", labels),
-            ("scores", best),
-            ("n_labels", n_labels),
-            ("label_names", label_names),
-            ("without_evidence", _flags(without_evidence, len(labels))),
-        ):
-            object.__setattr__(out, name, value)
+        out.__dict__.update(labels=labels, scores=best, n_labels=n_labels, label_names=label_names)
+        out.__dict__.update(without_evidence=_flags(without_evidence, len(labels)))
         return out
 
     @property
@@ -165,9 +157,7 @@ class Ranking:
 
     def __iter__(self) -> Iterator[list[tuple[int, float]]]:
         """Row by row, the (label id, score) pairs without the padding."""
-        for labels, scores in zip(self.labels, self.scores):
-            listed = labels >= 0
-            yield list(zip(labels[listed].tolist(), scores[listed].tolist()))
+        return (self[row] for row in range(self.n_rows))
 
     @overload
     def __getitem__(self, row: int) -> list[tuple[int, float]]: ...
@@ -199,7 +189,7 @@ class Ranking:
     def with_index(self, index: Any) -> Ranking:
         """The same lists of rows that are called so."""
         out = copy(self)
-        object.__setattr__(out, "index", _checked_index(index, self.n_rows))
+        out.__dict__.update(index=_checked_index(index, self.n_rows))
         return out
 
     @classmethod
@@ -297,11 +287,7 @@ def score_rows(scores: Any, values: np.ndarray | None = None) -> np.ndarray | Li
         indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))]).astype(np.int64)
         return Listed(indptr, scores.labels[listed], scores.scores[listed], scores.n_labels)
     if isinstance(scores, Candidates):
-        if values is None:
-            if not scores.scores:
-                raise ValueError("these candidates carry no scores; pass values")
-            values = next(iter(scores.scores.values()))
-        values = _as_float(values, "values")
+        values = _as_float(scores.final_score if values is None else values, "values")
         if values.shape != scores.labels.shape:
             raise ValueError(f"values must have shape {scores.labels.shape}, got {values.shape}")
         return Listed(scores.indptr, scores.labels, values, scores.n_labels)
@@ -329,9 +315,18 @@ def _look_like_ids(values: np.ndarray) -> bool:
     n_labels = values.shape[1]
     if n_labels < 3 or values.size == 0 or not np.any(values >= 0):
         return False
-    if values.min() < -1 or values.max() >= n_labels or np.any((values[:, :-1] < 0) & (values[:, 1:] >= 0)):
-        return False
-    ordered = np.sort(values, axis=1)
+    within = values.min() >= -1 and values.max() < n_labels
+    return bool(within) and _is_padded_at_end(values) and _is_distinct(values)
+
+
+def _is_padded_at_end(ids: np.ndarray) -> bool:
+    """Whether nothing in a row (n, k) follows a negative number."""
+    return not np.any((ids[:, :-1] < 0) & (ids[:, 1:] >= 0))
+
+
+def _is_distinct(ids: np.ndarray) -> bool:
+    """Whether no number from 0 on is twice in a row (n, k)."""
+    ordered = np.sort(ids, axis=1)
     return not np.any((ordered[:, :-1] == ordered[:, 1:]) & (ordered[:, 1:] >= 0))
 
 

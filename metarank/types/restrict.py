@@ -85,8 +85,7 @@ class Limits:
             taken = 0 if excluded is None else int(np.diff(excluded.indptr).max(initial=0))
             by_frequency = np.lexsort((allowed, inv_propensity[allowed]))[: least + taken]
             head = np.sort(allowed[by_frequency])
-            indptr = np.arange(len(short) + 1, dtype=np.int64) * len(head)
-            offer = Candidates.of_core(indptr, np.tile(head, len(short)), candidates.n_labels, {})
+            offer = Candidates.same_for_each(head, len(short), candidates.n_labels)
         offer = offer.without(candidates.rows(short))
         if excluded is not None:
             offer = offer.without(excluded)
@@ -184,8 +183,7 @@ def for_each_row(labels: Candidates | np.ndarray, n_rows: int, n_labels: int) ->
     """
     if isinstance(labels, Candidates):
         return labels
-    indptr = np.arange(n_rows + 1, dtype=np.int64) * len(labels)
-    return Candidates(indptr, np.tile(labels, n_rows), n_labels)
+    return Candidates.same_for_each(labels, n_rows, n_labels)
 
 
 def _without(

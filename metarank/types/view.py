@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -31,7 +32,7 @@ LEAST_TO_HIDE = 20
 _HASHED_ROWS = 4096
 
 
-def fold_of_rows(n: int, n_folds: int, seed: int, X: np.ndarray | sp.csr_matrix | None = None) -> np.ndarray:
+def fold_of_rows(n: int, n_folds: int, seed: int, X: Features | None = None) -> np.ndarray:
     """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
 
     Rows of X that say the same share a fold, that of the first of them, since a copy of a held-out row tells
@@ -54,7 +55,7 @@ def fold_of_rows(n: int, n_folds: int, seed: int, X: np.ndarray | sp.csr_matrix 
     return (number if number.any() else np.arange(n)).astype(np.int32) % np.int32(n_folds)
 
 
-def same_content(X: np.ndarray | sp.csr_matrix) -> np.ndarray:
+def same_content(X: Features) -> np.ndarray:
     """For each row the number of the first row of the same content, int64 (n,).
 
     What more than a tenth of the rows have in common, and more than two, is no copy but a value that X takes
@@ -118,6 +119,7 @@ def hidden_labels(n_labels: int, n_folds: int, seed: int) -> np.ndarray:
     return out
 
 
+@dataclass(eq=False, repr=False)
 class TrainingSet:
     """What all Views of one fit share: X, Y, the fold map, and label-free state built once.
 
@@ -139,46 +141,34 @@ class TrainingSet:
         The words that the columns of X stand for, where they do.
     feature_scale : float32 array (d,) or None
         Factors that were applied to the columns of dense X; X divided by them is as the user gave it.
-    targets : dict of str to CSR (n, L), optional
+    targets : dict of str to CSR (n, L)
         The labels of each objective where there are several; Y then tells what is relevant for any.
     hidden_in : int32 array (L,), optional
         A fold for each label, or -1: the View without that fold shows no row of the label, so that the fold's
         rows are described as if the label were new. See `hidden_labels`.
     """
 
-    def __init__(
-        self,
-        X: np.ndarray | sp.csr_matrix,
-        Y: sp.csr_matrix,
-        fold: np.ndarray,
-        *,
-        seed: int = 0,
-        label_names: list[str] | None = None,
-        label_text: sp.csr_matrix | None = None,
-        label_spelling: sp.csr_matrix | None = None,
-        label_phrases: list[str] | None = None,
-        words: list[str] | None = None,
-        feature_scale: np.ndarray | None = None,
-        targets: dict[str, sp.csr_matrix] | None = None,
-        hidden_in: np.ndarray | None = None,
-    ) -> None:
-        self.X = X
-        self.Y = Y
-        self.fold = np.ascontiguousarray(fold, np.int32)
+    X: Features
+    Y: sp.csr_matrix
+    fold: np.ndarray
+    _: KW_ONLY
+    seed: int = 0
+    label_names: list[str] | None = None
+    label_text: sp.csr_matrix | None = None
+    label_spelling: sp.csr_matrix | None = None
+    label_phrases: list[str] | None = None
+    words: list[str] | None = None
+    feature_scale: np.ndarray | None = None
+    targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
+    hidden_in: np.ndarray | None = None
+    # What bounds memory and changes no result: pairs described at once, and whether products that both
+    # proposing and describing need are kept in between.
+    chunk_pairs: int = field(default=CHUNK_PAIRS, init=False)
+    keeps_products: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        self.fold = np.ascontiguousarray(self.fold, np.int32)
         self.n_folds = int(self.fold.max()) + 1 if len(self.fold) else 1
-        self.seed = seed
-        self.label_names = label_names
-        self.label_text = label_text
-        self.label_spelling = label_spelling
-        self.label_phrases = label_phrases
-        self.words = words
-        self.feature_scale = feature_scale
-        self.targets = targets or {}
-        self.hidden_in = hidden_in
-        # What bounds memory and changes no result: pairs described at once, and whether products that both
-        # proposing and describing need are kept in between.
-        self.chunk_pairs = CHUNK_PAIRS
-        self.keeps_products = True
         self._shared: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
@@ -196,7 +186,7 @@ class TrainingSet:
             return np.ones(len(rows), bool)
         return self.hidden_in[labels] != self.fold[rows]
 
-    def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
+    def shared(self, key: str, build: Callable[[Features], T]) -> T:
         """State built once from the features of all rows, under a name. `build` is given X, never Y."""
         with self._lock:
             own = self._locks.setdefault(key, threading.RLock())
@@ -248,6 +238,8 @@ class View:
     all_X : features of *all* rows of the training set (label-free, so held-out rows do no harm)
     X : features of the rows in the View
     Y : float32 CSR (len(rows), L), labels of the rows in the View
+    n_rows, n_labels, n_features : int
+    seed, label_names, label_text, label_spelling, label_phrases, words, feature_scale : as of `TrainingSet`
     """
 
     def __init__(self, data: TrainingSet, mask: np.ndarray, hidden: np.ndarray | None = None) -> None:
@@ -257,6 +249,13 @@ class View:
         self.rows = np.flatnonzero(mask)
         self._Y: sp.csr_matrix | None = None
         self._by_label: tuple[np.ndarray, np.ndarray] | None = None
+        self.n_rows = len(self.rows)
+        self.all_X = data.X
+        self.n_features, self.n_labels = int(data.X.shape[1]), int(data.Y.shape[1])
+        self.seed = data.seed
+        self.label_names, self.label_phrases = data.label_names, data.label_phrases
+        self.label_text, self.label_spelling = data.label_text, data.label_spelling
+        self.words, self.feature_scale = data.words, data.feature_scale
 
     def of_objective(self, name: str) -> View:
         """The same rows with the labels of one objective."""
@@ -269,27 +268,7 @@ class View:
         return View(self._data, mask, self._hidden)
 
     @property
-    def n_labels(self) -> int:
-        return int(self._data.Y.shape[1])
-
-    @property
-    def n_features(self) -> int:
-        return int(self._data.X.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.rows)
-
-    @property
-    def seed(self) -> int:
-        return self._data.seed
-
-    @property
-    def all_X(self) -> np.ndarray | sp.csr_matrix:
-        return self._data.X
-
-    @property
-    def X(self) -> np.ndarray | sp.csr_matrix:
+    def X(self) -> Features:
         return self._data.X if self.mask.all() else self._data.X[self.rows]
 
     @property
@@ -304,31 +283,7 @@ class View:
         """Fold of each row *in the View*: the map a scorer's own inner cross-validation uses."""
         return self._data.fold[self.rows]
 
-    @property
-    def label_names(self) -> list[str] | None:
-        return self._data.label_names
-
-    @property
-    def label_text(self) -> sp.csr_matrix | None:
-        return self._data.label_text
-
-    @property
-    def label_spelling(self) -> sp.csr_matrix | None:
-        return self._data.label_spelling
-
-    @property
-    def label_phrases(self) -> list[str] | None:
-        return self._data.label_phrases
-
-    @property
-    def words(self) -> list[str] | None:
-        return self._data.words
-
-    @property
-    def feature_scale(self) -> np.ndarray | None:
-        return self._data.feature_scale
-
-    def shared(self, key: str, build: Callable[[np.ndarray | sp.csr_matrix], T]) -> T:
+    def shared(self, key: str, build: Callable[[Features], T]) -> T:
         """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""
         return self._data.shared(key, build)
 

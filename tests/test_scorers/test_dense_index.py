@@ -159,21 +159,26 @@ def test_a_restored_index_proposes_the_same(kind):
         ("ivfpq", "codebook", lambda a: a[:, :100]),
     ],
 )
-def test_arrays_of_another_index_are_refused(kind, name, change):
-    arrays = dict(ROWS.index(kind).arrays())
-    arrays[name] = change(arrays[name])
-    with pytest.raises(ValueError, match="of a saved model must be"):
-        CLASSES[kind](X, arrays)
+def test_arrays_of_another_index_are_refused(kind, name, change, any_size):
+    state = state_with_index(kind)
+    state["index_arrays"][name] = change(state["index_arrays"][name])
+    with pytest.raises(ValueError, match=r"index_arrays must|of a saved model must be"):
+        NeighborShortlister.from_state(state)
 
 
-def test_links_to_rows_that_are_not_on_their_level_are_refused():
-    arrays = dict(ROWS.index("hnsw").arrays())
+def test_links_to_rows_that_are_not_on_their_level_are_refused(any_size):
+    state = state_with_index("hnsw")
+    arrays = state["index_arrays"]
     low = int(np.flatnonzero(arrays["levels"] == 1)[0])
-    links = arrays["links"].copy()
-    links[arrays["offsets"][arrays["entry"]] + 2 * HnswIndex.LINKS] = low
-    arrays["links"] = links
+    arrays["links"] = arrays["links"].copy()
+    arrays["links"][arrays["offsets"][arrays["entry"]] + 2 * HnswIndex.LINKS] = low
     with pytest.raises(ValueError, match="the HNSW graph of a saved model must be"):
-        HnswIndex(X, arrays)
+        NeighborShortlister.from_state(state)
+
+
+def state_with_index(kind):
+    state = NeighborShortlister(index=kind).fit(training_set().view()).get_state()
+    return state | {"index_arrays": dict(state["index_arrays"])}
 
 
 @KINDS

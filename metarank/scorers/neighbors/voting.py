@@ -55,7 +55,7 @@ from metarank.scorers.neighbors.training_rows import (
     view_labels,
 )
 from metarank.types.candidates import Candidates
-from metarank.types.dense_index import INDEXES, SAVED, check_index, resolved_index
+from metarank.types.dense_index import INDEXES, SAVED, check_graph, resolved_index
 from metarank.types.view import Features, View
 
 # The order statistics and running means of `columns="summary"`, as far as k reaches.
@@ -233,10 +233,10 @@ def _has_index(kind: str) -> Callable[[Any], bool]:
 
 
 def _check_index(known: Known) -> None:
-    """ValueError unless saved arrays are those of an index over the rows."""
-    arrays, X = known.values.get("_index_arrays"), known.rows_.X
-    if arrays is not None:
-        check_index(resolved_index(known.index, len(X), len(known.voters_)), arrays, X.shape)
+    """ValueError unless saved arrays of a graph are of one over the rows."""
+    arrays = known.values.get("_index_arrays")
+    if arrays is not None and "links" in arrays:
+        check_graph(arrays)
 
 
 @with_parameters
