@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,13 +114,9 @@ class Dataset:
             if field in ("label_texts", "feature_names"):
                 for value in values or ():
                     check_writable(value, field)
-            object.__setattr__(self, field, values)
+            self.__dict__[field] = values
         are_ids = names is not None and (label_names_are_ids or kind == "ids")
-        object.__setattr__(self, "X", X)
-        object.__setattr__(self, "Y", Y)
-        object.__setattr__(self, "name", name)
-        object.__setattr__(self, "label_separator", separator)
-        object.__setattr__(self, "label_names_are_ids", are_ids)
+        self.__dict__.update(X=X, Y=Y, name=name, label_separator=separator, label_names_are_ids=are_ids)
 
     @property
     def n_rows(self) -> int:
@@ -141,14 +138,11 @@ class Dataset:
     def take(self, rows: Any) -> Dataset:
         """Select rows (ids, slice or mask), in the given order; X stays dense or sparse."""
         rows = np.arange(self.n_rows)[rows]
-        out = object.__new__(Dataset)
-        kept = "label_names", "feature_names", "label_texts", "name", "label_separator", "label_names_are_ids"
-        for field in kept:
-            object.__setattr__(out, field, getattr(self, field))
-        object.__setattr__(out, "X", None if self.X is None else self.X[rows])
-        object.__setattr__(out, "Y", self.Y[rows])
-        object.__setattr__(out, "texts", None if self.texts is None else [self.texts[i] for i in rows])
-        object.__setattr__(out, "titles", None if self.titles is None else [self.titles[i] for i in rows])
+        out = copy(self)
+        out.__dict__.update(X=None if self.X is None else self.X[rows], Y=self.Y[rows])
+        for name in ("texts", "titles"):
+            values = getattr(self, name)
+            out.__dict__[name] = None if values is None else [values[i] for i in rows]
         return out
 
     def summary(self) -> dict[str, Any]:
@@ -184,3 +178,18 @@ class Dataset:
         parts += ["graded"] if self.is_graded else []
         parts += ["with text"] if self.texts is not None else []
         return f"Dataset({self.name!r}: {', '.join(parts)})"
+
+
+def under_names(part: Dataset, names: Sequence[str]) -> sp.csr_matrix:
+    """Y with a column for each of some names of labels, which hold all those of the data set.
+
+    Raises
+    ------
+    KeyError
+        If a name is missing; its argument is the name.
+    """
+    column = {name: j for j, name in enumerate(names)}
+    target = np.array([column[name] for name in part.label_names or ()], np.int32)
+    out = sp.csr_matrix((part.Y.data, target[part.Y.indices], part.Y.indptr), (part.n_rows, len(names)))
+    out.sort_indices()
+    return out

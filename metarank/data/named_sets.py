@@ -22,7 +22,7 @@ from metarank.data.guard import check_present
 from metarank.data.readers import load
 from metarank.data.search_filters import read_attribute_values, read_fashion_styles
 from metarank.data.text import read_table
-from metarank.data.xc import PathLike, raw_bytes
+from metarank.data.xc import PathLike, plain_or_compressed, raw_bytes
 
 TASKS = ("mlc", "xmlc")
 ENVIRONMENT_VARIABLE = "METARANK_DATA"
@@ -101,14 +101,9 @@ def list_datasets(data_dir: PathLike | None = None) -> list[DatasetRecord]:
     found |= {
         ("text", name): folder / "text" / name
         for name, (files, _) in _TEXT_SETS.items()
-        if folder is not None and all(_found(folder / "text" / name / file) for file in files)
+        if folder is not None and all(plain_or_compressed(folder / "text" / name / file) for file in files)
     }
-    records = [
-        DatasetRecord(
-            r.name, r.task, r.n_train, r.n_test, r.n_features, r.n_labels, found.pop((r.task, r.name), None)
-        )
-        for r in KNOWN
-    ]
+    records = [replace(r, path=found.pop((r.task, r.name), None)) for r in KNOWN]
     return records + [_described_by_meta(task, path) for (task, _), path in found.items()]
 
 
@@ -180,7 +175,7 @@ def load_named(
         if verify:
             _verify(folder)
         files, read = _TEXT_SETS[name]
-        table: Dataset = read(*(_found(folder / file) for file in files))
+        table: Dataset = read(*(plain_or_compressed(folder / file) for file in files))
         return replace(table, name=name)
     path = _split_file(folder, split)
     if path is None:
@@ -196,18 +191,8 @@ def _data_dir(data_dir: PathLike | None) -> Path | None:
 
 
 def _split_file(folder: Path, split: str) -> Path | None:
-    for extension in (".svm", ".txt"):
-        for compression in ("", ".gz", ".xz"):
-            path = folder / f"{split}{extension}{compression}"
-            if path.is_file():
-                return path
-    return None
-
-
-def _found(path: Path) -> Path | None:
-    """The file, plain or compressed."""
-    places = (path.with_name(path.name + compression) for compression in ("", ".gz", ".xz"))
-    return next((place for place in places if place.is_file()), None)
+    places = (plain_or_compressed(folder / f"{split}{extension}") for extension in (".svm", ".txt"))
+    return next((place for place in places if place is not None), None)
 
 
 def _meta(folder: Path) -> dict[str, Any]:

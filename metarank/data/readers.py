@@ -12,10 +12,10 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.dataset import Dataset
+from metarank.data.dataset import Dataset, under_names
 from metarank.data.parquet import MAGIC
 from metarank.data.separators import AUTO, check_separator
-from metarank.data.text import TEXT_COLUMNS, table_of
+from metarank.data.text import TEXT_COLUMNS, decode, table_of
 from metarank.data.xc import (
     COMPRESSED,
     STANDARD_INPUT,
@@ -23,6 +23,7 @@ from metarank.data.xc import (
     decompressed,
     parse_pairs,
     parse_xc,
+    plain_or_compressed,
     raw_bytes,
     read_bytes,
 )
@@ -142,7 +143,7 @@ def load(
         raise ValueError("grades=True needs sidecars=True")
 
     def beside(file: str, expected: int, what: str) -> list[str] | None:
-        found = _find(path.parent / file) if sidecars else None
+        found = plain_or_compressed(path.parent / file) if sidecars else None
         return None if found is None else _read_lines(found, expected, what)
 
     titles = beside(f"titles.{stem}.txt", Y.shape[0], "rows")
@@ -161,17 +162,15 @@ def load(
 
 def _in_label_set(table: Dataset, folder: Path) -> Dataset:
     """The data set of a table with the labels of `labels.txt`, where there is one."""
-    found = _find(folder / "labels.txt")
+    found = plain_or_compressed(folder / "labels.txt")
     if found is None:
         return table
     names = _read_lines(found)
-    column = {name: j for j, name in enumerate(names)}
-    unknown = next((name for name in table.label_names or () if name not in column), None)
-    if unknown is not None:
-        raise ValueError(f"{found}: lacks the label {unknown!r} of the table {table.name!r}")
-    target = np.array([column[name] for name in table.label_names or ()], np.int32)
-    Y = sp.csr_matrix((table.Y.data, target[table.Y.indices], table.Y.indptr), (table.n_rows, len(names)))
-    texts = _find(folder / "label_text.txt")
+    try:
+        Y = under_names(table, names)
+    except KeyError as error:
+        raise ValueError(f"{found}: lacks the label {error} of the table {table.name!r}") from None
+    texts = plain_or_compressed(folder / "label_text.txt")
     return Dataset(
         texts=table.texts,
         Y=Y,
@@ -208,21 +207,8 @@ def _looks_like_arff(content: bytes) -> bool:
     return False
 
 
-def _find(path: Path) -> Path | None:
-    """The file, plain or compressed."""
-    for suffix in ("", *COMPRESSED):
-        candidate = path.with_name(path.name + suffix)
-        if candidate.is_file():
-            return candidate
-    return None
-
-
 def _read_lines(path: Path, expected: int | None = None, what: str = "") -> list[str]:
-    try:
-        text = read_bytes(path).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8: {error}") from None
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = [line.removesuffix("\r") for line in decode(read_bytes(path), path).split("\n")]
     if lines[-1] == "":
         lines.pop()
     if expected is not None:
@@ -240,7 +226,7 @@ def _grades(
 ) -> sp.csr_matrix:
     """Graded relevances from the file beside, where there is one and it is wanted."""
     file = path.parent / f"{stem}_grades.txt"
-    found = _find(file) if wanted else None
+    found = plain_or_compressed(file) if wanted else None
     if found is None:
         if wanted is True:
             raise FileNotFoundError(f"{file}[{'|'.join(COMPRESSED)}]: no grades beside {path.name}")

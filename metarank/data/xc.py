@@ -67,6 +67,12 @@ def read_bytes(path: PathLike) -> bytes:
     return decompressed(raw_bytes(path), path)
 
 
+def plain_or_compressed(path: Path) -> Path | None:
+    """The file of this name, or else one that is compressed and has a further ending."""
+    places = (path.with_name(path.name + suffix) for suffix in ("", *COMPRESSED))
+    return next((place for place in places if place.is_file()), None)
+
+
 def raw_bytes(path: PathLike) -> bytes:
     """Content of a file or a pipe as it is, read once; "-" is standard input."""
     if str(path) != STANDARD_INPUT:

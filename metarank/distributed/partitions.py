@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from fsspec.implementations.local import LocalFileSystem
 
-from metarank.data.dataset import Dataset
+from metarank.data.dataset import Dataset, under_names
 from metarank.data.frames import damage_named, dataset_of_table
 from metarank.data.guard import check_present, check_sizes
 from metarank.data.parquet import MAGIC, check_metadata, read_table
@@ -259,8 +259,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
         names = sorted(
             {name for part in parts for name in part.label_names or ()}, key=int if are_ids else None
         )
-        column = {name: j for j, name in enumerate(names)}
-        labels = [_renamed(part, column) for part in parts]
+        labels = [under_names(part, names) for part in parts]
     else:
         names, labels = first.label_names, [part.Y for part in parts]  # type: ignore[assignment]
     width = max(Y.shape[1] for Y in labels)
@@ -287,10 +286,3 @@ def _joined(parts: list[Dataset]) -> Dataset:
         label_separator=separators[0] if separators else AUTO,
         label_names_are_ids=all(part.label_names_are_ids for part in parts),
     )
-
-
-def _renamed(part: Dataset, column: dict[str, int]) -> sp.csr_matrix:
-    target = np.array([column[name] for name in part.label_names or ()], np.int32)
-    out = sp.csr_matrix((part.Y.data, target[part.Y.indices], part.Y.indptr), (part.n_rows, len(column)))
-    out.sort_indices()
-    return out

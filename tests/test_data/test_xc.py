@@ -355,7 +355,7 @@ def test_unreadable_paths(tmp_path):
         load(tmp_path / "bad.txt")
     (tmp_path / "labels.txt").write_bytes(b"\xff\n\n\n")
     (tmp_path / "ok.txt").write_text("1 4 3\n1 1:1\n")
-    with pytest.raises(ValueError, match=r"labels\.txt: not UTF-8"):
+    with pytest.raises(ValueError, match=r"labels\.txt: line 1 is not UTF-8"):
         load(tmp_path / "ok.txt")
 
 
