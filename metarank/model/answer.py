@@ -24,15 +24,15 @@ from metarank.types.feature_table import FeatureTable
 from metarank.types.restrict import Limits
 from metarank.types.view import Features
 
-# Arguments by the number of a source, of what was searched once for all that it is asked.
+# Results of `LabelScorer.search`, by the number of the source.
 Found: TypeAlias = dict[int, dict[str, Any]]
 
-# Scores beyond are not finite as float32, once they lean towards rare labels.
+# Larger scores may overflow float32 once they lean towards rare labels.
 _MOST_SCORE = 1e38
 
 
 class Described(NamedTuple):
-    """Pairs of some rows with their meta-features, and which of the rows are without evidence."""
+    """Pairs of some rows with their meta-features, and a flag for each row without evidence."""
 
     candidates: Candidates
     table: FeatureTable
@@ -41,13 +41,13 @@ class Described(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answering:
-    """A fitted model, and how it is to be asked.
+    """A fitted model and the settings of an answer.
 
     Parameters
     ----------
     model : FittedModel
     shortlist_size : int
-        Candidates a row that each source proposes.
+        Candidates that each source proposes for a row.
     n_jobs : int or None
     memory_budget : as of `MetaRanker`
     """
@@ -80,7 +80,7 @@ class Answering:
     ) -> Iterator[Described]:
         """The candidates of encoded rows and their meta-features, chunk by chunk.
 
-        `own` are candidates to be taken instead of the model's; the label `also` becomes one of every row.
+        `own` replaces the candidates of the model. The label `also` becomes a candidate of every row.
         """
         n, least = X.shape[0], max(k, self.shortlist_size)
         chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.model.feature_columns))
@@ -101,7 +101,7 @@ class Answering:
             yield Described(c, self.table_of(part, c, found), blank)
 
     def searched(self, X: Features) -> Found:
-        """What encoded rows find in the sources that both propose and describe by the same search."""
+        """The searches that proposing and describing share, by the number of the source."""
         n_jobs = resolve_n_jobs(self.n_jobs)
         return {
             i: source.scorer.search(X, n_jobs=n_jobs)
@@ -112,7 +112,7 @@ class Answering:
     def candidates_of(self, X: Features, found: Found | None = None) -> Candidates:
         """Candidates of encoded rows: all labels, or the union of what the sources propose.
 
-        `found` is what `searched` found for the rows, where it was asked before.
+        `found` is the result of `searched` for the rows, if there is one.
         """
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
         parts = [
@@ -125,8 +125,8 @@ class Answering:
     def completed(
         self, candidates: Candidates, limits: Limits, rows: slice, least: int, blank: np.ndarray
     ) -> Candidates:
-        """Shortlisted candidates after `Limits.cut` and `complete`; of blank rows the most frequent labels
-        that may be ranked, whatever was proposed: as many as a source proposes, or `least` of `allowed`.
+        """Shortlisted candidates, completed by `Limits.complete`. Blank rows get the most frequent labels
+        that may be ranked instead: as many as a source proposes, or `least` of `allowed`.
         """
         n_labels, weights = self.model.n_labels, self.model.inv_propensity
         found = limits.complete(candidates, rows, least, weights)
@@ -172,18 +172,18 @@ class Answering:
         return finite_scores(evidence, _MOST_SCORE)
 
     def pairs_of_row(self, k: int) -> int:
-        """The candidates that a row has at most where its k best labels are asked for."""
+        """The largest number of candidates of a row if its k best labels are requested."""
         n_labels = self.model.n_labels
         return min(n_labels, max(k, self.shortlist_size * self._proposes)) if self._proposes else n_labels
 
     @property
     def _proposes(self) -> int:
-        """How many sources propose; 0 where all labels are ranked."""
+        """The number of sources that propose; 0 if all labels are ranked."""
         return sum(source.proposes for source in self.model.sources)
 
 
 def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:
-    """The union of what sources propose; all labels where none does."""
+    """The union of the proposals of all sources; all labels if no source proposes."""
     if not parts:
         return Candidates.all_labels(n_rows, n_labels)
     return Candidates.united(parts)

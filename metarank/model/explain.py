@@ -1,4 +1,4 @@
-"""Why a label stands where it does: neighbours, evidence, contributions."""
+"""`Explanation`: the neighbours, evidence and contributions behind the place of a label."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from metarank.types.restrict import Limits
     from metarank.types.view import Features
 
-# What the lean towards rare labels is called among the columns.
+# Name of the lean towards rare labels among the columns.
 LEAN = "lean towards rare labels"
-# What is said of a row without evidence.
+# The remark about a row without evidence.
 NOTHING_KNOWN = "nothing of this row is known to the model: its labels are guesses, by their frequency"
-# Digits after the point of scores and their parts, wherever they are printed.
+# Decimal places of scores and their parts, wherever they are printed.
 DIGITS = 3
-# Columns that a page names.
+# The number of columns on a page.
 _SHOWN = 8
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A training point of the label: its row, its name where texts are known, and its distance."""
+    """A training point of the label: its row, its name if texts are known, and its distance."""
 
     row: int
     name: str | None
@@ -51,26 +51,25 @@ class Explanation:
     label : int
     label_name : str or None
     rank : int
-        Place among the instance's candidates, 1 is best: that in `MetaRanker.rank`.
+        Place among the instance's candidates in `MetaRanker.rank`; 1 is best.
     n_candidates : int
     score : float
         The ranking score, as in `MetaRanker.rank`.
     probability : float
-        Calibrated probability of relevance, on which cuts stand: of the evidence alone, without the lean.
+        Calibrated probability of relevance, by which cuts decide. It does not depend on the lean.
     neighbors : list of Neighbor
-        Nearest training points that carry the label, nearest first.
+        Nearest training points with the label, nearest first.
     contributions : list of (column, value, contribution)
-        What each meta-feature adds to the score, largest effect first; among them `LEAN`, whose value is
+        What each meta-feature adds to the score, largest effect first. They include `LEAN`, whose value is
         log(1/p) of the label.
     base : float
-        Where the score starts.
+        The base value of the score.
     propensity_weight : float
-        How far the score leans towards rare labels.
+        The weight of rare labels in the score.
     is_candidate : bool
-        Whether `MetaRanker.rank` has the label among the candidates; else it is described as if it had.
+        Whether the label is a candidate in `MetaRanker.rank`. If not, it is described as if it were.
     without_evidence : bool
-        Whether the model knows nothing of the row, so that score and probability are guesses, by the label's
-        frequency.
+        Whether the row is without evidence, so that score and probability come from the label's frequency.
 
     Examples
     --------
@@ -133,7 +132,7 @@ class Explanation:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the page of `str`."""
+        """The text of `str`, for notebooks."""
         return _html.preformatted(str(self))
 
     def _shown(self, column: str, value: float) -> str:
@@ -141,9 +140,9 @@ class Explanation:
 
 
 def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:
-    """Parts of a total, rounded so that what is printed adds up to the rounded total.
+    """Parts of a total, rounded so that the printed parts add up to the rounded total.
 
-    Each part is within one unit of its last digit; those cut most are rounded up (largest remainder).
+    Each part is within one unit of its last digit (largest remainder method).
 
     Examples
     --------
@@ -171,7 +170,7 @@ def explain_pair(
     weight: float,
     ranker: Ranker,
 ) -> Explanation:
-    """The `Explanation` of one encoded row and a label id, which becomes a candidate if it was none."""
+    """The `Explanation` of one encoded row and a label id, which becomes a candidate if it is none."""
     model = asked.model
     (candidates, table, blank), *_ = asked.described(features, None, limits)
     is_candidate = bool(np.any(candidates.labels == label))
@@ -186,7 +185,7 @@ def explain_pair(
     scored = model.scored(candidates, asked.evidence_of(table, ranker), weight, blank)
     knows_nothing = bool(blank[0])
     at = int(np.searchsorted(candidates.labels, label))
-    # As `Ranking.from_scores` orders them.
+    # The order of `Ranking.from_scores`.
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
     score = float(scored.scores[at])
     if knows_nothing and model.prior is not None:
@@ -207,7 +206,7 @@ def explain_pair(
         probability=float(model.probabilities(scored)[at]),
         neighbors=[] if knows_nothing else _neighbors(model, features, label, n_neighbors),
         contributions=parts,
-        # The ranker's expected score, and what float32 rounds off the sum.
+        # The expected score of the ranker, plus the rounding error of float32.
         base=score - math.fsum(effect for _, _, effect in parts),
         propensity_weight=weight,
         is_candidate=is_candidate,

@@ -46,12 +46,12 @@ def fit_model(
     given : TrainingInput
     options : FitOptions
     at_work : function of a TrainingSet
-        Gives the place where sources and ranker work, for as long as the fit lasts.
+        Returns the stages in which sources and ranker are fitted, as a context of the fit.
 
     Raises
     ------
     ValueError, TypeError
-        If a parameter does not go with the data, or the fit cannot be had within the memory budget.
+        If a parameter does not suit the data, or the fit exceeds the memory budget.
     """
     names, label_text = texts_of_labels(given, options)
     sources = chosen_sources(given, label_text, options)
@@ -108,7 +108,7 @@ def _assembled(
 def texts_of_labels(
     given: TrainingInput, options: FitOptions
 ) -> tuple[tuple[Sequence[str] | None, Sequence[str] | None], sp.csr_matrix | None]:
-    """Names and longer texts of the labels, as far as they say something, and both as rows of X's words."""
+    """Names and longer texts of the labels, if they carry meaning, and both as a matrix over X's words."""
     names: Sequence[str] | None = given.labels.names
     texts = given.label_texts
     if given.labels.are_ids:  # they say nothing of the labels
@@ -134,7 +134,7 @@ def texts_of_labels(
 def chosen_sources(
     given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions
 ) -> list[Source]:
-    """The unfitted sources, seeded, and once for every objective where there are several."""
+    """The unfitted sources, seeded; if there are several objectives, also a copy for each."""
     X, n_labels = given.X, given.n_labels
     shortlisters = choose_shortlister(
         options.shortlister,
@@ -167,7 +167,7 @@ def chosen_sources(
 
 
 def _seeded(sources: list[Source]) -> list[Source]:
-    """The sources with a seed each for all their fits, where theirs is to be drawn."""
+    """The sources with a fixed seed for all their fits, which is drawn if theirs is not an integer."""
     out = []
     for source in sources:
         wanted = source.scorer.get_params(deep=False).get("random_state", 0)
@@ -180,7 +180,7 @@ def _seeded(sources: list[Source]) -> list[Source]:
 
 
 def tuned(sources: list[Source], stages: LocalStages, options: FitOptions) -> list[Source]:
-    """The sources with free parameters chosen once, on all rows; they hold in every fold."""
+    """The sources with free parameters tuned once on all rows, for all folds."""
     if not options.standardizes:
         describers(sources)[0].set_params(k=stages.tuned_k())
     return stages.tune(sources)
@@ -196,10 +196,10 @@ def training_set(
     label_text: sp.csr_matrix | None,
     options: FitOptions,
 ) -> TrainingSet:
-    """All that the sources learn from."""
+    """The rows, labels and texts that the sources learn from."""
     names, encoder = texts[0], given.encoder
     spelled = any(source.scorer.source == "label_spelling" for source in sources)
-    # Where labels are shortlisted, many have no row outside a fold anyway.
+    # If labels are shortlisted, many have no row outside a fold anyway.
     hiding = not proposers(sources) and any(scorer.reads_names for scorer in describers(sources))
     return TrainingSet(
         given.X,
@@ -218,7 +218,7 @@ def training_set(
 
 
 def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, options: FitOptions) -> None:
-    """Estimate the memory of the fit, and hold what can be held to the budget."""
+    """Estimate the memory of the fit and adapt it to the budget."""
     if options.every_pair:  # pairs that stay with the workers are no part of what this process holds
         rows = sampled_rows(data, sources, options)
     n_labels, proposing = int(data.Y.shape[1]), len(proposers(sources))

@@ -1,4 +1,4 @@
-"""`FittedModel`: what a fit has learned, and what it says of pairs that are described."""
+"""`FittedModel`: the result of a fit, and how it scores described pairs."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from metarank.types.view import Features
 
 
 class Scored(NamedTuple):
-    """The candidate pairs of some rows and what is said of them.
+    """The candidate pairs of some rows with their scores.
 
     Attributes
     ----------
     candidates : Candidates
     evidence : float64 array (m,)
-        The ranker's scores; probabilities and cuts are learned from them, and read nothing else.
+        The ranker's scores, on which probabilities and cuts are based.
     scores : float32 array (m,)
-        The ranking scores, by which everything is ordered: evidence, and the lean towards rare labels. As
-        they are shown, so that no order hangs on digits that nobody sees.
+        The ranking scores, which determine the order: evidence plus the lean towards rare labels. They have
+        the precision in which they are shown, so that no order depends on hidden digits.
     blank : bool array (n,)
-        Rows without evidence: their pairs stand on the frequency of the labels alone.
+        Rows without evidence, whose pairs are scored by the frequency of the labels alone.
     """
 
     candidates: Candidates
@@ -76,14 +76,14 @@ class FittedModel:
     encoder : InputEncoder
     n_labels : int
     label_names : list of str or None
-        Those of removed labels included.
+        Includes the names of removed labels.
     label_separator : str or None
     n_rows : int or None
-        Training rows; None for models of versions that did not keep it.
+        Number of training rows; None for models of earlier versions.
     row_names : PackedStrings or None
     inv_propensity : float64 array (L,)
     prior : float32 array (L,) or None
-        Smoothed shares of the training rows; None for models of versions that did not keep it.
+        Smoothed shares of the labels among the training rows; None for models of earlier versions.
     objective_names : list of str or None
     sources : list of Source
         Fitted.
@@ -98,7 +98,7 @@ class FittedModel:
     random_state : int
         The seed of the fit.
     removed : int32 array
-        Ids of removed labels.
+        Ids of removed labels, ascending.
     missing : MissingPairs or None
     feature_importances : float64 array (F,) or None
     held_out_quality : dict of str to Interval, or None
@@ -141,7 +141,7 @@ class FittedModel:
 
     @property
     def shortlisters(self) -> list[LabelScorer]:
-        """The scorers whose proposals are candidates; none where all labels are ranked."""
+        """The scorers whose proposals are candidates; none if all labels are ranked."""
         return proposers(self.sources)
 
     @property
@@ -149,16 +149,16 @@ class FittedModel:
         """The scorers whose columns describe pairs, in the order of the columns."""
         return describers(self.sources)
 
-    # --- what is said of pairs ------------------------------------------------
+    # --- scores of pairs ------------------------------------------------
 
     def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
-        """What a weight adds to the score of each label, float64: weight x log(1/p), in its units."""
+        """The lean of each label, float64: weight x log(1/p), in units of the score."""
         lean: np.ndarray = weight * self.thresholds.scores_per_logit * log(self.inv_propensity[labels])
         return lean
 
     def answers_by_frequency(self, blank: np.ndarray) -> bool:
-        """Whether some rows are blank and frequencies are known; saved models of earlier versions, which have
-        none, answer such rows as they did then."""
+        """Whether some rows are blank and label frequencies are known. Models of earlier versions have no
+        frequencies and answer blank rows like any other."""
         return self.prior is not None and bool(blank.any())
 
     def scored(
@@ -168,9 +168,9 @@ class FittedModel:
         weight: float | None = None,
         blank: np.ndarray | None = None,
     ) -> Scored:
-        """Pairs with their one ranking score; None leans as far as was learned in fit.
+        """Pairs with their ranking scores; `weight` None is the weight that the fit learned.
 
-        Pairs of `blank` rows (n,) have the evidence of their labels' frequency, whatever is given.
+        The evidence of pairs of `blank` rows (n,) is replaced by the frequency of their labels.
         """
         out = Scored(
             candidates, evidence, evidence, np.zeros(candidates.n_rows, bool) if blank is None else blank
@@ -185,15 +185,15 @@ class FittedModel:
         return out._replace(evidence=evidence, scores=scores)
 
     def probabilities(self, scored: Scored) -> np.ndarray:
-        """Calibrated probabilities of relevance of the pairs, float32 (m,); in rows without evidence the
-        share of the training rows that have the label."""
+        """Calibrated probabilities of relevance of the pairs, float32 (m,). In rows without evidence: the
+        label's share of the training rows."""
         found = self.thresholds.probabilities(scored.candidates, scored.evidence)
         if self.prior is not None and self.answers_by_frequency(scored.blank):
             found[scored.of_blank] = self.prior[scored.candidates.labels[scored.of_blank]]
         return found
 
     def kept(self, scored: Scored, metric: str) -> np.ndarray:
-        """bool (m,): the pairs above the cut learned for a metric; none of rows without evidence."""
+        """bool (m,): the pairs above the cut learned for a metric; none in rows without evidence."""
         above = self.thresholds.cut(scored.candidates, scored.evidence, metric)
         return above & ~scored.of_blank if self.answers_by_frequency(scored.blank) else above
 
@@ -213,14 +213,14 @@ class FittedModel:
         return sp.vstack([s.candidates.to_csr(self.probabilities(s)) for s in scored], format="csr")
 
     def checked_weight(self, propensity_weight: float | None) -> float:
-        """The weight of rare labels that is asked for, or that of the fit."""
+        """The requested weight of rare labels, or that of the fit."""
         if propensity_weight is None:
             return self.propensity_weight
         check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
         return float(propensity_weight)
 
     def weighted_ranker(self, objective_weights: Any) -> Ranker:
-        """The ranker, with other weights of the objectives where they are given."""
+        """The ranker, with other weights of the objectives if they are given."""
         if objective_weights is None:
             return self.ranker
         if not isinstance(self.ranker, ObjectivesRanker):
@@ -229,16 +229,15 @@ class FittedModel:
 
 
 def blank_rows(X: Features) -> np.ndarray:
-    """bool (n,): encoded rows of a sparse model that hold nothing, such as texts without a known word.
+    """bool (n,): encoded sparse rows without an entry, such as texts without a known word.
 
-    Nothing speaks for one label or another there but how frequent it is. A dense row of zeros is a
-    measurement like any other.
+    Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.
     """
     return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else np.diff(X.indptr) == 0
 
 
 class _Names(Field):
-    """The names of training rows, a plain list in earlier files; "rows" is their number."""
+    """The names of the training rows, "rows" in number. Earlier files hold a plain list."""
 
     def read(self, value: Any, known: Known) -> PackedStrings:
         names = PackedStrings.of(Strings(self.name).read(value, known)) if isinstance(value, list) else value
@@ -248,7 +247,7 @@ class _Names(Field):
 
 
 class _Sources(List):
-    """The list of sources; earlier files hold two lists, of those that propose and of those that describe."""
+    """The list of sources. Earlier files hold two lists: scorers that propose, and scorers that describe."""
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
         if self.saved_key in state:
@@ -289,7 +288,7 @@ SAVED: tuple[Field, ...] = (
 
 
 def fitted_model(**values: Any) -> FittedModel:
-    """The model of saved values; ValueError where its parts are not of one model."""
+    """The model from saved values; ValueError if its parts do not belong together."""
     model = FittedModel(**values)
     if model.n_rows is None and model.row_names is not None:
         model.n_rows = len(model.row_names)

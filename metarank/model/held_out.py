@@ -1,4 +1,4 @@
-"""`held_out_quality_`: what a fit says of new rows, from rows that no part of what is judged has seen."""
+"""`held_out_quality_`: the quality to expect on new rows, from rows that the judged model has not seen."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from metarank.thresholds import ThresholdLearner
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 
-# Of the order; those of label sets are in `ThresholdLearner.held_out_`.
+# Metrics of the order. Those of label sets are in `ThresholdLearner.held_out_`.
 ORDER = ("P@1", "P@5", "nDCG@5", "MAP")
 SETS = dict(zip(METRICS, ("micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy")))
-# Standard errors on each side of a mean that hold it in 95 of 100 cases.
+# Standard errors on each side of a mean in a 95 % interval.
 _WIDTH = 1.959964
 
 
@@ -29,24 +29,24 @@ def held_out_quality(
     thresholds: ThresholdLearner,
     n_jobs: int = 1,
 ) -> dict[str, Interval]:
-    """Metrics of the order, and of the label sets as far as the cuts were judged, with 95 % intervals.
+    """Metrics of the order, and of the label sets if the cuts were judged, with 95 % intervals.
 
     Parameters
     ----------
     candidates : Candidates of n rows
     scores : float array (m,)
-        Ranking scores of rankers that saw nothing of the row.
+        Ranking scores from rankers that did not see the row.
     Y : CSR (n, L)
-        The rows' relevances, labels that are no candidates included.
+        The rows' relevances, including labels that are not candidates.
     group : int array (n,)
-        Rows of the same number are copies of one row, and count as one where the width is told.
+        Rows with the same number are copies, and count as one row in the width of an interval.
     thresholds : fitted ThresholdLearner
     n_jobs : int
 
     Returns
     -------
     dict of str to Interval
-        Means over rows, with the interval of a mean of groups; a metric that no row counts for is left out.
+        Means over rows, with the interval of a mean over groups. A metric without a row to count is left out.
 
     Examples
     --------
@@ -65,9 +65,10 @@ def held_out_quality(
 
 
 def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
-    """The mean of rows that count, and its interval by the spread of the groups' sums.
+    """The mean of the rows that count, with an interval from the spread of the groups' sums.
 
-    Where all have one value, it reaches as far as a share may lie for that to happen in one of twenty cases.
+    If all values are equal, the interval contains the shares for which that happens in one of twenty samples
+    (rule of three).
     """
     counted = ~np.isnan(values)
     values, group = values[counted], np.unique(group[counted], return_inverse=True)[1]
@@ -82,7 +83,7 @@ def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
 
 
 def quality_lines(quality: Mapping[str, Interval]) -> list[str]:
-    """A line a metric for a person, times 100.
+    """One line per metric, times 100.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def quality_lines(quality: Mapping[str, Interval]) -> list[str]:
     ]
 
 
-# What a model saves of it; None in files of before.
+# The field of a saved model; earlier files lack it.
 SAVED = Each(
     "held_out_quality",
     List("", Number(""), 3, into=lambda values: Interval(*values)),

@@ -1,4 +1,4 @@
-"""`TrainingInput`: rows, labels, and all that is known of them, read at the door of a fit."""
+"""`TrainingInput`: the arguments of a fit, checked and encoded; and `FitOptions`, its parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from metarank.types.view import Features
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How a model is to be fitted: the parameters of `MetaRanker` that its fit reads.
+    """The parameters of `MetaRanker` that a fit uses.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FitOptions:
     n_jobs : int
         Threads.
     every_pair : bool
-        Whether the ranker learns from the pairs of all rows, wherever they are.
+        Whether the ranker learns from the pairs of all rows, on a cluster.
     """
 
     shortlister: Any
@@ -54,25 +54,25 @@ class FitOptions:
 
     @property
     def standardizes(self) -> bool:
-        """Whether columns are standardised within each list too; the features of 2012 are as they are."""
+        """Whether columns are also standardised within each list; those of "yang2012" are not."""
         return not (isinstance(self.features, str) and self.features == "yang2012")
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """What the labels of the training rows are.
+    """The labels of the training rows.
 
     Parameters
     ----------
     Y : CSR (n, L)
-        Relevances; of several objectives the greatest.
+        Relevances; with several objectives, the maximum over them.
     names : list of str or None
     are_ids : bool
-        Whether the names are numbers, which say nothing of the labels.
+        Whether the names are numbers, without meaning.
     separator : str or None
-        What parted the labels of a row; `AUTO` where they were no texts.
+        The separator of the labels of a row; `AUTO` if they were no texts.
     targets : dict of str to CSR (n, L)
-        Relevances by objective, where there are several.
+        Relevances by objective, if there are several.
     """
 
     Y: sp.csr_matrix
@@ -84,24 +84,24 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class TrainingInput:
-    """What a fit is given, checked.
+    """The checked arguments of a fit.
 
     Parameters
     ----------
     encoder : InputEncoder
-        Of the rows.
+        Encoder of the rows.
     X : features (n, d), encoded
     labels : Labels
     label_texts : list of str or None
         Longer texts of the labels.
     words : list of str or None
-        What the columns of X stand for.
+        The words of the columns of X.
     row_names : PackedStrings or None
     weight : float array (n,) or None
     excluded : Candidates or None
-        Pairs that are out of the question.
+        Pairs that must not be candidates.
     aggregation : MultiObjectiveRanker or None
-        What several objectives are ranked by.
+        How several objectives are aggregated.
     """
 
     encoder: InputEncoder
@@ -124,7 +124,7 @@ class TrainingInput:
 
 
 def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None) -> None:
-    """ValueError unless the labels come once: in a Dataset, or as Y."""
+    """Raise ValueError unless the labels are given exactly once: in a Dataset, or as Y."""
     if isinstance(X, Dataset):
         if Y is not None and aggregation is None:
             raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
@@ -142,7 +142,7 @@ def read_training(
     separator: str | None,
     aggregation: MultiObjectiveRanker | None,
 ) -> TrainingInput:
-    """The arguments of `MetaRanker.fit`, encoded and checked; ValueError or TypeError names what is wrong."""
+    """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     encoder = InputEncoder()
     features = encoder.fit_encode(X)
     if features.shape[0] < 2:
@@ -179,7 +179,7 @@ def read_labels(
     separator: str | None,
     aggregation: MultiObjectiveRanker | None,
 ) -> Labels:
-    """The labels of Y, or of the Dataset X; what they were taken for is noted."""
+    """The labels of Y, or of the Dataset X. A note says how they were interpreted."""
     dataset = X if isinstance(X, Dataset) else None
     sizes: dict[str, Any] = {"n_rows": n_rows, "n_labels": n_labels}
     sizes["label_names"] = None if dataset is None else dataset.label_names
@@ -212,7 +212,7 @@ def read_labels(
 
 
 def short_names(texts: Sequence[str] | None) -> list[str] | None:
-    """The start of each training text, by which an explanation names its neighbours."""
+    """The beginning of each training text, by which explanations name neighbours."""
     if texts is None:
         return None
     return [" ".join(t[:200].split())[:80] for t in texts]

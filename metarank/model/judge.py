@@ -1,4 +1,4 @@
-"""`judge`: what the held-out scores of the ranker tell of cuts, rare labels and the quality of new rows."""
+"""`judge`: cuts, the weight of rare labels and expected quality, from the held-out scores of the ranker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from metarank.types.view import same_content
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is learned from the held-out scores of the ranker."""
+    """The results of `judge`."""
 
     thresholds: ThresholdLearner
     propensity_weight: float
@@ -41,9 +41,9 @@ def judge(
     *,
     has_one_target: bool,
 ) -> Judged:
-    """Cuts, calibration, the weight of rare labels and the quality that new rows may expect."""
+    """Learn calibration, cuts and the weight of rare labels, and estimate the quality on new rows."""
     data, rows, scores = lists.data, lists.rows, found.scores
-    # Cuts are for labels that have rows.
+    # Cuts are learned from labels that have rows.
     shown = data.shows(rows[lists.candidates.row_of_pair], lists.candidates.labels)
     with as_part("thresholds", 0.8, 0.05):
         group = same_content(lists.X)
@@ -65,7 +65,7 @@ def _cuts(
     stages: LocalStages,
     options: FitOptions,
 ) -> ThresholdLearner:
-    """Calibration and cuts, from as many whole rows as the budget of pairs allows."""
+    """Calibration and cuts, from as many whole rows as the limit on pairs allows."""
     every, fold, seed = lists.candidates, lists.fold, options.seed
     unseen = np.bincount(every.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
     n_relevant = np.diff(lists.data.Y.indptr)[lists.rows] - unseen
@@ -127,7 +127,7 @@ def _quality(
     weight: float,
     n_jobs: int,
 ) -> dict[str, Interval]:
-    """Of the ranking scores, in which rare labels weigh as the rows outside the row's fold say."""
+    """Quality of the ranking scores, with the lean by the propensities outside the row's fold."""
     data, rows = lists.data, lists.rows
     candidates, scores, Y = lists.candidates.where(shown), scores[shown], data.Y[rows]
     if weight:

@@ -1,9 +1,9 @@
-"""Labels that come, go, are renamed or merged, and rows that are added, without a new fit of the model.
+"""Labels that are added, removed, renamed or merged, and rows that are added, without a new fit.
 
-Parts that are sums and lists of training rows (neighbours, centroids, priors, propensities, the index of
-label names) are made again from the changed rows, which takes seconds; parts that were trained on labels keep
-what they know (`metarank.scorers.after_changes`). Label ids stay: new labels come at the end, and the ids of
-removed ones are never proposed, and given again only to a label of the same name.
+Parts that are sums or lists of training rows (neighbours, centroids, priors, propensities, the index of label
+names) are recomputed from the changed rows, which takes seconds. Trained parts do not change
+(`metarank.scorers.after_changes`). Label ids do not change: new labels are appended, and a removed label is
+never proposed. Its id is reused only for a new label of the same name.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LabelChange:
-    """A change of the label set, checked.
+    """A checked change of the label set.
 
     Attributes
     ----------
     now : int32 array (L before,)
-        Id of each label after the change; -1 for those that are no more.
+        Id of each label after the change; -1 if it was removed.
     names : list of str or None
-        Names after the change, those of removed labels included.
+        Names after the change, including those of removed labels.
     texts : dict of id to (name, text or None)
-        What is to be indexed anew for labels that are new or have another name.
+        The texts of labels that are new or renamed, to be indexed.
     n_labels : int
         L after the change.
     removed : int32 array
-        Ids of labels that are no more, ascending.
+        Ids of removed labels, ascending.
     """
 
     now: np.ndarray
@@ -62,7 +62,7 @@ class LabelChange:
 
     @classmethod
     def checked(cls, model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
-        """What `MetaRanker.update_labels` is asked for; ValueError or TypeError naming what does not fit."""
+        """Check the arguments of `MetaRanker.update_labels`; ValueError or TypeError names what is wrong."""
         n = model.n_labels
         names = None if model.label_names is None else list(model.label_names)
         id_of = model.label_table.id_of
@@ -143,7 +143,7 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
 def added_rows(
     model: FittedModel, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
 ) -> FittedModel:
-    """The model with more training rows, encoded, of the labels it has."""
+    """The model with more encoded training rows."""
     rows, before = training_rows_of(model)
     if model.removed.size and np.isin(Y.indices, model.removed).any():
         label = int(Y.indices[np.isin(Y.indices, model.removed)][0])
@@ -161,7 +161,7 @@ def added_rows(
 
 
 def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
-    """The relevances of new rows in the model's label ids; ValueError where it has no such label."""
+    """The relevances of new rows in the model's label ids; ValueError for an unknown label."""
     relevance = aligned_relevance(model, Y, n_rows)
     if relevance.unknown:
         raise ValueError(
@@ -171,12 +171,12 @@ def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
 
 
 def training_rows_of(model: FittedModel) -> tuple[TrainingRows, sp.csr_matrix]:
-    """A model's training rows and their labels, CSR (n, L) of ones, as one of its sources holds them.
+    """The training rows of a model and their labels, CSR (n, L) of ones, from a source that keeps them.
 
     Raises
     ------
     ValueError
-        If the model has no such source, or serves several objectives.
+        If no source keeps them, or the model has several objectives.
     """
     if model.objective_names is not None:
         raise ValueError("a model of several objectives does not change its rows or labels: refit")
@@ -212,8 +212,8 @@ def _training_set(
 
 
 def _updated(model: FittedModel, data: TrainingSet, now: np.ndarray, n_jobs: int) -> FittedModel:
-    """Sources and propensities for changed training rows; `now` has the id of each label of before, or -1.
-    The numbers of labels and rows are still those of before."""
+    """The model with sources and propensities for changed training rows. `now` maps each earlier label to its
+    new id, or -1. The numbers of labels and rows are not updated."""
     n, n_labels = data.Y.shape
     view = data.view()
     same = n_labels == len(now) and np.array_equal(now, np.arange(n_labels))
@@ -233,7 +233,7 @@ def _updated(model: FittedModel, data: TrainingSet, now: np.ndarray, n_jobs: int
 
 
 def _label_texts(model: FittedModel) -> dict[str, sp.csr_matrix]:
-    """The matrices of label texts that the model's sources hold, by their name in a `TrainingSet`."""
+    """The matrices of label texts that the sources keep, by their name in a `TrainingSet`."""
     texts: dict[str, sp.csr_matrix] = {}
     for source in model.sources:
         texts |= source.scorer.label_texts()
@@ -241,7 +241,7 @@ def _label_texts(model: FittedModel) -> dict[str, sp.csr_matrix]:
 
 
 def _label_phrases(model: FittedModel, change: LabelChange | None = None) -> list[str] | None:
-    """What is written of each label, after a change, where a scorer of the model has learned to read it."""
+    """The phrases of the labels after a change, if a source has learned from them."""
     known = (source.scorer.label_phrases() for source in model.sources)
     phrases = next((found for found in known if found is not None), None)
     if phrases is None or change is None:
@@ -255,7 +255,7 @@ def _label_phrases(model: FittedModel, change: LabelChange | None = None) -> lis
 def _changed_text(
     text: sp.csr_matrix, change: LabelChange, rows_of: Callable[..., sp.csr_matrix]
 ) -> sp.csr_matrix:
-    """The index rows of the labels after a change: those of removed labels are empty."""
+    """The text matrix of the labels after a change. Rows of removed labels are empty."""
     n_new = change.n_labels - text.shape[0]
     stays = np.append(change.now == np.arange(text.shape[0]), np.zeros(n_new, bool)).astype(np.float32)
     out = sp.diags_array(stays) @ sp.vstack([text, sp.csr_matrix((n_new, text.shape[1]), dtype=np.float32)])
@@ -273,7 +273,7 @@ def _changed_text(
 
 
 def _warn_of_unknown_words(change: LabelChange, texts: dict[str, sp.csr_matrix]) -> None:
-    """Tell of new names that the model's vocabulary has no word of: nothing of them can be found in a row."""
+    """Warn about new names without a word of the model's vocabulary, since no row can match them."""
     silent = [
         name
         for label, (name, _) in change.texts.items()
@@ -289,7 +289,7 @@ def _warn_of_unknown_words(change: LabelChange, texts: dict[str, sp.csr_matrix])
 
 
 def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:
-    """The pairs whose label is still there and still not the row's."""
+    """The pairs whose label still exists and is still not a label of the row."""
     rows, labels = np.asarray(missing.rows), now[missing.labels]
     _, first = np.unique(rows * np.int64(Y.shape[1]) + labels, return_index=True)
     kept = np.zeros(len(rows), bool)
@@ -300,7 +300,7 @@ def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> 
 
 
 def _added(model: FittedModel, add: Any) -> list[tuple[str, str | None]]:
-    """(name, text or None) of each new label; nameless ones have a text or nothing."""
+    """(name, text or None) of each new label."""
     if model.label_names is None:
         if isinstance(add, Integral) and not isinstance(add, bool):
             if add < 0:

@@ -1,4 +1,4 @@
-"""A fitted model measured on labelled rows, each set metric with the cut learned for it."""
+"""Evaluation of a fitted model on labelled rows. Each set metric uses the cut learned for it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def evaluate_model(
     intervals: bool = False,
     propensity_weight: float | None = None,
 ) -> dict[str, Any]:
-    """Values of the named metrics, in the order given: of what `MetaRanker.rank` and `predict` give.
+    """Values of the named metrics for the results of `MetaRanker.rank` and `predict`, in the order given.
 
     Parameters
     ----------
     model : fitted MetaRanker
     X : rows, as in `MetaRanker.rank`
     Y : Relevance, or what `aligned_relevance` takes: CSR (n, L), lists of names, a Dataset, ...
-        Labels that the model never met count as missed, in a mean over labels (macro-F1) as labels of F1 0,
-        and weigh what a label without a training row does; there is a warning, but of a `Relevance`.
+        Unknown labels count as missed: F1 is 0 in a mean over labels (macro-F1), and the propensity is that
+        of a label without a training row. There is a warning, except for a `Relevance`.
     names : metric names such as "nDCG@5"
     intervals : bool
-        Give (value, low, high) of a 95 % bootstrap interval instead of the value.
+        Return (value, low, high) with a 95 % bootstrap interval instead of the value.
     propensity_weight : float, optional
-        As in `MetaRanker.rank`. Cuts and predicted relevances stand on probabilities, which it leaves alone.
+        As in `MetaRanker.rank`. Cuts and predicted relevances depend on probabilities, not on this weight.
 
     Returns
     -------
@@ -71,12 +71,12 @@ def evaluate_model(
         weights = relevance.inv_propensity(model)
         out |= _measure(Y, widened(result), [str(m) for m in lists], intervals, inv_propensity=weights)
     if relevances:
-        # A probability predicts relevance as a share of the greatest.
+        # A probability predicts relevance as a share of the maximum.
         predicted = widened(model.fitted_.probability_matrix(scored))
         out |= _measure(Y / Y.max() if Y.nnz else Y, predicted, relevances, intervals, scale=1.0)
     for m in parsed:
         if m.needs == "sets":
-            # The cut learned for the metric; the default where there is none.
+            # The cut learned for the metric; the default if there is none.
             cut = check_metric(m.name if m.name.lower() in METRICS else None)
             out |= _measure(
                 Y, None, [str(m)], intervals, Y_pred=widened(model.fitted_.label_sets(scored, cut))

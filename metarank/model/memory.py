@@ -1,7 +1,7 @@
-"""How much memory a fit takes, part by part, known before it starts; and how many pairs to describe at once.
+"""An estimate of the memory of a fit, part by part, and the number of pairs to describe at once.
 
-Parts that no result depends on (how many pairs are described at a time, whether products of a ridge are kept
-between proposing and describing) shrink to what a budget leaves; the others are what they are.
+Parts on which results do not depend (the pairs described at once, products of a ridge kept between proposing
+and describing) shrink to fit the budget. The other parts cannot shrink.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ logger = logging.getLogger("metarank.memory")
 
 MEMINFO = Path("/proc/meminfo")
 _LEAST_CHUNK_PAIRS = 2_000
-# What one pair of a chunk takes beside its columns: ids, keys of the union, scores by source.
+# Bytes of one pair of a chunk without its columns: ids, keys of the union, scores by source.
 _PAIR_BYTES = 64
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -37,8 +37,8 @@ _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 def parse_budget(budget: Any) -> int | None:
     """Bytes of a memory budget: an int, a text such as "4GiB", "512 MiB" or "2 GB", "auto", or None.
 
-    "auto" is what the process holds and nine tenths of what is left to it: of the machine's memory, or of
-    what its control group may take, whichever is less.
+    "auto" is what the process holds plus nine tenths of what is left: of the machine's memory or of the limit
+    of its control group, whichever is less.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def parse_budget(budget: Any) -> int | None:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The parts of a fit, and what they leave for describing pairs.
+    """The parts of a fit, and the room that they leave for describing pairs.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class MemoryPlan:
     chunk_pairs : int
         Pairs described at once.
     keeps_products : bool
-        Whether products of a ridge are kept from proposing to describing, or made twice.
+        Whether products of a ridge are kept between proposing and describing, or computed twice.
     """
 
     parts: tuple[MemoryPart, ...]
@@ -96,7 +96,7 @@ class MemoryPlan:
 
     @property
     def largest(self) -> MemoryPart:
-        """The part that matters most at the largest stage."""
+        """The largest part of the largest stage."""
         stage = max(STAGES, key=self._at)
         return max((p for p in self.parts if stage in p.stages), key=lambda part: part.bytes)
 
@@ -110,7 +110,7 @@ class MemoryPlan:
 def plan_fit(
     sizes: FitSizes, sources: Sequence[Source], budget: int | None, *, resident: int | None = None
 ) -> MemoryPlan:
-    """The memory a fit will take within a budget; it is logged, in a line.
+    """The memory plan of a fit within a budget. One line is logged.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ def plan_fit(
     sources : list of Source, unfitted
     budget : bytes or None
     resident : int, optional
-        Bytes the process holds already, the data among them; asked of the system by default.
+        Bytes that the process already holds, including the data; by default as the system reports them.
 
     Raises
     ------
     ValueError
-        If the fit cannot be had within the budget: names the largest part and what makes it smaller.
+        If the fit exceeds the budget. The message names the largest part and how to make it smaller.
     """
     for source in sources:
         source.scorer._check_params()
@@ -151,7 +151,7 @@ def _within(sizes: FitSizes, sources: Sequence[Source], budget: int | None, here
 
 
 def prediction_chunk(budget: int | None, n_columns: int) -> int:
-    """Pairs described at once in prediction, within what the budget leaves; no result depends on it."""
+    """The number of pairs to describe at once in prediction. Results do not depend on it."""
     if budget is None:
         return CHUNK_PAIRS
     left = budget - resident_bytes()
@@ -159,12 +159,12 @@ def prediction_chunk(budget: int | None, n_columns: int) -> int:
 
 
 def memory_available(root: Path = ROOT, membership: Path = MEMBERSHIP, meminfo: Path = MEMINFO) -> int:
-    """Bytes this process may still take: of the machine's memory and of its control group's limit.
+    """Bytes that the process may still allocate, by the machine's memory and the limit of its control group.
 
     Raises
     ------
     ValueError
-        If the system tells neither.
+        If the system reports neither.
     """
     found = [left for left in (memory_left(root, membership), _machine_memory(meminfo)) if left is not None]
     if not found:
@@ -181,7 +181,7 @@ def _machine_memory(meminfo: Path) -> int | None:
 
 
 def resident_bytes() -> int:
-    """Bytes of physical memory the process holds; its peak where the system does not tell."""
+    """Bytes of physical memory of the process; its peak if the system does not report the current value."""
     try:
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -198,7 +198,7 @@ def resident_bytes() -> int:
 def _parts(
     s: FitSizes, sources: Sequence[Source], resident: int, chunk_pairs: int, *, keeps_products: bool
 ) -> tuple[MemoryPart, ...]:
-    """What a fit holds, in whole arrays; small things are not counted."""
+    """The parts of a fit; only large arrays are counted."""
     pairs, columns = s.n_pairs, sum(scorer.n_columns() for scorer in describers(sources))
     table = 8 * pairs * columns
     booster = table // 2 + 16 * columns * min(pairs, 200_000)
@@ -209,7 +209,7 @@ def _parts(
         MemoryPart("shortlists", (32 + 8 * len(proposers(sources))) * pairs, remedy=fewer_pairs),
         MemoryPart("columns of the ranker's rows", 4 * pairs * columns, (DESCRIBE,), fewer_pairs),
         MemoryPart("pairs described at once", _chunk_bytes(sources, min(chunk_pairs, pairs)), (DESCRIBE,)),
-        # Its columns are there until it is complete, then the binned copy and draws of its pairs.
+        # Until the table is complete, memory holds its columns; then the binned copy and draws of its pairs.
         MemoryPart("feature table", table, (RANK,), fewer_pairs),
         MemoryPart("tables without two folds", s.n_tables * table // 2, (RANK,), fewer_pairs),
         MemoryPart("table of the booster", booster, (RANK,), fewer_pairs),

@@ -1,8 +1,8 @@
-"""How far a ranking leans towards rare labels: log-odds + a log(1/p), and a chosen on held-out scores.
+"""The lean of a ranking towards rare labels: log-odds + a log(1/p), with a tuned on held-out scores.
 
-Jain et al. (2016) count a hit of label l as 1/p_l, since rare labels are often missing where they are
-relevant. To rank by expected gain is then to rank by P(l | x) / p_l; with the exponent a between 0 (accuracy)
-and 1 one trained model serves both, and the choice costs no refit.
+Jain et al. (2016) weight a hit of label l by 1/p_l, since relevant rare labels are often missing. Ranking by
+expected gain is then ranking by P(l | x) / p_l. With an exponent a between 0 (accuracy) and 1, one trained
+model serves both, and the choice needs no refit.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
 
 WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
-# What may be given of nDCG@5, for the PSP@5 it buys.
+# The share of nDCG@5 that may be traded for PSP@5.
 _GIVEN = 0.005
 
 
 def weights_of_labels(Y: sp.csr_matrix) -> np.ndarray:
-    """Inverse propensities of the labels, float64 (L,); ones of rows too few to tell."""
+    """Inverse propensities of the labels, float64 (L,); all 1 with fewer than three rows."""
     return inv_propensity(Y) if Y.shape[0] >= 3 else np.ones(Y.shape[1])
 
 
 def held_out_inv_propensity(data: TrainingSet, rows: np.ndarray, candidates: Candidates) -> np.ndarray:
     """Inverse propensity of the label of each pair of training rows, from the rows outside the row's fold.
 
-    Counts with the row itself would tell which of two rare labels is its own.
+    Counts that include the row itself would reveal which of two rare labels it has.
 
     Returns
     -------
@@ -56,19 +56,19 @@ def tuned_propensity_weight(
     grid: Sequence[float] = WEIGHTS,
     n_jobs: int = 1,
 ) -> float:
-    """The weight of greatest PSP@5 among those that cost at most a two-hundredth of the best nDCG@5.
+    """The weight of greatest PSP@5 among those that cost at most 0.5 % of the best nDCG@5.
 
     Parameters
     ----------
     candidates : Candidates of n rows
     logits : float array (m,)
-        Log-odds of relevance, from models that did not see the rows.
+        Log-odds of relevance from models that did not see the rows.
     log_inv_propensity : float array (m,)
         log(1/p) of each pair's label, without the row.
     Y : CSR (n, L)
         The rows' relevances.
     inv_propensity : float array (L,)
-        1/p by which PSP@5 counts.
+        The 1/p of PSP@5.
     grid : sequence of float
     n_jobs : int
 

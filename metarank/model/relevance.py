@@ -1,4 +1,4 @@
-"""`Relevance`: what is relevant for rows that a model is measured on, labels it never met among it."""
+"""`Relevance`: the relevant labels of rows on which a model is measured, known to the model or not."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """Relevances of n rows in the L labels of a model, and after them in U labels that it never met.
+    """Relevances of n rows for the L labels of a model, followed by U labels that it does not know.
 
-    Those have a column each, since they are missed: no ranking lists them, no cut keeps them.
+    Unknown labels have a column each, since they count as missed.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Relevance:
     n_known : int
         L.
     unknown : list of str
-        How the U labels are called; each is relevant for some row.
+        Names of the U unknown labels. Each is relevant for some row.
     """
 
     Y: sp.csr_matrix
@@ -41,12 +41,12 @@ class Relevance:
 
     @property
     def n_unknown_pairs(self) -> int:
-        """Relevant pairs of labels that the model never met."""
+        """Number of relevant pairs with an unknown label."""
         return int(np.count_nonzero(self.Y.indices >= self.n_known))
 
     @cached_property
     def said(self) -> str:
-        """What a person is told of labels that the model never met; "" without such labels."""
+        """The message about unknown labels; "" if there are none."""
         if not self.unknown:
             return ""
         shown = ", ".join(f"{name!r:.60}" for name in self.unknown[:3])
@@ -57,12 +57,13 @@ class Relevance:
         )
 
     def warn(self, stacklevel: int = 3) -> None:
-        """A UserWarning of labels that the model never met, if there are any."""
+        """Emit a UserWarning about unknown labels, if there are any."""
         if self.said:
             warnings.warn(self.said, stacklevel=stacklevel)
 
     def widened(self, found: Any) -> Any:
-        """A Ranking, sparse matrix or scores of L labels, with the U others beside them: not listed, -inf."""
+        """A Ranking, sparse matrix or scores of L labels, extended to L + U: unknown labels are absent, or
+        -inf."""
         if not self.unknown:
             return found
         n, width = self.Y.shape
@@ -76,7 +77,7 @@ class Relevance:
         return np.hstack([found, np.full((n, len(self.unknown)), -np.inf, found.dtype)])
 
     def inv_propensity(self, model: MetaRanker) -> np.ndarray:
-        """float64 (L + U,): those of the model, and for the others that of a label without a training row."""
+        """float64 (L + U,): the model's values; for unknown labels that of a label without a training row."""
         known: np.ndarray = model.inv_propensity_
         if not self.unknown:
             return known
@@ -89,22 +90,22 @@ class Relevance:
 
 
 def aligned_relevance(model: MetaRanker, Y: Any, n_rows: int | None = None) -> Relevance:
-    """Relevances in the labels of a model, by name where both have names, else by id.
+    """Relevances for the labels of a model, matched by name if both have names, else by id.
 
     Parameters
     ----------
     model : fitted MetaRanker
     Y : Dataset, table, matrix (n, L), list of n lists of labels, or vector of classes
-        Of a Dataset without names columns from L on are labels that the model never met; a matrix has L.
-        The columns of a table are names, unless they are numbers from 0 on, as pandas gives where there
-        are none.
+        In a Dataset without names, columns from L on are unknown labels; a matrix must have L columns. The
+        column names of a table are label names, unless they are the default numbers from 0 on.
     n_rows : int, optional
         Must agree.
 
     Raises
     ------
     ValueError, TypeError
-        As `check_labels`; a name that several labels of the model share; names where the model has none.
+        As `check_labels`; if several labels of the model share a name; if there are names but the model has
+        none.
     """
     L, known = model.n_labels_, model.label_names_
     if isinstance(Y, Dataset):
@@ -141,7 +142,7 @@ def aligned_relevance(model: MetaRanker, Y: Any, n_rows: int | None = None) -> R
 
 
 def _check_same_separator(model: MetaRanker, dataset: Dataset) -> None:
-    """ValueError where the labels of a Dataset were parted as the model's were not, and some are unknown."""
+    """Raise ValueError if a Dataset was read with another label separator and has unknown labels."""
     if same_separator(dataset.label_separator, model.label_separator_):
         return
     known = set(model.label_names_ or ())
@@ -155,7 +156,7 @@ def _check_same_separator(model: MetaRanker, dataset: Dataset) -> None:
 
 
 def _by_column(model: MetaRanker, own: sp.csr_matrix, names: list[str], place: np.ndarray) -> Relevance:
-    """The columns of `own` at their places in the labels of the model, -1 or beyond its end for none."""
+    """The columns of `own` at their places among the labels of the model; zeros where there is none."""
     L = model.n_labels_
     target = np.full(own.shape[1], -1, np.int64)
     target[: len(place)] = place[: own.shape[1]]

@@ -1,8 +1,8 @@
-"""Stages of a fit in which scorers and ranker work, as functions, and `LocalStages`, which runs them here.
+"""The stages of a fit in which scorers and ranker are fitted, as functions; `LocalStages` runs them in this
+process.
 
-Each function depends on its arguments alone, and what it says of a row on no other row that is asked for.
-So it does not matter where, and on which part of the rows, it is called: a fit elsewhere
-(`metarank.distributed`) calls the same functions and gives the same bytes.
+Each function depends on its arguments alone, and its result for a row does not depend on the other rows. So
+`metarank.distributed` can call the same functions elsewhere, on parts of the rows, and get the same bytes.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
 
-# Pairs whose contributions tell the importance of columns: a share is then known to a few percent of itself.
+# Pairs for the importance of columns: so many give a share to within a few percent.
 _IMPORTANCE_PAIRS = 500
-# Keeps their draw apart from those of folds and rows.
+# Makes their draw independent of those of folds and rows.
 _IMPORTANCE_SHIFT = 5_000_011
 # Columns of a scorer, by name.
 Columns = dict[str, np.ndarray]
 
 
 def tuned(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
-    """The scorer with its free parameters chosen once, on all rows; they hold in every fold."""
+    """The scorer with its free parameters tuned once on all rows, for all folds."""
     return scorer.tuned(data.view(), n_jobs=n_jobs) if scorer.is_tunable else scorer
 
 
 def fitted_on_all(scorer: LabelScorer, data: TrainingSet, n_jobs: int) -> LabelScorer:
-    """A copy of the scorer, fitted on all rows: what new rows are ranked with."""
+    """A copy of the scorer, fitted on all rows, which ranks new rows."""
     return clone(scorer).fit(data.view(), n_jobs=n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
 class PairsToRank:
-    """All that a ranker is fitted on but the columns of the pairs.
+    """The training data of a ranker without the columns of the pairs.
 
     Parameters
     ----------
     ranker : str or unfitted Ranker
     aggregation : MultiObjectiveRanker or None
-        What several objectives are ranked by, instead.
+        How several objectives are ranked; it replaces `ranker`.
     candidates : Candidates of the training rows that are ranked, m pairs
     gains : float32 array (m,)
     weight : float array (n,) or None
     fold : int32 array (n,)
     seed : int
     is_classifier : list of bool
-        By scorer: whether its columns are scores of a classifier.
+        For each scorer, whether its columns are classifier scores.
     is_shortlisted : bool
     standardize : bool
     targets : dict of str to float32 array (m,)
         Gains by objective.
     outer : list of OuterPart, "nested" or None
-        What the ranker is judged on: these parts, those of `crossfit.nested_columns`, or each fold.
+        The rows on which the ranker is judged: these parts, those of `crossfit.nested_columns`, or each fold.
     shown : bool array (m,) or None
         See `RankingData`.
     """
@@ -103,13 +103,13 @@ class PairsToRank:
 
 @dataclass(frozen=True, eq=False)
 class RankedPairs:
-    """A fitted ranker and what it says of the training pairs.
+    """A fitted ranker and its scores of the training pairs.
 
     Parameters
     ----------
     ranker : fitted Ranker
     scores : float64 array (m,)
-        Of each pair, from a fit that saw nothing of its row; those of labels without evidence are `placed`.
+        Score of each pair from a fit that did not see its row. Those of labels without evidence are `placed`.
     feature_columns : list of str
     raw_columns : list of str or None
         See `metarank.ranker.assemble.assemble`.
@@ -129,13 +129,13 @@ def ranked(
 ) -> RankedPairs:
     """Assemble the columns of all scorers, in their order, and fit the ranker.
 
-    `columns` is emptied on the way: beside the table there is seldom room for both. `data` and the unfitted
-    `scorers` describe the rows anew where the ranker is judged on nested columns.
+    `columns` is emptied, since memory seldom holds both it and the table. `data` and the unfitted `scorers`
+    describe the rows again if the ranker is judged on nested columns.
     """
     table, raw, classifier_columns = assembled(columns, pairs, pairs.candidates, n_jobs)
     ranker = pairs.new_ranker(classifier_columns)
     lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
-    # A share of the time that is right within a factor of two.
+    # An estimate of the share of the time, right within a factor of two.
     anew = 0.5 if pairs.outer == "nested" else 0.0
     with as_part("describing anew", 0.0, anew):
         lists = replace(lists, outer=_outer_lists(pairs, n_jobs, data, scorers), shown=pairs.shown)
@@ -147,7 +147,7 @@ def ranked(
 def _outer_lists(
     pairs: PairsToRank, n_jobs: int, data: TrainingSet, scorers: Sequence[LabelScorer]
 ) -> tuple[OuterLists, ...] | None:
-    """What the ranker is judged on; None: one fold after another."""
+    """The parts on which the ranker is judged; None means one fold after another."""
     if pairs.outer is None:
         return None
     if pairs.outer != "nested":
@@ -162,8 +162,8 @@ def _outer_lists(
 
 
 def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray:
-    """Float64 (F,): the mean size of each column's contribution to the scores of some training pairs, as a
-    share of all; 0 everywhere where nothing contributes."""
+    """float64 (F,): the mean absolute contribution of each column to the scores of some training pairs, as a
+    share of the sum; all 0 if nothing contributes."""
     n_pairs = len(table.values)
     drawn = np.argsort(hash_numbers(n_pairs, seed + _IMPORTANCE_SHIFT), kind="stable")[:_IMPORTANCE_PAIRS]
     sizes = np.abs(ranker.contributions(table.pairs(np.sort(drawn)))[:, :-1]).mean(axis=0)
@@ -173,14 +173,14 @@ def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray
 def assembled(
     columns: list[Columns], pairs: PairsToRank, candidates: Candidates, n_jobs: int
 ) -> tuple[FeatureTable, list[str] | None, list[str]]:
-    """The table of some candidates, which columns enter it as they are, and which are of classifiers.
+    """The feature table of some candidates, the columns that enter it as they are, and those of classifiers.
 
-    `columns` is emptied. What is said of a row depends on its own list alone.
+    `columns` is emptied. The values of a row depend on its own list alone.
     """
     named, classifier_columns = joined_columns(columns, pairs.is_classifier)
     columns.clear()
-    # Beside classifiers, whose scores mean the same everywhere, distances count within the list only.
-    # Shortlisted pairs are many and of all kinds, so that the values themselves tell something too.
+    # Classifier scores are comparable between lists; beside them, distances count within the list only.
+    # With shortlists, pairs are so many and varied that raw values are informative too.
     raw = [*classifier_columns, "prior"] if classifier_columns and not pairs.is_shortlisted else None
     table = assemble(named, candidates, standardize=pairs.standardize, raw=raw, n_jobs=n_jobs)
     return table, raw, classifier_columns
@@ -225,11 +225,11 @@ class LocalStages:
     def __init__(self, data: TrainingSet, n_jobs: int) -> None:
         self.data = data
         self.n_jobs = n_jobs
-        # Fits without each fold, by number of the source: one that proposes and describes is fitted once.
+        # Fits without each fold, by the number of the source, for sources that both propose and describe.
         self._fits: dict[int, dict[int, Any]] = {}
 
     def tuned_k(self) -> int:
-        """How many neighbours of each label describe a pair where features are "yang2012"."""
+        """The number of neighbours of each label that describe a pair if features are "yang2012"."""
         from metarank.model.tuned_k import tuned_k
 
         return tuned_k(self.data, n_jobs=self.n_jobs)
@@ -241,7 +241,7 @@ class LocalStages:
         )
 
     def propose(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates]:
-        """The k proposals of each source that proposes for some training rows, from fits without the row's
+        """For each source that proposes: its k proposals for some training rows, from fits without the row's
         fold."""
         proposing = [i for i, source in enumerate(sources) if source.proposes]
         self._fits = {i: {} for i in proposing if sources[i].describes}
@@ -253,7 +253,7 @@ class LocalStages:
         return in_turn(proposals, proposing, lambda i: sources[i].name)
 
     def describe(self, sources: list[Source], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
-        """The columns of each source that describes, for the candidates of some training rows, as if the rows
+        """For each source that describes: its columns for candidates of some training rows, as if the rows
         were new."""
         describing = [i for i, source in enumerate(sources) if source.describes]
 
@@ -270,7 +270,7 @@ class LocalStages:
         return ranked(columns, pairs, self.n_jobs, self.data, describers(sources))
 
     def decided(self, name: str, inputs: Sequence[Any], make: Callable[[], T]) -> T:
-        """What `make` decides by these inputs, once the pairs are ranked: cuts, or how rare labels count."""
+        """The result of `make`, a decision that depends on `inputs`: cuts, or the weight of rare labels."""
         return make()
 
     def fit_on_all(self, sources: list[Source]) -> list[Source]:
@@ -282,5 +282,5 @@ class LocalStages:
 
 
 def name_of(source: Source) -> str:
-    """What a report calls the work of a source."""
+    """Name of a source in reports."""
     return source.name

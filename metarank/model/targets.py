@@ -1,4 +1,4 @@
-"""Several targets of each pair (instance, label) at the door of `MetaRanker.fit`."""
+"""Checks of several targets for each pair (instance, label), given to `MetaRanker.fit`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from metarank.types.checks import LabelKind, check_labels, check_writable
 def check_objectives(
     Y: Any, objectives: Any, *, ranker: Any, random_state: int
 ) -> MultiObjectiveRanker | None:
-    """How several targets are to become one order; None where Y is not a dict of targets.
+    """The aggregation of several targets; None if Y is not a dict of targets.
 
     Raises
     ------
     ValueError, TypeError
-        `objectives` that is no aggregation, or given without targets; a `ranker` beside it.
+        If `objectives` is not an aggregation, or is given without targets or together with a `ranker`.
     """
     if not isinstance(Y, Mapping) or sp.issparse(Y):  # a DOK matrix is a mapping too
         if objectives is not None:
@@ -63,9 +63,9 @@ def check_targets(
     model: MultiObjectiveRanker,
     n_labels: int | None = None,
 ) -> tuple[dict[str, sp.csr_matrix], sp.csr_matrix, list[str] | None, LabelKind]:
-    """Each target as CSR (n, L), their sum, the names of the labels, and "ids" where these are integers.
+    """Each target as CSR (n, L), their sum, the names of the labels, and "ids" if these are integers.
 
-    Targets by names of labels may name other labels each: L counts all of them.
+    Targets given by label names may have different labels; L counts all of them.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def check_targets(
 
 
 def _is_constant(of: sp.csr_matrix) -> np.ndarray:
-    """bool (n,): rows that have one and the same value for all labels."""
+    """bool (n,): rows with the same value for all labels."""
     stored = np.diff(of.indptr)
     differ = informative_lists(of.data, of.indptr, np.ones(len(stored)))
     return (stored == 0) | ((stored == of.shape[1]) & ~differ)

@@ -19,7 +19,7 @@ from metarank.scorers.source import Source, describers, proposers
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingSet, fold_of_rows
 
-# Keeps the folds of the ranker apart from those of its columns, where they are not the same.
+# Makes the folds of the ranker independent of those of its columns, where they differ.
 _FOLD_SHIFT = 3_000_017
 
 
@@ -31,10 +31,10 @@ class TrainingLists:
     ----------
     data : TrainingSet
     rows : int64 array (r,)
-        Its rows that are ranked, ascending.
+        Rows of `data` that the ranker learns from, ascending.
     X : features (r, d) of these rows
     fold : int32 array (r,)
-        Of the ranker.
+        Fold of each row for the ranker.
     is_shortlisted : bool
     candidates : Candidates of the rows, m pairs
     gains : float32 array (m,)
@@ -55,7 +55,7 @@ def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -
 
 
 def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -> np.ndarray:
-    """Rows of as many folds as it takes, within the budget of pairs: each fold costs a fit of every source
+    """Rows of as many folds as needed, within the limit on pairs: each fold costs a fit of every source
     without it."""
     n, n_folds, proposing = len(data.fold), int(data.fold.max()) + 1, len(proposers(sources))
     share = -(-auto.ENOUGH_ROWS * n_folds // n) / n_folds if proposing else 1
@@ -84,8 +84,8 @@ def training_lists(
     stages: LocalStages,
     options: FitOptions,
 ) -> TrainingLists:
-    """The candidates of the rows that are ranked, proposed by fits without the row's fold."""
-    # Held out by their views already, the rows of some folds only are divided anew.
+    """The candidates of the rows that the ranker learns from, proposed by fits without the row's fold."""
+    # Rows of only some folds are held out by their Views already; the ranker gets folds of its own.
     fold, X = data.fold[rows], given.X if len(rows) == given.n_rows else given.X[rows]
     if len(np.unique(fold)) < data.n_folds:
         fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X)
@@ -102,7 +102,7 @@ def training_lists(
 def pairs_to_rank(
     given: TrainingInput, lists: TrainingLists, sources: list[Source], options: FitOptions
 ) -> PairsToRank:
-    """What the ranker is fitted on beside the columns."""
+    """The training data of the ranker without the columns."""
     rows, candidates, weight = lists.rows, lists.candidates, given.weight
     return PairsToRank(
         options.ranker,
@@ -122,7 +122,7 @@ def pairs_to_rank(
 
 
 def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart] | Literal["nested"] | None:
-    """What held-out quality, calibration and cuts are learned on; see `metarank.scorers.crossfit`."""
+    """The parts on which quality, calibration and cuts are learned; see `metarank.scorers.crossfit`."""
     fold = lists.data.fold[lists.rows]
     sizes = np.unique(fold, return_counts=True)[1]
     if len(sizes) < 2:  # described by one View, which knows nothing of these rows
@@ -135,13 +135,13 @@ def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart] | L
 
 
 def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool) -> bool:
-    """Whether all rows are ranked, and few enough pairs to describe them anew."""
+    """Whether the ranker learns from all rows, with few enough pairs to describe them again."""
     most = auto.NESTED_SHORTLISTED_PAIRS if is_shortlisted else auto.NESTED_PAIRS
     return n_rows == len(data.fold) and n_pairs <= most and can_nest(data)
 
 
 def _with_rows(lists: TrainingLists, scorers: list[LabelScorer]) -> np.ndarray | None:
-    """bool (m,): pairs whose label has rows outside the row's fold; None where names speak for labels too."""
+    """bool (m,): pairs whose label has rows outside the row's fold; None if some source also reads names."""
     if any(scorer.reads_names for scorer in scorers):
         return None
     data, candidates = lists.data, lists.candidates

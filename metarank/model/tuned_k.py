@@ -1,4 +1,4 @@
-"""The k of `features="yang2012"`: how many neighbours of each label a pair is described by."""
+"""The k of `features="yang2012"`: the number of neighbours of each label that describe a pair."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MAX_PAIRS = 100_000
 def tuned_k(data: TrainingSet, *, n_jobs: int = 1) -> int:
     """The k from 10 to 100 whose 3k + 2 columns let ListNet rank held-out rows best (Yang & Gopal 2012, 3.4).
 
-    The distances to the 100 nearest points are computed once: the first k of them are those of a smaller k.
-    Quality is that of `AutoRanker`, over the folds of the fit; ties go to the smaller k.
+    The distances to the 100 nearest points are computed once; a smaller k uses the first of them. Quality is
+    measured as in `AutoRanker`, over the folds of the fit. Ties go to the smaller k.
     """
     n, n_labels = data.Y.shape
     rows = np.sort(
