@@ -1,6 +1,7 @@
 """What the control group of this process leaves it (Linux): containers are given their share by one.
 
-Version 1 and 2 are read. A limit of any group above holds too.
+joblib's `cpu_count` reads the quota of the topmost group alone, and no memory. Here the process's own group
+counts, in version 1 and 2, and the limits of all groups above it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""`n_jobs` is one budget for every stage."""
+"""`n_jobs` is one budget for every stage.
+
+`threadpoolctl.threadpool_limits` is not enough where threads overlap: the first one to leave lifts the limit
+of the others, or, by newer versions, all but one ask in vain. Sums then differ in their last bits.
+"""
 
 from __future__ import annotations
 

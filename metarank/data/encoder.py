@@ -8,12 +8,12 @@ the training rows did.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._util.lazy import lazy
 from metarank.data.dataset import Dataset
 from metarank.data.label_text import label_text_matrix
 from metarank.data.scaling import FeatureTransform
@@ -189,7 +189,7 @@ class InputEncoder(Saved):
         """The words that the features stand for; None where they are unknown."""
         return self.words if self.vectorizer is None else self.vectorizer.vocabulary_
 
-    @lazy
+    @cached_property
     def _spelling(self) -> SpellingIndex:
         if self.vectorizer is not None:
             return SpellingIndex(self.vectorizer.vocabulary_, self.vectorizer.idf_, reader=self.vectorizer)

@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
-from metarank._util.lazy import lazy
 from metarank.persist.classes import class_in_family, register_in_family
 from metarank.persist.fields import Field, Known
 
@@ -168,9 +167,9 @@ class Saved:
         state = super().__getstate__()
         if not isinstance(state, dict):
             return state
-        return {name: value for name, value in state.items() if not _is_lazy(type(self), name)}
+        return {name: value for name, value in state.items() if not _is_cached(type(self), name)}
 
 
-def _is_lazy(cls: type, name: str) -> bool:
+def _is_cached(cls: type, name: str) -> bool:
     found = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
-    return isinstance(found, (lazy, cached_property))
+    return isinstance(found, cached_property)

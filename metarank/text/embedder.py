@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
 from metarank._util.extra import require_extra
-from metarank._util.lazy import lazy
 from metarank._util.parameters import check_choice, one_target, require_seed, seed_of
 from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
@@ -254,7 +254,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         bias = self.weights_["bias"]
         self.label_bias_ = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
 
-    @lazy
+    @cached_property
     def _encoded_names(self) -> np.ndarray:
         """f_text of all labels, float32 (L, E); a loaded model encodes its names when first asked."""
         assert self.label_names_ is not None
@@ -411,7 +411,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         texts, n_jobs = check_texts(texts, "texts"), self._threads(n_jobs)
         return self.model_.queries(self._tokens(texts), n_jobs), n_jobs
 
-    @lazy
+    @cached_property
     def _label_index(self) -> LabelIndex:
         return LabelIndex(self.label_vectors_, self.label_bias_)
 

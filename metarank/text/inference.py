@@ -6,11 +6,11 @@ The vector of a text depends on that text alone: sums have one order, whatever t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 
 import numpy as np
 
 from metarank import _core
-from metarank._util.lazy import lazy
 from metarank.text.combine import combined
 from metarank.text.kinds import CNN_WIDTH, WITH_IDS, WITH_NAMES
 from metarank.text.subwords import TokenLists
@@ -59,15 +59,15 @@ class TextModel:
         encode, table = kernels[self.encoder], self.weights["subwords"]
         return encode(texts.indptr, texts.tokens, table, *layers, relu, n_jobs)
 
-    @lazy
+    @cached_property
     def _project(self) -> tuple[np.ndarray, np.ndarray]:
         return _transposed(self.weights["project.weight"]), self.weights["project.bias"]
 
-    @lazy
+    @cached_property
     def _query_layers(self) -> list[np.ndarray]:
         return self._layers("query")
 
-    @lazy
+    @cached_property
     def _name_layers(self) -> list[np.ndarray]:
         return self._layers("name")
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-
-from metarank._util.lazy import lazy
 
 # A hint at misspelt names is looked for among so many labels at most, and so many names of the same initial.
 _MOST_LABELS, _MOST_NAMES = 100_000, 2_000
@@ -52,11 +51,11 @@ class LabelTable:
     def __reduce__(self) -> Any:
         return type(self), (self.n_labels, self.names, self.removed)  # the index is made anew
 
-    @lazy
+    @cached_property
     def _gone(self) -> frozenset[int]:
         return frozenset(int(label) for label in self.removed)
 
-    @lazy
+    @cached_property
     def _index(self) -> tuple[dict[str, int], dict[str, list[int]]]:
         """The id of each name, and all ids of those that labels share; removed labels come last."""
         ids: dict[str, int] = {}

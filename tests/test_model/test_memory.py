@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from metarank import MetaRanker, data, load
-from metarank._util.lazy import lazy
 from metarank.model import memory
 from metarank.model.memory import parse_budget, plan_fit
 from metarank.scorers import crossfit
@@ -157,26 +156,6 @@ def test_chunks_cover_the_rows_once():
                 range(len(pairs))
             )
             assert all(np.array(pairs)[c].sum() <= most or c.stop - c.start == 1 for c in chunks)
-
-
-# --- what is built when first asked ----------------------------------------------
-
-
-def test_lazy_values_are_built_once_by_one_thread():
-    built = []
-
-    class Owner:
-        @lazy
-        def value(self):
-            built.append(self)
-            return object()
-
-    owner = Owner()
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: owner.value, range(64)))
-    assert len(set(map(id, found))) == 1
-    assert built == [owner]
-    assert isinstance(Owner.value, lazy)
 
 
 def test_packed_strings_are_a_sequence_of_texts():

@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; those of limits have the names and defaults of `ServeOptions`."""
     from metarank.apps.serve.options import ServeOptions
 
-    default = ServeOptions()
     parser.add_argument("model", metavar="DIR")
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine alone)"
@@ -40,37 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_weight_option(parser)
     group = parser.add_argument_group("limits")
-    for name, meaning in (
-        ("threads", "threads that ask the model"),
-        ("queue", "requests that may wait; one more gets 429"),
-        ("queue-pairs", "pairs of all large requests not answered yet; more gets 429"),
-        ("queue-bytes", "bytes of requests and replies, less the first 64 KiB of each; more gets 429"),
-        ("step-pairs", "pairs compared before a large request lets others have a turn"),
-        (
-            "connections",
-            "requests on their way, 503 for more; and open connections, the longest idle goes",
-        ),
-        ("max-pairs", "pairs of a request: its instances by the labels compared for each"),
-        ("max-head", "bytes of a request line and headers; more gets 431"),
-        ("max-batch", "instances of a request"),
-        ("max-body", "bytes of a request"),
-        ("max-text", "characters of a text"),
-        ("max-k", "labels of an instance"),
-        ("max-explain", "labels explained by a request"),
-    ):
-        value = getattr(default, name.replace("-", "_"))
+    for limit in fields(ServeOptions):
+        is_time = limit.name.endswith("timeout")
         group.add_argument(
-            f"--{name}", type=int, default=value, metavar="N", help=f"{meaning} (default {value})"
-        )
-    for name, meaning in (
-        ("timeout", "time for an answer, else 503"),
-        ("head-timeout", "time for a request line and headers, else the connection is closed"),
-        ("idle-timeout", "time a connection is kept after a reply, and for a client to take a MiB of one"),
-        ("stop-timeout", "time for requests in flight after SIGTERM or Ctrl-C, then 503"),
-    ):
-        value = getattr(default, name.replace("-", "_"))
-        group.add_argument(
-            f"--{name}", type=float, default=value, metavar="SECONDS", help=f"{meaning} (default {value:g})"
+            f"--{limit.name.replace('_', '-')}",
+            type=float if is_time else int,
+            default=limit.default,
+            metavar="SECONDS" if is_time else "N",
+            help=f"{limit.metadata['help']} (default {limit.default:{'g' if is_time else 'd'}})",
         )
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._util.lazy import lazy
 from metarank.apps.serve.errors import invalid
 from metarank.apps.serve.options import ServeOptions
 from metarank.model.estimator import MetaRanker
@@ -43,7 +43,7 @@ class InputReader:
         """Names that an object {feature: value} may use; else its keys are the numbers of columns."""
         return self.encoder.names or self.encoder.words
 
-    @lazy
+    @cached_property
     def _column(self) -> dict[str, int]:
         return {name: j for j, name in reversed(list(enumerate(self.feature_names or [])))}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +11,11 @@ from typing import Any
 _MOST_THREADS = 256
 # Seconds: before the first nothing can be answered, and clocks take none far beyond the last.
 _TIMES = 0.001, 86_400.0
+
+
+def _limit(default: float, help: str) -> Any:
+    """A field with what the command line says of it."""
+    return field(default=default, metadata={"help": help})
 
 
 @dataclass(frozen=True)
@@ -72,26 +77,32 @@ class ServeOptions:
     ValueError: queue must be a positive integer, got 0
     """
 
-    max_batch: int = 256
-    max_body: int = 1 << 20
-    max_text: int = 20_000
-    max_k: int = 1_000
-    max_explain: int = 10
-    max_pairs: int = 1 << 18
-    max_head: int = 16 << 10
-    queue: int = 128
-    queue_pairs: int = 1 << 20
-    queue_bytes: int = 256 << 20
-    step_pairs: int = 1 << 11
-    connections: int = 512
-    threads: int = 2
-    timeout: float = 10.0
-    head_timeout: float = 10.0
-    idle_timeout: float = 15.0
-    stop_timeout: float = 10.0
+    max_batch: int = _limit(256, "instances of a request")
+    max_body: int = _limit(1 << 20, "bytes of a request")
+    max_text: int = _limit(20_000, "characters of a text")
+    max_k: int = _limit(1_000, "labels of an instance")
+    max_explain: int = _limit(10, "labels explained by a request")
+    max_pairs: int = _limit(1 << 18, "pairs of a request: its instances by the labels compared for each")
+    max_head: int = _limit(16 << 10, "bytes of a request line and headers; more gets 431")
+    queue: int = _limit(128, "requests that may wait; one more gets 429")
+    queue_pairs: int = _limit(1 << 20, "pairs of all large requests not answered yet; more gets 429")
+    queue_bytes: int = _limit(
+        256 << 20, "bytes of requests and replies, less the first 64 KiB of each; more gets 429"
+    )
+    step_pairs: int = _limit(1 << 11, "pairs compared before a large request lets others have a turn")
+    connections: int = _limit(
+        512, "requests on their way, 503 for more; and open connections, the longest idle goes"
+    )
+    threads: int = _limit(2, "threads that ask the model")
+    timeout: float = _limit(10.0, "time for an answer, else 503")
+    head_timeout: float = _limit(10.0, "time for a request line and headers, else the connection is closed")
+    idle_timeout: float = _limit(
+        15.0, "time a connection is kept after a reply, and for a client to take a MiB of one"
+    )
+    stop_timeout: float = _limit(10.0, "time for requests in flight after SIGTERM or Ctrl-C, then 503")
 
     def __post_init__(self) -> None:
-        for name in (field.name for field in fields(self)):
+        for name in (limit.name for limit in fields(self)):
             value: Any = getattr(self, name)
             whole = not name.endswith("timeout")
             rule = f"{name} must be a positive {'integer' if whole else 'number'}, got {value!r}"

@@ -1,4 +1,8 @@
-"""`run_processes`: the service in several processes, which share a socket and what the model's files map."""
+"""`run_processes`: the service in several processes, which share a socket and what the model's files map.
+
+uvicorn's own `Multiprocess` says nothing when all of its processes answer, waits for them without end when it
+stops, leaves them behind when it is killed, and lets a terminal's Ctrl-C reach them while they still import.
+"""
 
 from __future__ import annotations
 

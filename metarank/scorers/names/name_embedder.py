@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.lazy import lazy
 from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Object, Params, Strings
 from metarank.persist.spec import Spec
@@ -151,7 +151,7 @@ class NameEmbedder(LabelScorer):
             "embedder_cosine": _core.vector_scores_of_pairs(*unit, *pairs),
         }
 
-    @lazy
+    @cached_property
     def _unit_vectors(self) -> np.ndarray:
         return unit_rows(self.embedder_.label_vectors_)
 

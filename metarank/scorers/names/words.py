@@ -6,6 +6,7 @@ on label sets with a long tail they are the strongest evidence there is.
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.lazy import lazy
 from metarank.persist.fields import Csr
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
@@ -116,7 +116,7 @@ class NameScorer(LabelScorer):
     def of_labels(self, first: int, last: int) -> Self:
         return type(self).from_state({"label_text": self.label_text_[first:last]})
 
-    @lazy
+    @cached_property
     def _index(self) -> _core.LabelText:
         return _indexed(self.label_text_)[1]
 

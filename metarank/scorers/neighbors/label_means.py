@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.elementary import softplus
-from metarank._util.lazy import lazy
 from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.neighbors.training_rows import (
     as_canonical,
@@ -53,12 +53,12 @@ class LabelMeans:
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return LabelMeans, (self.means, self.known, self.max_sq_norm, self.sq_norm)
 
-    @lazy
+    @cached_property
     def sq_norm(self) -> np.ndarray | None:
         """Squared lengths of sparse means, float64 (L,); None of dense ones."""
         return self._sq_norms(self.means) if sp.issparse(self.means) else None
 
-    @lazy
+    @cached_property
     def index(self) -> _core.LabelMeanIndex:
         """The means, dense ones as sparse, ready for products in the compiled core."""
         means = as_canonical(self.means)

@@ -12,6 +12,7 @@ Either way the numbers depend on the query and the training rows only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
@@ -20,7 +21,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.lazy import lazy
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import CLASSES, DenseIndex, faiss_threads
 from metarank.types.view import Features, View
@@ -58,7 +58,7 @@ class LabelRows:
         """The rows of one label."""
         return self.rows[self.indptr[label] : self.indptr[label + 1]]
 
-    @lazy
+    @cached_property
     def by_row(self) -> tuple[np.ndarray, np.ndarray]:
         """(indptr int64 (n + 1), labels int32): the labels of each row."""
         labels = np.repeat(np.arange(self.n_labels, dtype=np.int32), np.diff(self.indptr))
@@ -83,7 +83,7 @@ class DenseRows:
         self._saved: dict[str, dict[str, Any]] = {}
         self._lock = RLock()  # folds that search at the same time build an index once
 
-    @lazy
+    @cached_property
     def _norms(self) -> tuple[np.ndarray, np.ndarray]:
         return _core.row_norms(self.X)
 
@@ -92,17 +92,17 @@ class DenseRows:
         """|y|^2 of each row, float32 (n,)."""
         return self._norms[0]
 
-    @lazy
+    @cached_property
     def max_sq_norm(self) -> float:
         """The largest |y|^2, 0 without rows."""
         return float(self._norms[0].max(initial=0.0))
 
-    @lazy
+    @cached_property
     def max_l1_norm(self) -> float:
         """The largest |y|_1, 0 without rows."""
         return float(self._norms[1].max(initial=0.0))
 
-    @lazy
+    @cached_property
     def _cosines_are_exact(self) -> bool:
         """Whether the length of each row that is not zero is had as exactly as FAISS has it."""
         sq_norm = self._norms[0]
@@ -254,7 +254,7 @@ class SparseRows:
     def __init__(self, X: sp.csr_matrix) -> None:
         self.X = as_canonical(X)
 
-    @lazy
+    @cached_property
     def index(self) -> _core.InvertedIndex:
         """The postings by feature. A model that is loaded builds them when first asked."""
         return _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -15,7 +16,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.lazy import lazy
 from metarank._util.parameters import with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import (
@@ -450,7 +450,7 @@ class NeighborShortlister(LabelScorer):
             )
         return known
 
-    @lazy
+    @cached_property
     def _votes(self) -> _core.Votes:
         """The training rows' labels as votes, put in order when first asked for."""
         frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,6 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.elementary import log
-from metarank._util.lazy import lazy
 from metarank._util.parameters import check_integer, check_random_state, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Known, Number, Params
@@ -224,7 +224,7 @@ class FastXML(TreeEnsemble, Shortlister):
                 join = stacked_starts if name.endswith("_start") else stacked
                 self.forest_[name] = join(blocks, name)
 
-    @lazy
+    @cached_property
     def _trees(self) -> _core.InstanceTrees:
         """The trees over the arrays of `forest_`: built when first asked."""
         return _core.InstanceTrees(self.n_features_in_, self.n_labels_, **self.forest_)

@@ -7,6 +7,7 @@ Parabel (Prabhu et al. 2018) trains the edges from binary relevance, XReg (Prabh
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,6 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.elementary import log
-from metarank._util.lazy import lazy
 from metarank._util.parameters import check_integer, check_random_state, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
@@ -258,7 +258,7 @@ class LabelTree(TreeEnsemble, Shortlister):
             join = stacked_starts if name in _STARTS else stacked
             self.weights_[name] = _stacked_bytes(blocks) if name == "data" else join(blocks, name)
 
-    @lazy
+    @cached_property
     def _trees(self) -> _core.LabelTrees:
         """The trees over the arrays of `weights_`, checked entry by entry: built when first asked."""
         tree = self.hierarchy_
