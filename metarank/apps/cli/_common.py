@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import errno
+import json
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from metarank._util.files import whole_file
@@ -35,6 +37,52 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
         "auto, which decides by the whole column (default: the model's, or auto)",
     )
     group.add_argument("--one-based", action="store_true", help="feature ids of an svmlight file start at 1")
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Options of whatever asks a model about rows; see `load_model` and `read_dataset`."""
+    add_weight_option(parser)
+    add_jobs_option(parser)
+    add_reading_options(parser)
+
+
+def add_weight_option(parser: argparse.ArgumentParser) -> None:
+    """The lean of every command that ranks; see `load_model`."""
+    parser.add_argument(
+        "--propensity-weight",
+        type=_weight,
+        default=None,
+        metavar="A",
+        help="lean of the ranking towards rare labels, in [0, 10] (default: as learned in training)",
+    )
+
+
+def add_rows_options(parser: argparse.ArgumentParser, text_help: str) -> None:
+    """DIR, and rows: of a file or typed; see `check_rows`."""
+    parser.add_argument("model", metavar="DIR")
+    parser.add_argument(
+        "input", metavar="INPUT", nargs="?", help="data file, - for standard input; leave out with --text"
+    )
+    parser.add_argument("--text", action="append", metavar="TEXT", help=text_help)
+
+
+def check_rows(args: argparse.Namespace) -> None:
+    """Refuses both or neither of INPUT and --text, and no label to list."""
+    if (args.input is None) == (args.text is None):
+        raise ValueError("give either INPUT or --text")
+    check_top(args.top)
+
+
+def check_top(top: int | None) -> None:
+    """Refuses no label to list."""
+    if top is not None and top < 1:
+        raise ValueError(f"--top must be positive, got {top}")
+
+
+def check_exists(path: str, said: str = "no such file") -> None:
+    """Refuses a file that is not there; "-" is standard input."""
+    if path != "-" and not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, said, path)
 
 
 def add_jobs_option(parser: argparse.ArgumentParser) -> None:
@@ -66,17 +114,6 @@ def _jobs(text: str) -> int:
         ) from None
 
 
-def add_weight_option(parser: argparse.ArgumentParser) -> None:
-    """The lean of every command that ranks; see `load_model`."""
-    parser.add_argument(
-        "--propensity-weight",
-        type=_weight,
-        default=None,
-        metavar="A",
-        help="lean of the ranking towards rare labels, in [0, 10] (default: as learned in training)",
-    )
-
-
 def _weight(text: str) -> float:
     try:
         weight = float(text)
@@ -93,8 +130,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     from metarank.data.readers import NoTable
     from metarank.data.xc import has_header
 
-    if path != "-" and not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, "no such file", path)
+    check_exists(path)
     sizes: dict[str, Any] = {}
     if model is not None and model.encoder_.vectorizer is None:
         sizes["n_features"] = model.n_features_in_
@@ -111,7 +147,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         "zero_based": not args.one_based,
         "n_jobs": getattr(args, "jobs", None),
     }
-    with showing_notices(args.options):
+    with logging_to_stderr("metarank.data", InOptions(args.options)):
         try:
             dataset = data.load(path, **sizes, **options)
         except ValueError as error:
@@ -162,10 +198,10 @@ def showing_progress(quiet: bool = False) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def showing_notices(options: Mapping[str, str]) -> Iterator[None]:
-    """Show what readers of data decided or left out, a line each on stderr, by the options of the command."""
-    logger, handler = logging.getLogger("metarank.data"), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(InOptions(options))
+def logging_to_stderr(name: str, form: logging.Formatter | None = None) -> Iterator[None]:
+    """Show what a part of the library says, such as what readers of data left out, a line each on stderr."""
+    logger, handler = logging.getLogger(name), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(form)
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -195,6 +231,10 @@ def writing(path: str, mode: str = "w") -> Iterator[IO]:
         yield f
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A plain table: first column left, the others right."""
-    return plain_table(header, rows, rule=True)
+# A plain table: first column left, the others right, the head underlined.
+table = partial(plain_table, rule=True)
+
+
+def print_json(value: Any) -> None:
+    """A value as JSON on standard output, names as they are."""
+    print(json.dumps(value, indent=1, ensure_ascii=False))

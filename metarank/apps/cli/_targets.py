@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import errno
-import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metarank._util.json import first_repeated
+from metarank.apps.cli._common import check_exists
 
 if TYPE_CHECKING:
     from metarank.data.columns import Columns
@@ -59,8 +58,7 @@ def read(path: str, query: str | None) -> Columns:
     """The file of a command."""
     from metarank.data.columns import read_columns
 
-    if path != "-" and not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, "no such file", path)
+    check_exists(path)
     return read_columns(path, query)
 
 

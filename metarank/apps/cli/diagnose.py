@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
+from metarank.apps.cli._common import check_top, print_json
 from metarank.apps.cli._targets import add_target_options, columns_of, names_of, numbers_of, read
 
 HELP = "show what several targets mean for one ranking"
@@ -25,8 +25,7 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.objectives import check_weights, diagnose
 
-    if args.top < 1:
-        raise ValueError(f"--top must be positive, got {args.top}")
+    check_top(args.top)
     targets, scores = names_of(args.targets, "--targets"), names_of(args.scores, "--scores")
     weights = numbers_of(args.weights, "--weights")
     check_weights(weights, len(targets), name="--weights")
@@ -39,6 +38,6 @@ def run(args: argparse.Namespace) -> None:
         k=args.top,
     )
     if args.json:
-        print(json.dumps(found.to_dict(), indent=1, ensure_ascii=False))
+        print_json(found.to_dict())
     else:
         print(found)

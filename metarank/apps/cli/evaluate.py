@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import scipy.sparse as sp
 
-from metarank.apps.cli._common import (
-    add_jobs_option,
-    add_reading_options,
-    add_weight_option,
-    load_model,
-    read_dataset,
-    showing_progress,
-    table,
-)
+from metarank.apps.cli._common import add_model_options, load_model, read_dataset, showing_progress, table
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -47,9 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="one JSON object: fractions in [0, 1], Coverage in labels; how many labels were unknown, ...",
     )
-    add_weight_option(parser)
-    add_jobs_option(parser)
-    add_reading_options(parser)
+    add_model_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -99,8 +89,9 @@ def run(args: argparse.Namespace) -> None:
             value, low, high = value
             interval = [f"{shown(low)} to {shown(high)}"]
         rows.append([name, shown(value), *interval])
-    print(table(["metric", "value"] + (["95 % interval"] if args.intervals else []), rows))
-    print(_lean(model))
+    print(table(["metric", "value", "95 % interval"][: 2 + args.intervals], rows))
+    # How far the lists that were measured lean towards rare labels.
+    print(f"propensity weight of the lists: {model.propensity_weight_:g} (cuts and probabilities have none)")
 
 
 def _with_all_labels(dataset: Dataset, model: MetaRanker) -> Dataset:
@@ -110,11 +101,6 @@ def _with_all_labels(dataset: Dataset, model: MetaRanker) -> Dataset:
         return dataset
     empty = sp.csr_matrix((dataset.n_rows, missing), dtype=dataset.Y.dtype)
     return replace(dataset, Y=sp.hstack([dataset.Y, empty], format="csr"), label_texts=None)
-
-
-def _lean(model: MetaRanker) -> str:
-    """How far the lists that were measured lean towards rare labels."""
-    return f"propensity weight of the lists: {model.propensity_weight_:g} (cuts and probabilities have none)"
 
 
 def _without_nan(value: Any) -> Any:

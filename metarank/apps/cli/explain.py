@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from metarank.apps.cli._common import (
-    add_jobs_option,
-    add_reading_options,
-    add_weight_option,
+    add_model_options,
+    add_rows_options,
+    check_rows,
     load_model,
+    print_json,
     read_dataset,
 )
 
@@ -19,32 +19,23 @@ HELP = "show why labels stand where they do"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("model", metavar="DIR")
-    parser.add_argument(
-        "input", metavar="INPUT", nargs="?", help="data file, - for standard input; leave out with --text"
-    )
-    parser.add_argument("--text", action="append", metavar="TEXT", help="a text to explain")
+    add_rows_options(parser, "a text to explain")
     parser.add_argument("--row", type=int, default=None, metavar="I", help="row of INPUT, from 0 (default 0)")
     parser.add_argument(
         "--label", action="append", metavar="LABEL", help="id or name; default: the top labels"
     )
     parser.add_argument("--top", type=int, default=3, metavar="K", help="labels to explain (default 3)")
     parser.add_argument("--json", action="store_true", help="a JSON list instead of a page")
-    add_weight_option(parser)
-    add_jobs_option(parser)
-    add_reading_options(parser)
+    add_model_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    if (args.input is None) == (args.text is None):
-        raise ValueError("give either INPUT or --text")
+    check_rows(args)
     if args.text is not None and len(args.text) > 1:
         raise ValueError(f"--text must be given once, one text is explained at a time: got {len(args.text)}")
     if args.text is not None and args.row is not None:
         raise ValueError("--row is a row of INPUT: leave it out with --text")
-    if args.top < 1:
-        raise ValueError(f"--top must be positive, got {args.top}")
     model = load_model(args.model, args)
     row: Any
     if args.text is not None:
@@ -59,6 +50,6 @@ def run(args: argparse.Namespace) -> None:
     labels = labels or [int(v) for v in model.rank(row, k=args.top).labels[0] if v >= 0]
     pages = [model.explain(row, label) for label in labels]
     if args.json:
-        print(json.dumps([p.to_dict() for p in pages], indent=1, ensure_ascii=False))
+        print_json([p.to_dict() for p in pages])
     else:
         print("\n\n".join(str(p) for p in pages))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._common import add_reading_options, read_dataset, table
+from metarank.apps.cli._common import add_reading_options, check_exists, read_dataset, table
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
@@ -31,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
-    if args.path != "-" and not os.path.exists(args.path):
-        raise FileNotFoundError(2, "no such file or folder", args.path)
+    check_exists(args.path, "no such file or folder")
     print(_model_page(args.path) if os.path.isdir(args.path) else _data_page(args))
 
 

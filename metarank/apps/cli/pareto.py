@@ -7,10 +7,20 @@ import errno
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._common import add_jobs_option, add_seed_option, showing_progress, writing
+from metarank.apps.cli._common import (
+    add_jobs_option,
+    add_seed_option,
+    print_json,
+    showing_progress,
+    writing,
+)
 from metarank.apps.cli._targets import add_target_options, columns_of, names_of, read
+
+if TYPE_CHECKING:
+    from metarank.data.columns import Columns
+    from metarank.objectives.pareto import ParetoFront
 
 HELP = "show which trade-offs between several targets can be had"
 
@@ -58,17 +68,14 @@ def run(args: argparse.Namespace) -> None:
     from metarank.objectives.multi_objective import MultiObjectiveRanker
     from metarank.objectives.weight_sweep import pareto_front
 
-    for option, value, least in (
-        ("--rounds", args.rounds, 1),
-        ("--weights", args.weights, 2),
-    ):
+    for option, value, least in (("--rounds", args.rounds, 1), ("--weights", args.weights, 2)):
         if value < least:
             raise ValueError(f"{option} must be at least {least}, got {value}")
     targets = names_of(args.targets, "--targets")
     aggregations = names_of(args.aggregations, "--aggregations")
     wanted = names_of(args.features, "--features")
-    if set(wanted) & set(targets):
-        shared = next(name for name in wanted if name in targets)
+    shared = next((name for name in wanted if name in targets), None)
+    if shared is not None:
         raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
     if args.out is not None:
         _check_folder(args.out)
@@ -83,47 +90,58 @@ def run(args: argparse.Namespace) -> None:
     columns = read(args.file, args.query)
     if args.metric == "ndcg" and columns.ids is None:
         raise ValueError("--metric ndcg is defined within queries: name their column with --query")
-    Y = columns_of(columns, targets, "--targets")
-    if columns.n_rows < 2:
-        raise ValueError(f"{args.file}: there must be at least 2 rows, got {columns.n_rows}")
-    taken = {*targets, columns.query}
-    features = wanted or [name for name in columns.numeric if name not in taken]
-    if not features:
-        raise ValueError(f"{args.file}: no column of numbers is left to learn from beside the targets")
-    left_out = [] if wanted else [name for name in columns.wrong if name not in taken]
-    X = columns.matrix(features, "--features")
+    features, left_out = _features(args.file, columns, targets, wanted)
+
+    def rows(columns: Columns) -> tuple[Any, Any]:
+        return columns.matrix(features, "--features"), columns_of(columns, targets, "--targets")
+
+    X, Y = rows(columns)
     measured: dict[str, Any] = {}
     if args.eval is not None:
         held_out = read(args.eval, args.query)
-        rows = held_out.matrix(features, "--features"), columns_of(held_out, targets, "--targets")
-        measured = {"eval_set": rows, "eval_qid": held_out.ids}
+        measured = {"eval_set": rows(held_out), "eval_qid": held_out.ids}
+    how = {"aggregations": aggregations, "n_weights": args.weights, "qid": columns.ids}
     with showing_progress(quiet=args.quiet or args.json):
-        front = pareto_front(
-            X,
-            Y,
-            ranker=ranker,
-            aggregations=aggregations,
-            n_weights=args.weights,
-            qid=columns.ids,
-            **measured,
-        )
+        front = pareto_front(X, Y, ranker=ranker, **how, **measured)
+    _show(args, front, features, left_out)
+
+
+def _features(
+    path: str, columns: Columns, targets: list[str], wanted: list[str]
+) -> tuple[list[str], list[str]]:
+    """Columns to learn from, and those beside the targets that hold no numbers."""
+    columns_of(columns, targets, "--targets")
+    if columns.n_rows < 2:
+        raise ValueError(f"{path}: there must be at least 2 rows, got {columns.n_rows}")
+    if wanted:
+        return wanted, []
+    taken = {*targets, columns.query}
+    features = [name for name in columns.numeric if name not in taken]
+    if not features:
+        raise ValueError(f"{path}: no column of numbers is left to learn from beside the targets")
+    return features, [name for name in columns.wrong if name not in taken]
+
+
+def _show(args: argparse.Namespace, front: ParetoFront, features: list[str], left_out: list[str]) -> None:
+    """Write the front to the folder of --out, and print it."""
     found = {"features": features, "left_out": left_out, **front.to_dict()}
-    text = json.dumps(found, indent=1, ensure_ascii=False)
+    places: list[Path] = []
     if args.out is not None:
         folder = Path(args.out)
         folder.mkdir(parents=True, exist_ok=True)
-        with writing(str(folder / "front.json")) as f:
-            f.write(text + "\n")
-        front.plot(folder / "front.svg")
+        places = [folder / "front.json", folder / "front.svg"]
+        with writing(str(places[0])) as f:
+            f.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        front.plot(places[1])
     if args.json:
-        print(text)
+        print_json(found)
         return
     shown = ", ".join(features[:12]) + (", ..." if len(features) > 12 else "")
-    said = f"{len(features)} features ({shown})"
-    print(said + (f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""))
+    unused = f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""
+    print(f"{len(features)} features ({shown}){unused}")
     print(front)
-    if args.out is not None:
-        print(f"\nwritten: {Path(args.out) / 'front.json'}, {Path(args.out) / 'front.svg'}")
+    if places:
+        print(f"\nwritten: {places[0]}, {places[1]}")
 
 
 def _check_folder(path: str) -> None:

@@ -9,9 +9,9 @@ from typing import IO, TYPE_CHECKING, Any
 
 from metarank._util.printable import printable
 from metarank.apps.cli._common import (
-    add_jobs_option,
-    add_reading_options,
-    add_weight_option,
+    add_model_options,
+    add_rows_options,
+    check_rows,
     load_model,
     read_dataset,
 )
@@ -29,11 +29,7 @@ HELP = "rank labels for new rows"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("model", metavar="DIR")
-    parser.add_argument(
-        "input", metavar="INPUT", nargs="?", help="data file, - for standard input; leave out with --text"
-    )
-    parser.add_argument("--text", action="append", metavar="TEXT", help="a text to label (may be repeated)")
+    add_rows_options(parser, "a text to label (may be repeated)")
     parser.add_argument(
         "--top", type=int, default=None, metavar="K", help="labels a row (default 10; with --optimize all)"
     )
@@ -53,19 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--exclude", metavar="FILE", help="labels not to be ranked (one line: for all rows)")
     group.add_argument("--allowed", metavar="FILE", help="all that may be ranked (one line: for all rows)")
     group.add_argument("--candidates", metavar="FILE", help="shortlists of your own, ranked instead")
-    add_weight_option(parser)
-    add_jobs_option(parser)
-    add_reading_options(parser)
+    add_model_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.thresholds.set_metrics import check_metric
 
-    if args.top is not None and args.top < 1:
-        raise ValueError(f"--top must be positive, got {args.top}")
-    if (args.input is None) == (args.text is None):
-        raise ValueError("give either INPUT or --text")
+    check_rows(args)
     if args.candidates is not None and args.optimize is not None:
         raise ValueError("--candidates goes without --optimize: cuts are for the model's own candidates")
     check_metric(args.optimize)

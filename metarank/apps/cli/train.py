@@ -7,7 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from metarank.apps.cli._common import (
     add_jobs_option,
     add_reading_options,
     add_seed_option,
+    logging_to_stderr,
     read_dataset,
     showing_progress,
 )
@@ -113,7 +114,9 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
     if dataset.Y.nnz == 0:
         raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
-    with showing_progress(args.quiet or args.verbose), _saying_memory(args), _unfitted(args, params) as model:
+    says_memory = args.memory_budget is not None and not args.verbose
+    memory = logging_to_stderr("metarank.memory") if says_memory else nullcontext()
+    with showing_progress(args.quiet or args.verbose), memory, _unfitted(args, params) as model:
         model.fit(dataset)
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
@@ -162,23 +165,6 @@ def _unfitted(args: argparse.Namespace, params: dict[str, Any]) -> Iterator[Meta
     cluster = connected(args.dask_scheduler, n_workers=args.local_cluster, n_jobs=args.jobs)
     with cluster as client:
         yield DaskMetaRanker(client, resume=args.resume, ranker_pairs=args.ranker_pairs, **params)
-
-
-@contextmanager
-def _saying_memory(args: argparse.Namespace) -> Iterator[None]:
-    """Show the estimate of memory on a line of its own, where a budget is given."""
-    logger = logging.getLogger("metarank.memory")
-    before, handler = logger.level, logging.StreamHandler(sys.stderr)
-    if args.memory_budget is None or args.verbose:
-        yield
-        return
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
 
 
 def _shortlister(names: str) -> str | list[str] | None:
