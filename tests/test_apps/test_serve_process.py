@@ -45,9 +45,7 @@ def folder(tmp_path_factory) -> Path:
 
 @contextmanager
 def starting(folder: Path, *options: object) -> Iterator[subprocess.Popen]:
-    patient = [
-        str(word) for name, value in PATIENT.items() for word in (f"--{name.replace('_', '-')}", value)
-    ]
+    patient = [f"--{name.replace('_', '-')}={value}" for name, value in PATIENT.items()]
     command = [sys.executable, "-m", "metarank", "serve", str(folder), "--port", "0", *patient]
     command += map(str, options)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

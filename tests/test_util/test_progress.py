@@ -144,7 +144,7 @@ class Leaving(io.StringIO):
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-@pytest.mark.parametrize("patience", [0, 1, 200])
+@pytest.mark.parametrize("patience", [0, 1, 100])
 def test_a_reader_who_goes_stops_nothing(is_terminal, patience, monkeypatch):
     """The work goes on to the same end, and nobody tries to tell again."""
     silent = fit(MetaRanker, 0)
