@@ -7,10 +7,18 @@ numbers as a `<title>`, which browsers show on hover and screen readers read out
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from metarank._util.html import escape
+
+# Colours by name: those of the page the picture stands on, if that defines them.
+COLOURS = {
+    "bg": "#fff", "fg": "#1c2430", "soft": "#5a6675", "rule": "#dfe4ea",
+    "s0": "#0067a5", "s1": "#c8501e", "s2": "#12805c", "s3": "#8e5ba6", "s4": "#a07400", "s5": "#4d5968",
+}  # fmt: skip
+CHARACTER = 6.9  # pixels of a letter, about
+LEGEND_ROW = 18
 
 # Series are told apart by colour, dash and marker, so that no single one of them is needed.
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 5")
@@ -92,9 +100,9 @@ class Plot:
     height: int = 300
     left: int = 56
     bottom: int = 46
+    top: int = 12
     _marks: list[str] = field(default_factory=list)
 
-    top = 12
     right = 22
 
     def px(self, x: float) -> float:
@@ -159,10 +167,9 @@ class Plot:
     def line(self, xs: Sequence[float], ys: Sequence[float], series: int, notes: Sequence[str]) -> None:
         """A line with a marker and a note at each point; points with NaN are left out."""
         points = [(self.px(x), self.py(y), note) for x, y, note in zip(xs, ys, notes) if not math.isnan(y)]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _ in points)
         dash = DASHES[series % len(DASHES)]
         style = f' stroke-dasharray="{dash}"' if dash else ""
-        self.add(f'<polyline class="line s{series % 6}" points="{path}"{style}/>')
+        self.add(polyline([point[:2] for point in points], f"line s{series % 6}", style=style))
         for x, y, note in points:
             self.add(marker(series, x, y, note))
 
@@ -174,8 +181,28 @@ class Plot:
         h = max(0.0, self.py(self.y[0]) - t)
         self.add(
             f'<rect class="{css}" x="{a:.1f}" y="{t:.1f}" width="{max(0.5, b - a):.1f}" height="{h:.1f}">'
-            f"<title>{escape(note)}</title></rect>"
+            f"{_titled(note)}</rect>"
         )
+
+    def legend(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Marks by their classes, each with its name, in rows above the axes: for that `top` leaves room.
+
+        The class "mark" is the marker of the series with the number of the entry, "single" a cross, "" no
+        mark, any other a line.
+        """
+        x, y = float(self.left), 16.0
+        for i, (css, name) in enumerate(entries):
+            width = 48 + CHARACTER * len(name)
+            if x + width > self.width and x > self.left:
+                x, y = float(self.left), y + LEGEND_ROW
+            if css == "mark":
+                self.add(marker(i, x + 12, y))
+            elif css == "single":
+                self.add(cross(x + 12, y, name))
+            elif css:
+                self.add(polyline([(x, y), (x + 24, y)], css))
+            self.text(x + (30 if css else 0), y + 4, name, anchor="start")
+            x += width
 
     def render(self) -> str:
         """The `<svg>` element."""
@@ -189,7 +216,7 @@ class Plot:
 def marker(series: int, x: float, y: float, note: str = "") -> str:
     """The marker of a series at pixels."""
     css, kind = f"mark s{series % 6}", MARKERS[series % len(MARKERS)]
-    title = f"<title>{escape(note)}</title>" if note else ""
+    title = _titled(note)
     if kind == "circle":
         return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="3.4">{title}</circle>'
     if kind == "square":
@@ -201,6 +228,39 @@ def marker(series: int, x: float, y: float, note: str = "") -> str:
     }[kind]
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
     return f'<polygon class="{css}" points="{points}">{title}</polygon>'
+
+
+def polyline(points: Iterable[Sequence[float]], css: str, note: str = "", style: str = "") -> str:
+    """A line through pixels."""
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline class="{css}" points="{path}"{style}>{_titled(note)}</polyline>'
+
+
+def cross(x: float, y: float, note: str) -> str:
+    """A cross at pixels, of class "single"."""
+    arms = " ".join(f"M{x - d:.1f},{y - e:.1f}L{x + d:.1f},{y + e:.1f}" for d, e in ((5, 5), (5, -5)))
+    return f'<path class="single" d="{arms}">{_titled(note)}</path>'
+
+
+def _titled(note: str) -> str:
+    return f"<title>{escape(note)}</title>" if note else ""
+
+
+def paint(kind: str, name: str) -> str:
+    """A declaration of colour; viewers that know no variables keep the first."""
+    return f"{kind}:{COLOURS[name]};{kind}:var(--{name},{COLOURS[name]})"
+
+
+def style_of(css: str, rules: Mapping[str, str]) -> str:
+    """The <style> of a picture of class `css`: of its texts and axes, and further rules by selector."""
+    common = {
+        "text": f"font:12px system-ui,sans-serif;{paint('fill', 'soft')}",
+        ".label": paint("fill", "fg"),
+        ".axis": paint("stroke", "soft"),
+        ".grid": paint("stroke", "rule"),
+    }
+    lines = [f".{css} {selector}{{{rule}}}" for selector, rule in (common | dict(rules)).items()]
+    return "\n".join(["<style>", *lines, "</style>"])
 
 
 def legend(names: Sequence[str], *, bars: bool = False) -> str:
@@ -301,8 +361,8 @@ def reliability(
     return plot.render() + strip.render()
 
 
-def side_by_side(panels: Sequence[Plot], columns: int, style: str) -> str:
-    """Charts in rows of `columns`, as one SVG document; `style` is its <style> element."""
+def side_by_side(panels: Sequence[Plot], columns: int, style: str, css: str = "") -> str:
+    """Charts in rows of `columns`, as one SVG document of class `css`; `style` is its <style> element."""
     width, height = max(p.width for p in panels), max(p.height for p in panels)
     n_rows = -(-len(panels) // columns)
     placed = "".join(
@@ -311,6 +371,6 @@ def side_by_side(panels: Sequence[Plot], columns: int, style: str) -> str:
         for i, p in enumerate(panels)
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {min(columns, len(panels)) * width} '
-        f'{n_rows * height}">{style}{placed}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" '
+        f'viewBox="0 0 {min(columns, len(panels)) * width} {n_rows * height}">{style}{placed}</svg>\n'
     )

@@ -32,7 +32,7 @@ def wp_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> flo
     >>> wp_at_k([[3, 0, 1], [0, 1, 0]], [[0.5, 0.9, 0.1], [0.2, 0.8, 0.4]], k=2)  # (3 + 1) / (3 + 1 + 1)
     0.8
     """
-    return wp_rows(_inputs(Y_true, scores, labelwise), check_k(k)).value
+    return wp_rows(Inputs.oriented(Y_true, scores, labelwise), check_k(k)).value
 
 
 def wp_rows(inputs: Inputs, k: int) -> Statistics:
@@ -50,7 +50,7 @@ def wn_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> flo
     >>> round(wn_at_k([[3, 0, 1]], [[0.5, 0.9, 0.1]], k=2), 4)  # 3/log2(3) / (3 + 1/log2(3))
     0.5213
     """
-    return wn_rows(_inputs(Y_true, scores, labelwise), check_k(k)).value
+    return wn_rows(Inputs.oriented(Y_true, scores, labelwise), check_k(k)).value
 
 
 def wn_rows(inputs: Inputs, k: int) -> Statistics:
@@ -72,7 +72,7 @@ def wp_regret_at_k(
     >>> wp_regret_at_k([[3, 0, 1]], [[0.5, 0.9, 0.1]], k=2, scale=1)  # (3 + 1) / 2 - (0 + 3) / 2
     0.5
     """
-    return wp_regret_rows(_inputs(Y_true, scores, labelwise, scale), check_k(k)).value
+    return wp_regret_rows(Inputs.oriented(Y_true, scores, labelwise, scale), check_k(k)).value
 
 
 def wp_regret_rows(inputs: Inputs, k: int) -> Statistics:
@@ -109,7 +109,7 @@ def tau_at_k(Y_true: Any, scores: Any, k: int, *, labelwise: bool = False) -> fl
     >>> tau_at_k([[3, 0, 1]], [[0.5, 0.9, 0.1]], k=2)  # none is wrongly below the second: 1 - 2/4
     0.5
     """
-    return tau_rows(_inputs(Y_true, scores, labelwise), check_k(k)).value
+    return tau_rows(Inputs.oriented(Y_true, scores, labelwise), check_k(k)).value
 
 
 def tau_rows(inputs: Inputs, k: int) -> Statistics:
@@ -146,8 +146,3 @@ def wp_rerank_at_k(
     1.0
     """
     return wp_at_k(Y_true, rerank_with_tail(candidates, tail_scores, alpha), k, labelwise=labelwise)
-
-
-def _inputs(Y_true: Any, scores: Any, labelwise: bool, scale: float | None = None) -> Inputs:
-    inputs = Inputs(Y_true, scores, scale=scale)
-    return inputs.swapped if labelwise else inputs

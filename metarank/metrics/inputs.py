@@ -28,7 +28,7 @@ class Inputs:
     - `rank`: place of the label by descending score, from 1, ties to the smaller label id (in a
       `Ranking`: its place); inf if it is not listed;
     - `last`: number of labels with a score at least as great;
-    - `above`, `not_below`: number of irrelevant labels with a greater score, with one at least as great.
+    - `not_below`: number of irrelevant labels with a score at least as great.
 
     Labels that are not listed (not stored by a sparse matrix, not in the `Ranking`, or with score
     -inf) are tied with each other below all that are.
@@ -58,6 +58,12 @@ class Inputs:
                 by_label = shape == self.shape[::-1] and hasattr(scores, "transpose")
                 hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
                 raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}{hint}")
+
+    @classmethod
+    def oriented(cls, Y_true: Any, scores: Any, labelwise: bool, scale: float | None = None) -> Inputs:
+        """Inputs whose rows are points or, `labelwise`, labels."""
+        inputs = cls(Y_true, scores, scale=scale)
+        return inputs.swapped if labelwise else inputs
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -199,16 +205,20 @@ class Inputs:
         rows = self.scores
         if isinstance(rows, np.ndarray):
             return rows[self.row, self.Y.indices].astype(np.float64)
-        listed = np.repeat(np.arange(self.n_rows), np.diff(rows.indptr)) * self.n_labels + rows.labels
-        ascending = np.all(listed[1:] > listed[:-1])  # but in a Ranking
-        order = np.arange(len(listed)) if ascending else np.argsort(listed)
-        relevant = self.row * self.n_labels + self.Y.indices
-        at = np.searchsorted(listed, relevant, sorter=None if ascending else order)
-        out = np.full(len(relevant), -np.inf)
-        inside = at < len(listed)
-        found = np.flatnonzero(inside)[listed[order[at[inside]]] == relevant[inside]]
-        out[found] = rows.scores[order[at[found]]]
+        out = np.full(len(self.row), -np.inf)
+        listed, at = self.find(rows.indptr, rows.labels)
+        out[listed] = rows.scores[at]
         return out
+
+    def find(self, indptr: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """bool, one a relevant pair: which of them stand in these rows; and the places of those that do."""
+        stored = np.repeat(np.arange(self.n_rows), np.diff(indptr)) * self.n_labels + labels
+        order = np.argsort(stored, kind="stable")  # ascending already, but in a Ranking
+        relevant = self.row * self.n_labels + self.Y.indices
+        at = np.searchsorted(stored, relevant, sorter=order)
+        found = at < len(stored)
+        found[found] = stored[order[at[found]]] == relevant[found]
+        return found, order[at[found]]
 
     @property
     def rank(self) -> np.ndarray:
@@ -217,10 +227,6 @@ class Inputs:
     @property
     def last(self) -> np.ndarray:
         return self._standing[1]
-
-    @property
-    def above(self) -> np.ndarray:
-        return self._standing[2]
 
     @property
     def not_below(self) -> np.ndarray:
@@ -253,10 +259,8 @@ class Inputs:
         out._inv_propensity = self._inv_propensity
         rows = self._rows
         if isinstance(rows, Listed):
-            counts = np.diff(rows.indptr)[index]
-            indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-            entries = np.repeat(rows.indptr[:-1][index] - indptr[:-1], counts) + np.arange(indptr[-1])
-            out._rows = Listed(indptr, rows.labels[entries], rows.scores[entries], rows.n_labels)
+            some = sp.csr_matrix((rows.scores, rows.labels, rows.indptr), shape=self.shape)[index]
+            out._rows = Listed(some.indptr.astype(np.int64), some.indices, some.data, rows.n_labels)
         else:
             out._rows = None if rows is None else rows[index]
         return out

@@ -10,16 +10,6 @@ import scipy.sparse as sp
 from metarank.metrics.inputs import Inputs
 
 
-def find_pairs(inputs: Inputs, matrix: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
-    """(whether, where) a canonical CSR matrix stores each relevant pair."""
-    stored = np.repeat(np.arange(inputs.n_rows), np.diff(matrix.indptr)) * inputs.n_labels + matrix.indices
-    pairs = inputs.row * inputs.n_labels + inputs.Y.indices
-    at = np.searchsorted(stored, pairs)
-    found = at < len(stored)
-    found[found] = stored[at[found]] == pairs[found]
-    return found, at
-
-
 def weights_of_pairs(inv_propensity: Any, inputs: Inputs) -> np.ndarray:
     """float64: the inverse propensity of each relevant pair."""
     weights = as_inv_propensity(inv_propensity, inputs.n_rows, inputs.n_labels)
@@ -28,7 +18,7 @@ def weights_of_pairs(inv_propensity: Any, inputs: Inputs) -> np.ndarray:
     if isinstance(weights, np.ndarray):
         labels = inputs.Y.indices
         return weights[labels] if weights.ndim == 1 else weights[inputs.row, labels]
-    found, at = find_pairs(inputs, weights)
+    found, at = inputs.find(weights.indptr, weights.indices)
     if not found.all():
         missing = np.flatnonzero(~found)[0]
         raise ValueError(

@@ -45,7 +45,6 @@ from metarank.metrics.missing_inputs import (
     as_g,
     as_inv_propensity,
     as_n_relevant,
-    find_pairs,
     row_max,
     weights_of_pairs,
 )
@@ -328,7 +327,7 @@ class _Observed:
     @property
     def _hit(self) -> np.ndarray:
         """Whether each relevant pair is predicted."""
-        return find_pairs(self.inputs, self.inputs.sets)[0]
+        return self.inputs.find(self.inputs.sets.indptr, self.inputs.sets.indices)[0]
 
     @property
     def _n_predicted(self) -> np.ndarray:

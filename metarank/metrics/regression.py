@@ -38,7 +38,7 @@ def xmad_at_k(
     >>> xmad_at_k([[1, 0, 0.5, 0]], [[0.5, 0.25, 0.5, 0]], k=2)  # (0.5 + 0.25) / 2
     0.375
     """
-    return xmad_rows(_inputs(Y_true, scores, scale, labelwise), check_k(k)).value
+    return xmad_rows(Inputs.oriented(Y_true, scores, labelwise, scale), check_k(k)).value
 
 
 def xmad_rows(inputs: Inputs, k: int) -> Statistics:
@@ -58,7 +58,7 @@ def xrmse_at_k(
     >>> round(xrmse_at_k([[1, 0, 0, 0]], [[0.2, 0.6, 0, 0]], k=2) ** 2, 4)  # (0.8**2 + 0.6**2) / 2
     0.5
     """
-    return xrmse_rows(_inputs(Y_true, scores, scale, labelwise), check_k(k)).value
+    return xrmse_rows(Inputs.oriented(Y_true, scores, labelwise, scale), check_k(k)).value
 
 
 def xrmse_rows(inputs: Inputs, k: int) -> Statistics:
@@ -76,7 +76,7 @@ def mad(Y_true: Any, scores: Any, *, scale: float | None = None, labelwise: bool
     >>> mad([[1, 0, 0.5, 0]], [[0.5, 0.25, 0.5, 0]])
     0.75
     """
-    return mad_rows(_inputs(Y_true, scores, scale, labelwise)).value
+    return mad_rows(Inputs.oriented(Y_true, scores, labelwise, scale)).value
 
 
 def mad_rows(inputs: Inputs, k: None = None) -> Statistics:
@@ -118,7 +118,7 @@ def regression_error_at_k(
     >>> regression_error_at_k([[1, 0, 0.5, 0]], [[0.5, 0.25, 0.75, 0]], k=2)  # (0.25 + 0.5) / 2
     0.375
     """
-    return regression_error_rows(_inputs(Y_true, scores, scale, labelwise), check_k(k)).value
+    return regression_error_rows(Inputs.oriented(Y_true, scores, labelwise, scale), check_k(k)).value
 
 
 def regression_error_rows(inputs: Inputs, k: int) -> Statistics:
@@ -165,8 +165,3 @@ def xreg_zero(scores: Any, *, largest: float = 1e-6) -> Candidates:
     rank[best_first] = np.arange(len(labels)) - indptr[row[best_first]] + 1
     ascending = np.lexsort((labels, row))
     return Candidates(indptr, labels[ascending], n_labels_of(rows), {"score": largest / rank[ascending]})
-
-
-def _inputs(Y_true: Any, scores: Any, scale: float | None, labelwise: bool) -> Inputs:
-    inputs = Inputs(Y_true, scores, scale=scale)
-    return inputs.swapped if labelwise else inputs

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metarank._util.tables import plain_table
 
 if TYPE_CHECKING:
-    from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis
+    from metarank.objectives.diagnose import Diagnosis
 
 # Of the pairs that both labels order: where conflicts are rarer, they hardly matter.
 RARE_CONFLICTS = 0.05
@@ -35,9 +35,8 @@ def warnings_of(found: Diagnosis) -> list[str]:
     if found.label_shares[far] - asked[far] > 0.05:
         out.append(
             f"the labels' grades have different ranges: in their sum {found.names[far]!r} has "
-            f"{100 * found.label_shares[far]:.0f} % where the weights say {100 * asked[far]:.0f} %; divide "
-            "each "
-            "label by its greatest grade if that is not meant"
+            f"{100 * found.label_shares[far]:.0f} % where the weights say {100 * asked[far]:.0f} %; "
+            "divide each label by its greatest grade if that is not meant"
         )
     few = [name for name, share in zip(found.names, found.pi) if min(share, 1 - share) * found.n_rows < 10]
     if few:
@@ -75,12 +74,10 @@ def _before_training(found: Diagnosis) -> str:
     balanced = ", ".join(f"{name} {w:.3g}" for name, w in zip(found.names, found.balanced_weights))
     return (
         "Take label aggregation: its weights are the ones that count, whatever the skew. Loss aggregation "
-        "would "
-        f"tilt the order towards {found.names[found.favoured]!r} by a factor of {found.tilt:.1f} that no "
-        "weight "
-        f"tells; for the order that label aggregation has, its weights would have to be {balanced}. A label "
-        "that "
-        "is both rare and hard to predict gets little of a sum: compare Min AUC of the two on held-out rows."
+        f"would tilt the order towards {found.names[found.favoured]!r} by a factor of {found.tilt:.1f} that "
+        "no weight tells; for the order that label aggregation has, its weights would have to be "
+        f"{balanced}. A label that is both rare and hard to predict gets little of a sum: compare Min AUC of "
+        "the two on held-out rows."
     )
 
 
@@ -94,15 +91,12 @@ def _after_training(found: Diagnosis) -> str:
         model = found.models[best]
         worst = found.names[int(model.auc.argmin())]
         return f"{worst!r} is served least, with an AUC of {model.min_auc.value:.3f}."
-    lost = [name for name in names if name not in free]
-    text = f"Of the candidates, {best!r} has the greatest Min AUC of those that none dominates."
-    if lost:
-        sure = [name for name in lost if found.clear[:, names.index(name)].any()]
-        unsure = [name for name in lost if name not in sure]
-        parts = [f"dominated: {', '.join(sure)}"] if sure else []
-        parts += [f"dominated, but by no more than chance may do: {', '.join(unsure)}"] if unsure else []
-        text = f"{text[:-1]} ({'; '.join(parts)})."
-    return text
+    sure = [name for i, name in enumerate(names) if found.clear[:, i].any()]
+    unsure = [name for name in names if name not in free and name not in sure]
+    kinds = {"dominated": sure, "dominated, but by no more than chance may do": unsure}
+    lost = "; ".join(f"{kind}: {', '.join(of)}" for kind, of in kinds.items() if of)
+    text = f"Of the candidates, {best!r} has the greatest Min AUC of those that none dominates"
+    return f"{text} ({lost})." if lost else f"{text}."
 
 
 def page_of(found: Diagnosis) -> str:
@@ -161,21 +155,21 @@ def _conflicts_table(found: Diagnosis) -> str:
 
 def _models_table(found: Diagnosis) -> str:
     head = ["scores", *(f"AUC {name}" for name in found.names), "Diff", "Min"]
-    rows = []
-    for name, model in found.models.items():
-        cells = [_with_interval(*values) for values in zip(model.auc, model.auc_low, model.auc_high)]
-        rows.append([name, *cells, _with_interval(*model.diff_auc), _with_interval(*model.min_auc)])
+    rows = [
+        [
+            name,
+            *_with_intervals(model.auc, model.auc_low, model.auc_high),
+            *(_with_interval(*of) for of in (model.diff_auc, model.min_auc)),
+        ]
+        for name, model in found.models.items()
+    ]
     out = plain_table(head, rows)
     if found.n_queries:
-        gains = [[name, *_gains(model)] for name, model in found.models.items()]
-        out += "\n\n" + plain_table(["scores", *(f"nDCG@{found.k} {name}" for name in found.names)], gains)
+        head = ["scores", *(f"nDCG@{found.k} {name}" for name in found.names)]
+        models = found.models.items()
+        rows = [[name, *_with_intervals(of.ndcg, of.ndcg_low, of.ndcg_high)] for name, of in models]
+        out += "\n\n" + plain_table(head, rows)
     return out
-
-
-def _gains(model: ModelDiagnosis) -> list[str]:
-    if model.ndcg is None or model.ndcg_low is None or model.ndcg_high is None:
-        return []
-    return [_with_interval(*values) for values in zip(model.ndcg, model.ndcg_low, model.ndcg_high)]
 
 
 def _dominance_lines(found: Diagnosis) -> list[str]:
@@ -202,3 +196,7 @@ def _share(value: float) -> str:
 
 def _with_interval(value: float, low: float, high: float) -> str:
     return f"{value:.3f}" if np.isnan(low) else f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _with_intervals(values: Any, lows: Any, highs: Any) -> list[str]:
+    return [_with_interval(*of_label) for of_label in zip(values, lows, highs)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
 from metarank.objectives.labels import Combination, aggregate_labels
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
@@ -27,11 +27,29 @@ class Aggregation:
     second argument is ignored, so that LightGBM can take the object as its ``objective``.
     """
 
-    def __init__(self, terms: Sequence[AucPairs | NdcgLists], weights: np.ndarray, n_rows: int, n_jobs: int):
-        self._terms = list(terms)
+    def __init__(
+        self,
+        targets: Mapping[str, np.ndarray],
+        weights: np.ndarray,
+        grouping: Grouping,
+        metric: RankMetric,
+        n_jobs: int | None,
+        *,
+        label_gain: Any,
+        norm: bool,
+        **of_pairs: Any,
+    ) -> None:
+        check_choice("metric", metric, METRICS)
+        metric_of(metric, grouping)
+        self._terms: list[AucPairs | NdcgLists]
+        if metric == "auc":
+            self._terms = [AucPairs(y, grouping, name=name, **of_pairs) for name, y in targets.items()]
+        else:
+            of_lists = {"label_gain": label_gain, "norm": norm}
+            self._terms = [NdcgLists(y, grouping, name=name, **of_lists) for name, y in targets.items()]
         self._weights = weights
-        self._n_rows = n_rows
-        self._n_jobs = n_jobs
+        self._n_rows = len(grouping.order)
+        self._n_jobs = resolve_n_jobs(n_jobs)
 
     def __call__(self, scores: np.ndarray, _data: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """(gradient, hessian), float64 (n,) each, for finite scores (n,)."""
@@ -124,13 +142,9 @@ class LossAggregation(Aggregation):
         self.names = names
         grouping = check_groups(len(values), group, qid)
         w = check_weights(weights, len(names), names=names)
-        terms = [
-            rank_loss(
-                values[:, k], grouping, metric, surrogate, cost, label_gain, norm, name=f"the label {name!r}"
-            )
-            for k, name in enumerate(names)
-        ]
-        super().__init__(terms, w / w.sum(), len(values), resolve_n_jobs(n_jobs))
+        targets = {f"the label {name!r}": values[:, k] for k, name in enumerate(names)}
+        options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
+        super().__init__(targets, w / w.sum(), grouping, metric, n_jobs, **options)
 
     @property
     def weights(self) -> np.ndarray:
@@ -205,30 +219,9 @@ class LabelAggregation(Aggregation):
             how,
             weights=weights,
             order=order,
-            group=group,
-            qid=qid,
+            group=grouping,
             random_state=random_state,
         )
-        name = f"the aggregated label ({how} of {', '.join(names)})"
-        term = rank_loss(self.target, grouping, metric, surrogate, cost, label_gain, norm, name=name)
-        super().__init__([term], np.ones(1), len(values), resolve_n_jobs(n_jobs))
-
-
-def rank_loss(
-    target: np.ndarray,
-    grouping: Grouping,
-    metric: RankMetric,
-    surrogate: Surrogate,
-    cost: Cost,
-    label_gain: Any,
-    norm: bool,
-    *,
-    name: str,
-) -> AucPairs | NdcgLists:
-    """The loss of one target: its pairs, or its lists."""
-    check_choice("metric", metric, METRICS)
-    if metric == "auc":
-        return AucPairs(target, grouping, surrogate=surrogate, cost=cost, name=name)
-    if not grouping.has_queries:
-        raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
-    return NdcgLists(target, grouping, label_gain=label_gain, norm=norm, name=name)
+        targets = {f"the aggregated label ({how} of {', '.join(names)})": self.target}
+        options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
+        super().__init__(targets, np.ones(1), grouping, metric, n_jobs, **options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import MAX_GRADE, check_targets
+from metarank.objectives.checks import check_range, check_targets, check_vector
 from metarank.objectives.pair_terms import pair_terms
 
 
@@ -47,12 +47,16 @@ def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> floa
     >>> multipartite_auc([3.0, 2.0, 1.0], [2, 0, 1], cost="uniform").__round__(4)
     0.6667
     """
-    grades = _target(target)
+    grades = check_vector(target, "target")
+    if len(grades) == 0:
+        raise ValueError("target must have shape (n,) with n >= 1, got (0,)")
+    check_range(grades, "target")
     values = _scores(scores, len(grades))
     if not isinstance(cost, str):
         return _matrix_auc(values, grades, np.asarray(cost, dtype=np.float64))
     terms = pair_terms(values, grades, cost)
-    _refuse_constant(terms.cost, "target")
+    if not terms.cost.any():
+        raise ValueError("target has one value in all rows: no AUC exists")
     # Exact sums: the order of the rows does not show.
     return math.fsum(terms.won) / math.fsum(terms.cost)
 
@@ -168,11 +172,6 @@ def _matrix_auc(scores: np.ndarray, grades: np.ndarray, cost: np.ndarray) -> flo
     return won / whole
 
 
-def _refuse_constant(cost: np.ndarray, name: str) -> None:
-    if not cost.any():
-        raise ValueError(f"{name} has one value in all rows: no AUC exists")
-
-
 def _scores(scores: Any, n: int) -> np.ndarray:
     values = np.asarray(scores, dtype=np.float64)
     if values.shape != (n,):
@@ -180,15 +179,3 @@ def _scores(scores: Any, n: int) -> np.ndarray:
     if np.isnan(values).any():
         raise ValueError(f"scores must not be NaN, got NaN at row {int(np.flatnonzero(np.isnan(values))[0])}")
     return values
-
-
-def _target(target: Any) -> np.ndarray:
-    grades = np.asarray(target, dtype=np.float64)
-    if grades.ndim != 1 or len(grades) == 0:
-        raise ValueError(f"target must have shape (n,) with n >= 1, got {grades.shape}")
-    if not np.isfinite(grades).all():
-        row = int(np.flatnonzero(~np.isfinite(grades))[0])
-        raise ValueError(f"target must be finite, got {grades[row]} at row {row}")
-    if np.abs(grades).max() > MAX_GRADE:
-        raise ValueError(f"target must be at most 1e100, got {grades[np.abs(grades).argmax()]:g}")
-    return grades

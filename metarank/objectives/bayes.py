@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import check_weights
+from metarank.objectives.checks import check_matrix, check_weights
 
 # What rounding may take a probability beyond its bounds.
 _SLACK = 1e-9
@@ -47,13 +47,14 @@ def inner_weights(pi: Any, weights: Any = None) -> np.ndarray:
     >>> inner_weights([0.5, 0.1]).round(2)
     array([ 4.  , 11.11])
     """
-    shares = _vector(pi, "pi")
-    for k, share in enumerate(shares):
-        if not 0 < share < 1:
-            raise ValueError(
-                f"pi must lie strictly between 0 and 1 (a constant label has no AUC), got {share:g} "
-                f"for label {k}"
-            )
+    shares = np.asarray(pi, np.float64)
+    if shares.ndim != 1 or len(shares) == 0:
+        raise ValueError(f"pi must have shape (K,) with K >= 1, got {shares.shape}")
+    for k in np.flatnonzero(~((shares > 0) & (shares < 1))):
+        raise ValueError(
+            "pi must lie strictly between 0 and 1 (a constant label has no AUC), "
+            f"got {shares[k]:g} for label {k}"
+        )
     return check_weights(weights, len(shares)) / (shares * (1 - shares))
 
 
@@ -78,7 +79,7 @@ def label_spread(Y: Any) -> np.ndarray:
     >>> label_spread([[1, 3], [0, 1], [0, 0], [0, 0]])
     array([0.1875, 0.625 ])
     """
-    grades = _matrix(Y, "Y")
+    grades = check_matrix(Y, "Y")
     n = len(grades)
     # E|y - y'| / 2 = sum_i (2 i - n + 1) y_(i) / n^2 over the sorted grades, i from 0.
     rank = 2 * np.arange(n, dtype=np.float64) - (n - 1)
@@ -119,7 +120,7 @@ def loss_aggregated_scorer(eta: Any, pi: Any, weights: Any = None) -> np.ndarray
         raise ValueError(
             f"pi must have {probabilities.shape[1]} entries, one a column of eta, got {len(inner)}"
         )
-    return _weighted_sum(probabilities, inner)
+    return label_aggregated_scorer(probabilities, inner)
 
 
 def label_aggregated_scorer(eta: Any, weights: Any = None) -> np.ndarray:
@@ -150,7 +151,10 @@ def label_aggregated_scorer(eta: Any, weights: Any = None) -> np.ndarray:
     array([1. , 0.9])
     """
     means = _probabilities(eta, highest=np.inf)
-    return _weighted_sum(means, check_weights(weights, means.shape[1]))
+    total = np.zeros(len(means))
+    for column, weight in zip(means.T, check_weights(weights, means.shape[1])):
+        total += weight * column
+    return total
 
 
 def uniform_cost_scorer(eta: Any, both: Any = None) -> np.ndarray:
@@ -232,13 +236,6 @@ def product_scorer(eta: Any, both: Any = None) -> np.ndarray:
     return product
 
 
-def _weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    total = np.zeros(len(columns))
-    for column, weight in zip(columns.T, weights):
-        total += weight * column
-    return total
-
-
 def _joint(both: Any, eta: np.ndarray) -> np.ndarray:
     """P(all y_k = 1 | x), checked against what eta allows."""
     values = np.asarray(both, dtype=np.float64)
@@ -255,27 +252,10 @@ def _joint(both: Any, eta: np.ndarray) -> np.ndarray:
 
 
 def _probabilities(eta: Any, highest: float = 1.0) -> np.ndarray:
-    values = _matrix(eta, "eta")
+    values = check_matrix(eta, "eta")
     allowed = (values >= -_SLACK) & (values <= highest + _SLACK)
     if not allowed.all():
         row, column = np.argwhere(~allowed)[0]
         rule = "be >= 0" if np.isinf(highest) else "lie in [0, 1]"
         raise ValueError(f"eta must {rule}, got {values[row, column]:g} at row {row}, column {column}")
     return np.clip(values, 0.0, highest)
-
-
-def _matrix(values: Any, name: str) -> np.ndarray:
-    matrix = np.asarray(values, dtype=np.float64)
-    if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.shape[1] == 0:
-        raise ValueError(f"{name} must have shape (n, K) with n, K >= 1, got {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        row, column = np.argwhere(~np.isfinite(matrix))[0]
-        raise ValueError(f"{name} must be finite, got {matrix[row, column]} at row {row}, column {column}")
-    return matrix
-
-
-def _vector(values: Any, name: str) -> np.ndarray:
-    vector = np.asarray(values, dtype=np.float64)
-    if vector.ndim != 1 or len(vector) == 0:
-        raise ValueError(f"{name} must have shape (K,) with K >= 1, got {vector.shape}")
-    return vector

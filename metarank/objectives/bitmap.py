@@ -7,7 +7,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from metarank._util.extra import require_extra
-from metarank.objectives.front_drawing import COLOURS, METRIC, dominated_first
+from metarank._util.svg import COLOURS
+from metarank.objectives.front_drawing import METRIC, dominated_first
 
 if TYPE_CHECKING:
     from metarank.objectives.pareto import ParetoFront

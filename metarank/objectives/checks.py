@@ -179,7 +179,8 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     Parameters
     ----------
     n_rows : int
-    group : array-like (G,) of positive integers, or None
+    group : array-like (G,) of positive integers, Grouping or None
+        A Grouping is returned as it is.
     qid : array-like (n,), or None
         Integers or strings. With neither, all rows are one group without queries.
 
@@ -196,6 +197,8 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     >>> check_groups(4, group=[3, 1]).group_of_row
     array([0, 0, 0, 1])
     """
+    if isinstance(group, Grouping):
+        return group
     if group is not None and qid is not None:
         raise ValueError("group and qid say the same: give one of them, got both")
     if group is not None:
@@ -221,6 +224,34 @@ def check_groups(n_rows: int, group: Any = None, qid: Any = None) -> Grouping:
     return Grouping(np.argsort(number, kind="stable").astype(np.int64), indptr, ids, True)
 
 
+def metric_of(metric: str, grouping: Grouping) -> str:
+    """The name in `Metrics` of what a ranker's parameter `metric` asks for."""
+    if metric == "ndcg" and not grouping.has_queries:
+        raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
+    return "ndcg@10" if grouping.has_queries and metric != "auc" else "auc"
+
+
+def check_eval_set(
+    eval_set: Any, group: Any, qid: Any, names: list[str], where: str = "eval_set"
+) -> tuple[Any, np.ndarray, Grouping] | None:
+    """(X as it is given, targets, groups) of rows to measure on, which have the objectives `names`.
+
+    Returns None where no rows are given.
+    """
+    if eval_set is None:
+        if group is not None or qid is not None:
+            raise ValueError("eval_group and eval_qid describe eval_set, which is missing")
+        return None
+    try:
+        X, Y = eval_set
+    except (TypeError, ValueError):
+        raise ValueError("eval_set must be a pair (X, Y)") from None
+    values, found = check_targets(Y, name=f"Y of {where}")
+    if found != names:
+        raise ValueError(f"Y of {where} must hold the objectives {names}, got {found}")
+    return X, values, check_groups(len(values), group, qid)
+
+
 def check_vector(values: Any, name: str, n_rows: int | None = None) -> np.ndarray:
     """A finite float64 vector, C-contiguous; ValueError names what is wrong.
 
@@ -239,6 +270,33 @@ def check_vector(values: Any, name: str, n_rows: int | None = None) -> np.ndarra
         raise ValueError(f"{name} must have {n_rows} entries, got {len(out)}")
     if not np.isfinite(out).all():
         raise ValueError(f"{name} must be finite, got {out[~np.isfinite(out)][0]} at row {_first_bad(out)}")
+    return out
+
+
+def check_range(grades: np.ndarray, name: str) -> None:
+    """Refuses grades whose sums and products would leave the range of numbers."""
+    if len(grades) and np.abs(grades).max() > MAX_GRADE:
+        raise ValueError(f"{name} must be at most 1e100, got {grades[np.abs(grades).argmax()]:g}")
+
+
+def check_matrix(values: Any, name: str, *, least_rows: int = 1, column: str = "column") -> np.ndarray:
+    """A finite float64 matrix (n, K), K >= 1; ValueError names what is wrong.
+
+    Examples
+    --------
+    >>> check_matrix([[1, 2]], "points")
+    array([[1., 2.]])
+    """
+    try:
+        out = np.asarray(values, np.float64)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{name} must be numbers of shape (n, K): {error}") from None
+    if out.ndim != 2 or out.shape[0] < least_rows or out.shape[1] == 0:
+        rule = "n, K >= 1" if least_rows else "K >= 1"
+        raise ValueError(f"{name} must have shape (n, K) with {rule}, got {out.shape}")
+    if not np.isfinite(out).all():
+        row, k = np.argwhere(~np.isfinite(out))[0]
+        raise ValueError(f"{name} must be finite, got {out[row, k]} at row {row}, {column} {k}")
     return out
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
 
@@ -241,52 +241,61 @@ def diagnose(
         if not width > 0:
             where = "in all rows" if group_of_row is None else "in every query"
             raise ValueError(f"Y: label {label!r} has one value {where}: no AUC exists")
-    step = grades.max(axis=0) - grades.min(axis=0)
-    inner = a / spread
-    loss_shares, label_shares = _shares(inner * step), _shares(a * step)
-    leader = int(loss_shares.argmax())
-    others = np.delete(loss_shares, leader)
-    rest = float(others.sum())
-    lead = float(loss_shares[leader] / others.max()) if rest > 0 else np.inf
-    # Labels of weight 0 count in neither.
-    gain = np.divide(loss_shares, label_shares, out=np.ones(n_labels), where=a > 0)
-    tilt = float(gain[a > 0].max() / gain[a > 0].min())
-    balanced = a * spread * (a.sum() / (a * spread).sum())
-
-    pairs = pair_conflicts(grades, group_of_row)
-    with np.errstate(invalid="ignore"):
-        conflicts = pairs.opposite / pairs.ordered
-    kept = _kept_spread(grades, a, group_of_row)
     models, dominance, clear = _judge(columns, grades, group_of_row, int(k))
-    found = Diagnosis(
+    return Diagnosis(
         names=label_names,
         n_rows=n,
         n_queries=len(grouping.ids) if grouping.has_queries else 0,
-        weights=a,
         pi=(grades > 0).mean(axis=0),
-        spread=spread,
-        inner_weights=inner,
-        loss_shares=loss_shares,
-        label_shares=label_shares,
-        balanced_weights=balanced,
-        leader=leader,
-        lead=lead,
-        dictates=bool(n_labels > 1 and loss_shares[leader] > rest * (1 + 1e-9)),
-        tilt=tilt,
-        favoured=int(gain.argmax()),
-        mild=tilt < _MILD,
-        dictates_until=float(a[leader] * rest / loss_shares[leader]),
+        **_weighing(a, spread, np.ptp(grades, axis=0)),
         correlations=_correlations(grades),
-        conflicts=conflicts,
-        conflict_shares=pairs.opposite / max(pairs.n_pairs, 1.0),
-        kept_spread=kept,
-        nearly_constant=kept < _CANCELLED,
+        **_conflicts(grades, a, group_of_row),
         k=int(k),
         models=models,
         dominance=dominance,
         clear=clear,
     )
-    return found
+
+
+def _weighing(weights: np.ndarray, spread: np.ndarray, step: np.ndarray) -> dict[str, Any]:
+    """What the two aggregations make of the weights; `step` is the range of each label's grades."""
+    inner = weights / spread
+    loss_shares, label_shares = _shares(inner * step), _shares(weights * step)
+    leader = int(loss_shares.argmax())
+    others = np.delete(loss_shares, leader)
+    rest = float(others.sum())
+    # Labels of weight 0 count in neither.
+    gain = np.divide(loss_shares, label_shares, out=np.ones(len(weights)), where=weights > 0)
+    tilt = float(gain[weights > 0].max() / gain[weights > 0].min())
+    return {
+        "weights": weights,
+        "spread": spread,
+        "inner_weights": inner,
+        "loss_shares": loss_shares,
+        "label_shares": label_shares,
+        "balanced_weights": weights * spread * (weights.sum() / (weights * spread).sum()),
+        "leader": leader,
+        "lead": float(loss_shares[leader] / others.max()) if rest > 0 else np.inf,
+        "dictates": bool(len(weights) > 1 and loss_shares[leader] > rest * (1 + 1e-9)),
+        "tilt": tilt,
+        "favoured": int(gain.argmax()),
+        "mild": tilt < _MILD,
+        "dictates_until": float(weights[leader] * rest / loss_shares[leader]),
+    }
+
+
+def _conflicts(grades: np.ndarray, weights: np.ndarray, group: np.ndarray | None) -> dict[str, Any]:
+    """How often labels order pairs oppositely, and what of their spread is left in their sum."""
+    pairs = pair_conflicts(grades, group)
+    with np.errstate(invalid="ignore"):
+        conflicts = pairs.opposite / pairs.ordered
+    kept = _kept_spread(grades, weights, group)
+    return {
+        "conflicts": conflicts,
+        "conflict_shares": pairs.opposite / max(pairs.n_pairs, 1.0),
+        "kept_spread": kept,
+        "nearly_constant": kept < _CANCELLED,
+    }
 
 
 def _spread(grades: np.ndarray, group: np.ndarray | None) -> np.ndarray:
@@ -361,18 +370,13 @@ def _judge(
         best, worst = int(area.values.argmax()), int(area.values.argmin())
         unit = np.eye(grades.shape[1])
         gap = area.interval(unit[best] - unit[worst], _LEVEL)
-        model = ModelDiagnosis(
-            auc=area.values,
-            auc_low=lows,
-            auc_high=highs,
-            diff_auc=Interval(gap.value, max(gap.low, 0.0), gap.high),
-            min_auc=Interval(float(area.values[worst]), float(lows[worst]), float(highs[worst])),
-        )
+        gap = gap._replace(low=max(gap.low, 0.0))
+        least = Interval(float(area.values[worst]), float(lows[worst]), float(highs[worst]))
+        models[name] = ModelDiagnosis(area.values, lows, highs, gap, least)
         if group is not None:
             gains = ndcg_estimates(scores, grades, group, k)
             lows, highs = _intervals(gains)
-            model = replace(model, ndcg=gains.values, ndcg_low=lows, ndcg_high=highs)
-        models[name] = model
+            models[name] = replace(models[name], ndcg=gains.values, ndcg_low=lows, ndcg_high=highs)
     m = len(areas)
     dominance, clear = np.zeros((m, m), bool), np.zeros((m, m), bool)
     for i, j in permutations(range(m), 2):
@@ -392,15 +396,13 @@ def _intervals(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
+        value = value.tolist()
     if isinstance(value, Interval):
-        return {name: _plain(part) for name, part in value._asdict().items()}
+        value = value._asdict()
     if is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        value = vars(value)
     if isinstance(value, Mapping):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from metarank.objectives.checks import check_matrix
+
 
 def non_dominated(points: Any, tolerance: float = 0.0) -> np.ndarray:
     """Points that no other point dominates: the Pareto front (Definition 3.1).
@@ -34,7 +36,7 @@ def non_dominated(points: Any, tolerance: float = 0.0) -> np.ndarray:
     >>> non_dominated([[0.9, 0.5], [0.8, 0.6], [0.7, 0.6]])
     array([ True,  True, False])
     """
-    values = _check_points(points)
+    values = check_matrix(points, "points", least_rows=0, column="objective")
     if isinstance(tolerance, bool) or not tolerance >= 0:
         raise ValueError(f"tolerance must be >= 0, got {tolerance!r}")
     return _non_dominated(values, float(tolerance))
@@ -79,7 +81,7 @@ def hypervolume(points: Any, reference: Any) -> float:
     >>> hypervolume([[1.0, 1.0, 2.0], [2.0, 1.0, 1.0]], 0.0)
     3.0
     """
-    values = _check_points(points)
+    values = check_matrix(points, "points", least_rows=0, column="objective")
     corner = check_reference(reference, values.shape[1])
     above = values[(values > corner).all(axis=1)] - corner
     return _volume(np.unique(above, axis=0))
@@ -145,7 +147,7 @@ def knee(points: Any) -> int:
     >>> knee([[1.0, 0.0], [0.9, 0.7], [0.5, 0.8], [0.0, 1.0], [0.2, 0.2]])
     1
     """
-    values = _check_points(points)
+    values = check_matrix(points, "points", least_rows=0, column="objective")
     if len(values) == 0:
         raise ValueError("points must hold at least one point, got none")
     front = np.flatnonzero(_non_dominated(values))
@@ -171,16 +173,3 @@ def _plane(scaled: np.ndarray) -> np.ndarray:
         return np.ones(n_objectives)
     falls = (v > 1e-9).all() and np.allclose(extremes @ v, 1.0)
     return v if falls else np.ones(n_objectives)
-
-
-def _check_points(points: Any) -> np.ndarray:
-    try:
-        values = np.asarray(points, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"points must be numbers of shape (n, K): {error}") from None
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise ValueError(f"points must have shape (n, K) with K >= 1, got {values.shape}")
-    if not np.isfinite(values).all():
-        row, k = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(f"points must be finite, got {values[row, k]} at row {row}, objective {k}")
-    return values

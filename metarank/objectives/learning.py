@@ -14,11 +14,11 @@ from metarank._util.elementary import logistic
 from metarank.objectives.aggregation import Aggregation, LabelAggregation, LossAggregation, RankMetric
 from metarank.objectives.bayes import label_aggregated_scorer, label_spread
 from metarank.objectives.boosted_model import Boosting
-from metarank.objectives.checks import Grouping
+from metarank.objectives.checks import Grouping, metric_of
 from metarank.objectives.labels import Combination
 from metarank.objectives.linear_model import LinearFit
 from metarank.objectives.search import TRIALS, Trial, best_minimum, most_under_constraints
-from metarank.objectives.watch import Metrics, Watch, metric_of
+from metarank.objectives.watch import Metrics, Watch
 from metarank.ranker.boosting import lightgbm_params
 
 if TYPE_CHECKING:
@@ -28,18 +28,12 @@ PLUG_IN = ("plug-in-label", "plug-in-loss")
 
 
 @dataclass
-class Result:
+class Result(Trial):
     """Result of a fit: scorers, their weights, and the metrics of each round."""
 
-    weights: np.ndarray
     scorers: list[Any]
     evals: dict[str, dict[str, list[float]]]
-    attained: np.ndarray
     best_round: int | list[int]
-
-    @classmethod
-    def of_one(cls, weights: np.ndarray, scorer: Any, watch: Watch) -> Result:
-        return cls(weights, [scorer], watch.curves(), watch.attained, watch.best + 1)
 
 
 class PlugIn:
@@ -89,28 +83,19 @@ class Training:
         values: np.ndarray,
         names: list[str],
         grouping: Grouping,
-        group: Any,
-        qid: Any,
         weights: np.ndarray,
         n_jobs: int,
     ) -> None:
-        self.ranker = ranker
+        self.ranker, self.grouping = ranker, grouping
         self.Y = dict(zip(names, values.T))
         self.values, self.names, self.weights = values, names, weights
         self.n_jobs = n_jobs
         self.metric: RankMetric = "ndcg" if metric_of(ranker.metric, grouping) == "ndcg@10" else "auc"
-        self.groups = {"group": group, "qid": qid}
         self.stop_on = self._check_stop_on()
         self.share = self._check_constraints()
         self.alone = np.full(len(names), np.nan)
         self._losses: dict[str, LossAggregation] = {}
         self.n_watched = 0
-
-    def metrics(self, values: np.ndarray, grouping: Grouping, where: str) -> Metrics:
-        cost, label_gain = self.ranker.cost, self.ranker.label_gain
-        return Metrics(
-            values, grouping, self.names, cost=cost, label_gain=label_gain, where=where, n_jobs=self.n_jobs
-        )
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, X_eval: Any, metrics: Metrics) -> None:
         """Bins or standardises the features, once for all models."""
@@ -125,16 +110,13 @@ class Training:
         self.trainer = Boosting(X, X_eval, params, int(ranker.n_rounds), self.n_jobs)
 
     def fit(self) -> Result:
-        method = self.ranker.aggregation
-        if method in PLUG_IN:
-            return self._plug_in()
-        if method == "chebyshev":
-            return self._chebyshev()
-        if method == "epsilon":
-            return self._epsilon()
-        build = self._loss_aggregation if method == "loss" else self._label_aggregation
-        watch = self._watch()
-        return Result.of_one(self.weights, self._train(build, self.weights, watch), watch)
+        """Train by the method that the ranker asks for."""
+        search = {
+            **dict.fromkeys(PLUG_IN, self._plug_in),
+            "chebyshev": self._chebyshev,
+            "epsilon": self._epsilon,
+        }.get(self.ranker.aggregation)
+        return self._one(self.weights) if search is None else search()
 
     def _plug_in(self) -> Result:
         watches = [self._watch(stop_on=k) for k in range(len(self.names))]
@@ -145,7 +127,7 @@ class Training:
         log_odds = [scorer.score(self.watched_rows, self.n_jobs) for scorer in scorers]
         attained = self.watched.measure(plug_in.combine(log_odds, self.weights))[:, watches[0].column]
         evals = {name: watch.curves()[name] for name, watch in zip(self.names, watches)}
-        return Result(self.weights, scorers, evals, attained, [watch.best + 1 for watch in watches])
+        return Result(self.weights, attained, scorers, evals, [watch.best + 1 for watch in watches])
 
     def plug_in(self) -> PlugIn:
         """What a plug-in needs beside its models."""
@@ -155,41 +137,41 @@ class Training:
     def _chebyshev(self) -> Result:
         self._fit_alone([k for k in range(len(self.names)) if self.weights[k] > 0])
         alone = np.where(np.isnan(self.alone), 1.0, self.alone)
-        return self._kept(best_minimum(self._trial, alone, self.weights * len(self.names)))
+        return best_minimum(self._one, alone, self.weights * len(self.names))
 
     def _epsilon(self) -> Result:
         singles = self._fit_alone(list(range(len(self.names))))
-        trial, kept = most_under_constraints(self._trial, self.alone, self.share, self.weights, singles)
+        trial, kept = most_under_constraints(self._one, self.alone, self.share, self.weights, singles)
         if not kept:
             bound = [k for k in range(len(self.names)) if not np.isnan(self.share[k])]
             shown = ", ".join(f"{self.names[k]} {trial.attained[k] / self.alone[k]:.4f}" for k in bound)
             warnings.warn(
                 f"no model found keeps all constraints; the shares attained are {shown}", stacklevel=4
             )
-        return self._kept(trial)
+        return trial
 
-    def _fit_alone(self, which: list[int]) -> list[Trial]:
+    def _fit_alone(self, which: list[int]) -> list[Result]:
         trials = []
         for k in which:
-            trials.append(self._trial(np.eye(len(self.names))[k], stop_on=k))
+            trials.append(self._one(np.eye(len(self.names))[k], stop_on=k))
             self.alone[k] = trials[-1].attained[k]
         return trials
 
-    def _trial(self, weights: np.ndarray, stop_on: int | None = None) -> Trial:
+    def _one(self, weights: np.ndarray, stop_on: int | None = None) -> Result:
+        """A model of one aggregation with these weights."""
         watch = self._watch(stop_on)
-        scorer = self._train(self._loss_aggregation, weights, watch)
-        return Trial(weights, watch.attained, (scorer, watch))
-
-    def _kept(self, trial: Trial) -> Result:
-        scorer, watch = trial.model
-        return Result.of_one(trial.weights, scorer, watch)
+        # The linear model minimises LambdaRank's loss without its norm, which has no fixed weights of pairs.
+        linear = self.ranker.model == "linear" and self.metric == "ndcg"
+        objective = self._aggregation(weights, self.metric, not linear)
+        start = self._aggregation(weights, "auc", True) if linear else None
+        scorer = self.trainer.fit(objective, watch, start)
+        return Result(weights, watch.attained, [scorer], watch.curves(), watch.best + 1)
 
     def _watch(self, stop_on: int | None = None) -> Watch:
-        column = "ndcg@10" if self.metric == "ndcg" else "auc"
         whose = self.stop_on if stop_on is None else stop_on
         self.n_watched += 1
         part = (self.n_watched - 1, self._n_trainings())
-        return Watch(self.watched, column, whose, int(self.ranker.early_stopping), part)
+        return Watch(self.watched, self.metric, whose, int(self.ranker.early_stopping), part)
 
     def _n_trainings(self) -> int:
         method = self.ranker.aggregation
@@ -199,36 +181,22 @@ class Training:
             return int((self.weights > 0).sum()) + TRIALS
         return len(self.names) + TRIALS if method == "epsilon" else 1
 
-    def _train(self, build: Any, weights: np.ndarray, watch: Watch) -> Any:
-        # The linear model minimises LambdaRank's loss without its norm, which has no fixed weights of pairs.
-        linear = self.ranker.model == "linear" and self.metric == "ndcg"
-        objective = build(weights, self.metric, not linear)
-        start = build(weights, "auc", True) if linear else None
-        return self.trainer.fit(objective, watch, start)
-
-    def _loss_aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
-        if metric not in self._losses:  # pairs are sorted once for all weights
-            self._losses[metric] = LossAggregation(self.Y, metric=metric, norm=norm, **self._options())
-        self._losses[metric].weights = weights
-        return self._losses[metric]
-
-    def _label_aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
-        how: Combination = "product" if self.ranker.aggregation == "product" else self.ranker.combine
-        by_weight = how == "lexicographic"
-        return LabelAggregation(
-            self.Y,
-            how,
-            None if by_weight else weights,
-            order=np.argsort(-weights, kind="stable").tolist() if by_weight else None,
-            random_state=int(self.ranker.random_state),
-            metric=metric,
-            norm=norm,
-            **self._options(),
-        )
-
-    def _options(self) -> dict[str, Any]:
-        names = ("surrogate", "cost", "label_gain", "n_jobs")
-        return {name: getattr(self.ranker, name) for name in names} | self.groups
+    def _aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
+        options = {name: getattr(self.ranker, name) for name in ("surrogate", "cost", "label_gain", "n_jobs")}
+        options |= {"metric": metric, "norm": norm, "group": self.grouping}
+        method = self.ranker.aggregation
+        if method not in ("label", "product"):
+            if metric not in self._losses:  # pairs are sorted once for all weights
+                self._losses[metric] = LossAggregation(self.Y, **options)
+            self._losses[metric].weights = weights
+            return self._losses[metric]
+        how: Combination = "product" if method == "product" else self.ranker.combine
+        if how == "lexicographic":
+            return LabelAggregation(
+                self.Y, how, order=np.argsort(-weights, kind="stable").tolist(), **options
+            )
+        seed = int(self.ranker.random_state)
+        return LabelAggregation(self.Y, how, weights, random_state=seed, **options)
 
     def _check_stop_on(self) -> int | str:
         stop_on = self.ranker.stop_on

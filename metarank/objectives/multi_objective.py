@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from numbers import Integral, Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,19 +16,21 @@ from metarank._util.parameters import (
     LARGEST_SEED,
     as_fitted,
     check_choice,
+    check_integer,
     check_random_state,
+    check_real,
     one_target,
     remembered,
     seed_of,
 )
 from metarank._util.progress import check_verbose, report, shows_progress
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
-from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.checks import Grouping, check_eval_set, check_groups, check_targets, check_weights
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.learning import PLUG_IN, PlugIn, Training
 from metarank.objectives.objective_model import ObjectiveModel
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
-from metarank.objectives.watch import Metrics, metric_of
+from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
     Array,
     Declared,
@@ -49,6 +50,23 @@ from metarank.types.checks import check_features, check_savable_width, check_wri
 Method = Literal["label", "loss", "product", "plug-in-label", "plug-in-loss", "chebyshev", "epsilon"]
 METHODS: tuple[str, ...] = get_args(Method)
 _NAME = "MultiObjectiveRanker"
+# The rules of the parameters: one of some words, an integer of at least, a number in a range.
+_WORDS = {
+    "aggregation": METHODS,
+    "model": ("lightgbm", "linear"),
+    "metric": ("auto", "auc", "ndcg"),
+    "combine": COMBINATIONS,
+    "cost": COSTS,
+    "surrogate": SURROGATES,
+}
+_LEAST = {"n_rounds": 1, "num_leaves": 2, "min_data_in_leaf": 1, "max_bin": 2, "early_stopping": 0}
+_POSITIVE = np.nextafter(0.0, 1.0)
+_RANGES = {
+    "learning_rate": (_POSITIVE, np.inf, "a number > 0"),
+    "feature_fraction": (_POSITIVE, 1.0, "a number in (0, 1]"),
+    "lambda_l2": (0.0, np.inf, "a number >= 0"),
+    "l2": (0.0, np.inf, "a number >= 0"),
+}
 _NO_MISSING = "model='linear' knows no missing values; fill them in, or take model='lightgbm', which does"
 
 
@@ -301,9 +319,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         is_linear = self.model == "linear"
         features = self._features(X, layout="dense" if is_linear else None, min_rows=2)
         values, names = check_targets(Y, n_rows=features.shape[0])
+        columns = _names_of(X)
         for objective in names:
             check_writable(objective, "the objectives of Y")
-        for column in _names_of(X) or ():
+        for column in columns or ():
             check_writable(column, "the columns of X")
         check_savable_width(features)
         grouping = check_groups(len(values), group, qid)
@@ -312,11 +331,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         given = remembered(self.get_params(deep=False))
         seeded = copy.copy(self)
         seeded.random_state = seed_of(self.random_state, LARGEST_SEED)
-        training = Training(seeded, values, names, grouping, group, qid, weights / weights.sum(), n_jobs)
-        held_out, watched = self._check_eval_set(eval_set, eval_group, eval_qid, features, names, grouping)
-        watched = (values, grouping, "Y") if watched is None else watched
+        training = Training(seeded, values, names, grouping, weights / weights.sum(), n_jobs)
+        held_out, metrics = self._watched(eval_set, eval_group, eval_qid, features, training)
         with single_threaded_blas():
-            training.prepare(features, held_out, training.metrics(*watched))
+            training.prepare(features, held_out, metrics)
             result = training.fit()
         report("done", 1.0)
         self.random_state_ = seeded.random_state
@@ -332,7 +350,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         self.layout_ = layout_of(features)
         self.scorers_ = result.scorers
         self.plug_in_ = training.plug_in()
-        _remember_feature_names(self, X)
+        self._feature_names = columns or []
         return self
 
     def _features(self, X: Any, **rules: Any) -> Any:
@@ -342,32 +360,12 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
 
     def _check_parameters(self) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
-        check_choice("aggregation", self.aggregation, METHODS)
-        check_choice("model", self.model, ("lightgbm", "linear"))
-        check_choice("metric", self.metric, ("auto", "auc", "ndcg"))
-        check_choice("combine", self.combine, COMBINATIONS)
-        check_choice("cost", self.cost, COSTS)
-        check_choice("surrogate", self.surrogate, SURROGATES)
-        for name, least in (
-            ("n_rounds", 1),
-            ("num_leaves", 2),
-            ("min_data_in_leaf", 1),
-            ("max_bin", 2),
-            ("early_stopping", 0),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-        for name, low, high in (
-            ("learning_rate", 0.0, np.inf),
-            ("feature_fraction", 0.0, 1.0),
-            ("lambda_l2", -1e-300, np.inf),
-            ("l2", -1e-300, np.inf),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) <= high:
-                rule = ">= 0" if low < 0 else "> 0" if high == np.inf else "in (0, 1]"
-                raise ValueError(f"{name} must be a number {rule}, got {value!r}")
+        for name, words in _WORDS.items():
+            check_choice(name, getattr(self, name), words)
+        for name, least in _LEAST.items():
+            check_integer(name, getattr(self, name), least)
+        for name, (low, high, rule) in _RANGES.items():
+            check_real(name, getattr(self, name), low, high, rule)
         check_random_state(self.random_state, LARGEST_SEED)
         check_verbose(self.verbose)
         if (self.constraints is not None) != (self.aggregation == "epsilon"):
@@ -377,32 +375,32 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             )
         return n_jobs
 
-    def _check_eval_set(
-        self, eval_set: Any, group: Any, qid: Any, X: Any, names: list[str], grouping: Grouping
-    ) -> tuple[Any, tuple[np.ndarray, Grouping, str] | None]:
-        if eval_set is None:
-            if group is not None or qid is not None:
-                raise ValueError("eval_group and eval_qid describe eval_set, which is missing")
+    def _watched(
+        self, eval_set: Any, group: Any, qid: Any, X: Any, training: Training
+    ) -> tuple[Any, Metrics]:
+        """Features of the rows to watch, None for the training rows, and the metrics on them."""
+        names, grouping = training.names, training.grouping
+        found = check_eval_set(eval_set, group, qid, names)
+        if found is None:
             if self.early_stopping:
                 raise ValueError(
                     f"early_stopping needs rows to watch: give eval_set, got early_stopping="
                     f"{self.early_stopping} without"
                 )
-            return None, None
-        try:
-            X_eval, Y_eval = eval_set
-        except (TypeError, ValueError):
-            raise ValueError("eval_set must be a pair (X, Y)") from None
+            return None, self._metrics(training.values, grouping, names)
+        X_eval, values, eval_grouping = found
         features = self._features(X_eval, n_features=X.shape[1], layout=layout_of(X), name="X of eval_set")
-        values, eval_names = check_targets(Y_eval, n_rows=features.shape[0], name="Y of eval_set")
-        if eval_names != names:
-            raise ValueError(f"Y of eval_set must hold the objectives {names}, got {eval_names}")
-        eval_grouping = check_groups(len(values), group, qid)
+        check_targets(values, n_rows=features.shape[0], name="Y of eval_set")
         if eval_grouping.has_queries != grouping.has_queries:
             raise ValueError(
                 "eval_set must have queries (eval_group or eval_qid) if and only if the training rows do"
             )
-        return features, (values, eval_grouping, "eval_set")
+        return features, self._metrics(values, eval_grouping, names, "eval_set")
+
+    def _metrics(self, values: np.ndarray, grouping: Grouping, names: list[str], where: str = "Y") -> Metrics:
+        n_jobs = resolve_n_jobs(self.n_jobs)
+        options: dict[str, Any] = {"cost": self.cost, "label_gain": self.label_gain, "n_jobs": n_jobs}
+        return Metrics(values, grouping, names, where=where, **options)
 
     # --- use ---------------------------------------------------------------
 
@@ -452,15 +450,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         if names != self.objective_names_:
             raise ValueError(f"Y must hold the objectives {self.objective_names_}, got {names}")
         grouping = check_groups(len(values), group, qid)
-        metrics = Metrics(
-            values,
-            grouping,
-            names,
-            cost=self.cost,
-            label_gain=self.label_gain,
-            n_jobs=resolve_n_jobs(self.n_jobs),
-        )
-        column = metrics.names.index(metric_of(self.metric, grouping))
+        metrics = self._metrics(values, grouping, names)
+        column = metrics.column(self.metric)
         scores = self.predict(X)
         if len(scores) != len(values):
             raise ValueError(f"Y must have as many rows as X, {len(scores)}, got {len(values)}")
@@ -541,11 +532,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
 
     @_feature_names.setter
     def _feature_names(self, names: list[str]) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        if names and len(names) != self.n_features_in_:
+            raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
         if names:
-            if len(names) != self.n_features_in_:
-                raise ValueError(
-                    f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}"
-                )
             self.feature_names_in_ = np.array(names, dtype=object)
 
 
@@ -555,14 +545,6 @@ def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:
             raise ValueError(
                 f"the label {name!r} of Y is constant, {values[0, k]:g} everywhere: no AUC exists"
             )
-
-
-def _remember_feature_names(model: MultiObjectiveRanker, X: Any) -> None:
-    names = _names_of(X)
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
 
 
 def _check_feature_names(model: MultiObjectiveRanker, X: Any) -> None:

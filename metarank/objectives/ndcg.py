@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.elementary import exp2
+from metarank._util.parameters import check_integer, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_vector
 
 # 2^1000 and sums of it are still numbers; beyond, gains overflow.
 _MAX_EXPONENT = 1000
+_POSITIVE, _LARGEST = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 
 
 class NdcgLists:
@@ -51,7 +52,8 @@ class NdcgLists:
         norm: bool = True,
         name: str = "target",
     ) -> None:
-        _check_settings(sigmoid, truncation)
+        check_real("sigmoid", sigmoid, _POSITIVE, _LARGEST, "a positive number")
+        check_integer("truncation", truncation, 1)
         self.sigmoid = float(sigmoid)
         self.truncation = int(truncation)
         self.norm = bool(norm)
@@ -61,10 +63,8 @@ class NdcgLists:
         self.ideal = _core.ideal_dcg(self.gains, self.indptr, self.truncation, 1)
         filled = grouping.sizes > 0
         starts = self.indptr[:-1][filled]
-        if not (
-            len(starts)
-            and np.any(np.maximum.reduceat(self.gains, starts) > np.minimum.reduceat(self.gains, starts))
-        ):
+        most, least = (extreme.reduceat(self.gains, starts) for extreme in (np.maximum, np.minimum))
+        if not (most > least).any():
             raise ValueError(f"{name} is constant within each group: there is no order to learn")
         self._ideal_at: dict[int, np.ndarray] = {self.truncation: self.ideal}
 
@@ -97,13 +97,6 @@ class NdcgLists:
             self._ideal_at[k] = _core.ideal_dcg(self.gains, self.indptr, k, n_jobs)
         values = _core.list_ndcg(scores, self.gains, self._ideal_at[k], self.order, self.indptr, k, n_jobs)
         return float(np.mean(values[~np.isnan(values)]))
-
-
-def _check_settings(sigmoid: Any, truncation: Any) -> None:
-    if isinstance(sigmoid, bool) or not isinstance(sigmoid, (int, float)) or not 0 < sigmoid < np.inf:
-        raise ValueError(f"sigmoid must be a positive number, got {sigmoid!r}")
-    if isinstance(truncation, bool) or not isinstance(truncation, Integral) or truncation < 1:
-        raise ValueError(f"truncation must be an integer >= 1, got {truncation!r}")
 
 
 def gains_of(target: np.ndarray, label_gain: Any = None, name: str = "target") -> np.ndarray:

@@ -19,7 +19,7 @@ import numpy as np
 from metarank import _core
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import MAX_GRADE, Grouping, check_groups, check_vector
+from metarank.objectives.checks import Grouping, check_groups, check_range, check_vector
 
 Surrogate = Literal["logistic", "hinge"]
 Cost = Literal["difference", "uniform"]
@@ -58,10 +58,7 @@ class AucPairs:
         check_choice("surrogate", surrogate, SURROGATES)
         check_choice("cost", cost, COSTS)
         self.target = np.ascontiguousarray(target, np.float64)
-        if len(self.target) and np.abs(self.target).max() > MAX_GRADE:
-            raise ValueError(
-                f"{name} must be at most 1e100, got {self.target[np.abs(self.target).argmax()]:g}"
-            )
+        check_range(self.target, name)
         self.surrogate = surrogate
         self.cost = cost
         self.order = grouping.sorted_by(self.target)
@@ -155,7 +152,11 @@ def auc_gradients(
     >>> loss, gradient
     (1.0, array([ 1. , -0.5, -0.5]))
     """
-    pairs, s = _pairs(scores, target, surrogate, cost, group, qid)
+    s = check_vector(scores, "scores")
+    if len(s) and np.abs(s).max() > 1e15:
+        raise ValueError(f"scores must be of absolute value up to 1e15, got {np.abs(s).max():g}")
+    y = check_vector(target, "target", len(s))
+    pairs = AucPairs(y, check_groups(len(s), group, qid), surrogate=surrogate, cost=cost)
     return pairs.gradients(s, n_jobs=resolve_n_jobs(n_jobs))
 
 
@@ -176,15 +177,5 @@ def auc_loss(
     >>> auc_loss([0.0, 0.5], [0, 1], surrogate="hinge")
     0.5
     """
-    pairs, s = _pairs(scores, target, surrogate, cost, group, qid)
-    return pairs.gradients(s, n_jobs=resolve_n_jobs(n_jobs))[0]
-
-
-def _pairs(
-    scores: Any, target: Any, surrogate: Surrogate, cost: Cost, group: Any, qid: Any
-) -> tuple[AucPairs, np.ndarray]:
-    s = check_vector(scores, "scores")
-    if len(s) and np.abs(s).max() > 1e15:
-        raise ValueError(f"scores must be of absolute value up to 1e15, got {np.abs(s).max():g}")
-    y = check_vector(target, "target", len(s))
-    return AucPairs(y, check_groups(len(s), group, qid), surrogate=surrogate, cost=cost), s
+    options: dict[str, Any] = {"surrogate": surrogate, "cost": cost, "group": group, "qid": qid}
+    return auc_gradients(scores, target, n_jobs=n_jobs, **options)[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,18 +20,18 @@ _FIRST_STEP = 2.0
 
 @dataclass
 class Trial:
-    """A model, its weights (summing to 1) and the metric of each objective."""
+    """What was trained with some weights (summing to 1), and the metric of each objective."""
 
     weights: np.ndarray
     attained: np.ndarray
-    model: Any
 
 
+T = TypeVar("T", bound=Trial)
 # Weights (K,) that sum to 1 -> a trial.
-Train = Callable[[np.ndarray], Trial]
+Train = Callable[[np.ndarray], T]
 
 
-def best_minimum(train: Train, alone: np.ndarray, importance: np.ndarray) -> Trial:
+def best_minimum(train: Train[T], alone: np.ndarray, importance: np.ndarray) -> T:
     """Chebyshev: the least of the greatest ``importance_k (1 - attained_k / alone_k)``.
 
     Parameters
@@ -50,7 +50,7 @@ def best_minimum(train: Train, alone: np.ndarray, importance: np.ndarray) -> Tri
     counted = importance > 0
     shrink = 0.5 ** (1 / max(1, counted.sum() - 1))
     log_weight = np.log(np.where(counted, importance, 1.0))
-    best: Trial | None = None
+    best: T | None = None
     least = np.inf
     for number in range(TRIALS):
         weights = np.where(counted, np.exp(log_weight - log_weight[counted].max()), 0.0)
@@ -68,8 +68,8 @@ def best_minimum(train: Train, alone: np.ndarray, importance: np.ndarray) -> Tri
 
 
 def most_under_constraints(
-    train: Train, alone: np.ndarray, share: np.ndarray, importance: np.ndarray, singles: list[Trial]
-) -> tuple[Trial, bool]:
+    train: Train[T], alone: np.ndarray, share: np.ndarray, importance: np.ndarray, singles: list[T]
+) -> tuple[T, bool]:
     """Epsilon-constraint: the most of the free objectives, the others no lower than a share of their best.
 
     Parameters

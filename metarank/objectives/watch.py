@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metarank._util.progress import report
-from metarank.objectives.checks import Grouping
+from metarank.objectives.checks import Grouping, metric_of
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost
 
@@ -37,7 +37,7 @@ class Metrics:
         where: str = "Y",
         n_jobs: int = 1,
     ) -> None:
-        self.objectives = list(objectives)
+        self.objectives, self.grouping = list(objectives), grouping
         self.n_jobs = n_jobs
         called = [f"the label {name!r} of {where}" for name in objectives]
         columns = list(zip(values.T, called))
@@ -54,12 +54,9 @@ class Metrics:
             row.append(lists.ndcg(scores, 10, n_jobs=self.n_jobs))
         return np.array(out)
 
-
-def metric_of(metric: str, grouping: Grouping) -> str:
-    """The name in `Metrics` of what a ranker's parameter `metric` asks for."""
-    if metric == "ndcg" and not grouping.has_queries:
-        raise ValueError("metric='ndcg' is defined within queries: give group (sizes) or qid (ids)")
-    return "ndcg@10" if grouping.has_queries and metric != "auc" else "auc"
+    def column(self, metric: str) -> int:
+        """Number of the metric that a ranker's parameter `metric` asks for."""
+        return self.names.index(metric_of(metric, self.grouping))
 
 
 class Watch:
@@ -68,8 +65,8 @@ class Watch:
     Parameters
     ----------
     metrics : Metrics
-    metric : str
-        The one of `metrics.names` that counts.
+    metric : "auc" or "ndcg"
+        The one that counts.
     stop_on : int, "min" or "mean"
         An objective's number, or what of all objectives.
     patience : int
@@ -88,7 +85,7 @@ class Watch:
     ) -> None:
         self.metrics = metrics
         self.part = part
-        self.column = metrics.names.index(metric)
+        self.column = metrics.column(metric)
         self.stop_on = stop_on
         self.patience = patience
         self.history: list[np.ndarray] = []

@@ -15,13 +15,20 @@ from sklearn.base import clone
 from metarank._util.parameters import LARGEST_SEED, seed_of
 from metarank._util.progress import as_part, report
 from metarank._util.threads import resolve_n_jobs
-from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.checks import (
+    Grouping,
+    check_eval_set,
+    check_groups,
+    check_targets,
+    check_weights,
+    metric_of,
+)
 from metarank.objectives.front import check_reference
 from metarank.objectives.labels import hash_uniform
 from metarank.objectives.learning import PLUG_IN
 from metarank.objectives.multi_objective import METHODS, MultiObjectiveRanker
 from metarank.objectives.pareto import ParetoFront
-from metarank.objectives.watch import Metrics, metric_of
+from metarank.objectives.watch import Metrics
 
 # Those whose answer moves with the weights; "epsilon" has constraints instead.
 SWEPT = tuple(method for method in METHODS if method != "epsilon")
@@ -122,108 +129,92 @@ def pareto_front(
     metric = metric_of(settings.metric, grouping)
     corner = check_reference(0.0 if reference is None else reference, len(names))
 
-    if eval_set is None:
-        if eval_group is not None or eval_qid is not None:
-            raise ValueError("eval_group and eval_qid describe eval_set, which is missing")
-        held_out = _held_out(grouping, settings.random_state)
+    watched = check_eval_set(eval_set, eval_group, eval_qid, names)
+    groups, where = {"group": group, "qid": qid}, "eval_set"
+    if watched is None:
+        out = _held_out(grouping, settings.random_state)
+        where = f"the {out.sum()} held-out rows"
         ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
-        eval_set = (features[held_out], dict(zip(names, values[held_out].T)))
-        eval_qid = None if ids is None else ids[held_out]
-        features, values = features[~held_out], values[~held_out]
-        group, qid = None, None if ids is None else ids[~held_out]
-        where = f"the {held_out.sum()} held-out rows"
-    else:
-        where = "eval_set"
-    sweep = _Sweep(settings, metric, features, dict(zip(names, values.T)), {"group": group, "qid": qid})
-    sweep.watch(eval_set, eval_group, eval_qid, where)
-    return sweep.run(methods, swept, corner)
+        groups = {"group": None, "qid": None if ids is None else ids[~out]}
+        eval_qid = None if ids is None else ids[out]
+        watched = features[out], values[out], check_groups(int(out.sum()), None, eval_qid)
+        eval_set = features[out], dict(zip(names, values[out].T))
+        features, values = features[~out], values[~out]
+    eval_X, eval_values, eval_grouping = watched
+    groups |= {"eval_group": eval_group, "eval_qid": eval_qid}
+    sweep = _Sweep(
+        settings,
+        {"X": features, "Y": dict(zip(names, values.T)), "eval_set": eval_set} | groups,
+        eval_X,
+        settings._metrics(eval_values, eval_grouping, names, where),  # refuses a label without an order there
+        n_models=len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods),
+    )
+    alone = [sweep.fit("loss", corner, f"{name} alone") for name, corner in zip(names, np.eye(len(names)))]
+    models = [model for method in methods for model in sweep.models(method, swept, alone)]
+    report("done", 1.0)
+    return ParetoFront(
+        objective_names=names,
+        metric=metric,
+        weights=np.tile(swept, (len(methods), 1)),
+        aggregation=[method for method in methods for _ in swept],
+        points=np.array([model.attained_ for model in models]),
+        models=models,
+        alone=dict(zip(names, alone)),
+        alone_points=np.array([model.attained_ for model in alone]),
+        reference=corner,
+        n_rows=len(eval_values),
+        n_queries=len(eval_grouping.ids) if eval_grouping.has_queries else 0,
+    )
 
 
 class _Sweep:
-    """The trainings of one call, on inputs that were checked."""
+    """The trainings of one call, on inputs that were checked.
+
+    Parameters
+    ----------
+    settings : MultiObjectiveRanker
+    data : dict
+        Arguments of `MultiObjectiveRanker.fit`.
+    eval_X : features to measure on
+    metrics : Metrics
+        On these rows.
+    n_models : int
+        How many will be trained, for the report of progress.
+    """
 
     def __init__(
         self,
         settings: MultiObjectiveRanker,
-        metric: str,
-        X: Any,
-        Y: dict[str, np.ndarray],
-        groups: dict[str, Any],
+        data: dict[str, Any],
+        eval_X: Any,
+        metrics: Metrics,
+        n_models: int,
     ) -> None:
-        self.settings, self.metric, self.X, self.Y, self.groups = settings, metric, X, Y, groups
+        self.settings, self.data, self.eval_X, self.metrics = settings, data, eval_X, metrics
+        self._n_models, self._n_done = n_models, 0
 
-    def watch(self, eval_set: Any, eval_group: Any, eval_qid: Any, where: str) -> None:
-        """Take the rows to measure on; a label that has no order there is refused before any training."""
-        try:
-            X, Y = eval_set
-        except (TypeError, ValueError):
-            raise ValueError("eval_set must be a pair (X, Y)") from None
-        settings = self.settings
-        values, names = check_targets(Y, name=f"Y of {where}")
-        if names != list(self.Y):
-            raise ValueError(f"Y of {where} must hold the objectives {list(self.Y)}, got {names}")
-        self.eval_X = X
-        self.eval_grouping = check_groups(len(values), eval_group, eval_qid)
-        self.metrics = Metrics(
-            values,
-            self.eval_grouping,
-            names,
-            cost=settings.cost,
-            label_gain=settings.label_gain,
-            where=where,
-            n_jobs=resolve_n_jobs(settings.n_jobs),
-        )
-        self.eval_arguments = {"eval_set": eval_set, "eval_group": eval_group, "eval_qid": eval_qid}
-
-    def run(self, methods: list[str], swept: np.ndarray, reference: np.ndarray) -> ParetoFront:
-        """Train and measure all."""
-        names = list(self.Y)
-        corners = np.eye(len(names))
-        n_trained = sum(1 if method in PLUG_IN else len(swept) for method in methods)
-        self._n_models, self._n_done = n_trained + len(names), 0
-        alone = [self._fit("loss", corner, f"{name} alone") for name, corner in zip(names, corners)]
-        weights, aggregation, models = [], [], []
-        for method in methods:
-            for w, model in zip(swept, self._models(method, swept, alone)):
-                weights.append(w)
-                aggregation.append(method)
-                models.append(model)
-        report("done", 1.0)
-        return ParetoFront(
-            objective_names=names,
-            metric=self.metric,
-            weights=np.array(weights),
-            aggregation=aggregation,
-            points=np.array([model.attained_ for model in models]),
-            models=models,
-            alone=dict(zip(names, alone)),
-            alone_points=np.array([model.attained_ for model in alone]),
-            reference=reference,
-            n_rows=len(self.eval_grouping.order),
-            n_queries=len(self.eval_grouping.ids) if self.eval_grouping.has_queries else 0,
-        )
-
-    def _models(
+    def models(
         self, method: str, swept: np.ndarray, alone: list[MultiObjectiveRanker]
     ) -> Iterator[MultiObjectiveRanker]:
-        """A fitted model for each of the weights."""
+        """A fitted model for each of the weights; `alone` are those of one objective, trained before."""
         if method in PLUG_IN:
-            fitted = self._fit(method, None, method)
+            fitted = self.fit(method, None, method)
             for w in swept:
                 yield self._reweighted(fitted, w)
             return
         for number, w in enumerate(swept, 1):
-            if method == "loss" and np.count_nonzero(w) == 1:  # trained before
+            if method == "loss" and np.count_nonzero(w) == 1:
                 self._n_done += 1
                 yield alone[int(w.argmax())]
                 continue
-            yield self._fit(method, w, f"{method}, weights {number} of {len(swept)}")
+            yield self.fit(method, w, f"{method}, weights {number} of {len(swept)}")
 
-    def _fit(self, method: str, weights: np.ndarray | None, stage: str) -> MultiObjectiveRanker:
+    def fit(self, method: str, weights: np.ndarray | None, stage: str) -> MultiObjectiveRanker:
+        """One training, and the report of it."""
         model = clone(self.settings).set_params(aggregation=method, weights=weights)
         with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
             report(stage, 0.0)
-            model.fit(self.X, self.Y, **self.groups, **self.eval_arguments)
+            model.fit(**self.data)
         self._n_done += 1
         return model
 
@@ -232,7 +223,7 @@ class _Sweep:
         model = copy.copy(fitted).set_params(weights=weights)
         model.weights_ = weights
         scores = model.predict(self.eval_X)
-        model.attained_ = self.metrics.measure(scores)[:, self.metrics.names.index(self.metric)]
+        model.attained_ = self.metrics.measure(scores)[:, self.metrics.column(model.metric)]
         return model
 
 

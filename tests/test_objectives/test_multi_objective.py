@@ -144,7 +144,7 @@ def test_epsilon_keeps_its_constraint_and_takes_the_rest(model):
 
 def front(weights):
     """What a straight line of trade-offs attains: (w, 1 - w) of 0.5 each above 0.5."""
-    return Trial(weights, 0.5 + 0.5 * np.sqrt(weights), None)
+    return Trial(weights, 0.5 + 0.5 * np.sqrt(weights))
 
 
 def test_searches_on_a_known_front():

@@ -387,7 +387,7 @@ def test_one_point_alone_is_a_front():
         ({"X": np.full((60, 5), np.inf)}, "infinity"),
         ({"X": np.full((60, 5), np.nan), "ranker": MultiObjectiveRanker(model="linear")}, "NaN"),
         ({"ranker": MultiObjectiveRanker(metric="ndcg")}, "metric='ndcg' is defined within queries"),
-        ({"ranker": MultiObjectiveRanker(n_rounds=0)}, "n_rounds must be an integer >= 1"),
+        ({"ranker": MultiObjectiveRanker(n_rounds=0)}, "n_rounds must be at least 1, got 0"),
         ({"ranker": MultiObjectiveRanker(random_state=-1)}, "random_state must be None, an integer from 0"),
     ],
 )

@@ -7,35 +7,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metarank._util.html import escape
-from metarank._util.svg import Plot, count, marker, nice_top, percent, ticks
+from metarank._util.svg import (
+    LEGEND_ROW,
+    Plot,
+    count,
+    marker,
+    nice_top,
+    paint,
+    percent,
+    polyline,
+    side_by_side,
+    style_of,
+    ticks,
+)
 from metarank.metrics.propensity.curve import PRESETS, inv_propensity
 from metarank.metrics.propensity.points import PropensityFit, PropensityPoints
 from metarank.metrics.propensity.weights import WeightKind, label_weights
 
-# Colours of the page the picture stands on, if that defines them.
-_STYLE = """<style>
-.propensities text{font:12px system-ui,sans-serif;fill:var(--soft,#5a6675)}
-.propensities .label{fill:var(--fg,#1c2430)}
-.propensities .axis{stroke:var(--soft,#5a6675)}
-.propensities .grid{stroke:var(--rule,#dfe4ea)}
-.propensities .mark{fill:var(--s0,#0067a5)}
-.propensities .curve{fill:none;stroke-width:1}
-.propensities .c0{stroke:var(--s1,#c8501e);stroke-width:2.6}
-.propensities .c1{stroke:var(--s2,#12805c);stroke-dasharray:7 4}
-.propensities .c2{stroke:var(--s3,#8e5ba6);stroke-dasharray:2 3}
-.propensities .c3{stroke:var(--s5,#4d5968);stroke-dasharray:9 3 2 3}
-.propensities .heuristic{stroke-width:1.8}
-</style>"""
-_LEGEND_WIDTH = 220
-_LEGEND_ROWS = 3
-_LINE_HEIGHT = 17
-
-
-class _Panel(Plot):
-    """A plot with room for the legend above the axes."""
-
-    top = 20 + _LEGEND_ROWS * _LINE_HEIGHT
+_STYLE = style_of(
+    "propensities",
+    {
+        ".mark": paint("fill", "s0"),
+        ".curve": "fill:none;stroke-width:1",
+        ".c0": f"{paint('stroke', 's1')};stroke-width:2.6",
+        ".c1": f"{paint('stroke', 's2')};stroke-dasharray:7 4",
+        ".c2": f"{paint('stroke', 's3')};stroke-dasharray:2 3",
+        ".c3": f"{paint('stroke', 's5')};stroke-dasharray:9 3 2 3",
+        ".heuristic": "stroke-width:1.8",
+    },
+)
 
 
 def plot_propensities(
@@ -101,17 +101,17 @@ def plot_propensities(
     fit_name = f"fit: a = {fit.a:.2f}, b = {fit.b:.2f}"
 
     propensity = _panel("Propensity over label frequency", "propensity p", (0.0, 1.0), top)
-    keys = [(fit_name, "c0")]
+    keys = [("mark", "estimated"), ("curve c0", fit_name)]
     for i, (name, (a, b)) in enumerate(PRESETS.items(), start=1):
         _curve(propensity, x, 1 / inv_propensity(x, a, b, n_points=n), f"c{i}", name)
-        keys.append((f"{name}: a = {a:g}, b = {b:g}", f"c{i}"))
+        keys.append((f"curve c{i}", f"{name}: a = {a:g}, b = {b:g}"))
     _curve(propensity, x, 1 / fitted, "c0", fit_name)
     _estimates(propensity, bins.counts, bins.propensities, notes)
-    _legend(propensity, keys)
+    propensity.legend(keys)
 
     weight = _panel("Weight over label frequency", "weight 1 / p", (0.0, nice_top(1.2 * fitted.max())), top)
     at = inv_propensity(np.array([agree_at]), fit.a, fit.b, n_points=n)
-    keys = [(fit_name, "c0")]
+    keys = [("mark", "estimated"), ("curve c0", fit_name)]
     heuristics: tuple[tuple[WeightKind, str], ...] = (
         ("power", f"N_l^-{beta:g}, scaled"),
         ("log", "log(N / N_l), scaled"),
@@ -120,25 +120,20 @@ def plot_propensities(
         scale = at / label_weights([agree_at], kind, beta=beta, n_points=n)
         ys = scale * label_weights(x, kind, beta=beta, n_points=n)
         _curve(weight, x, ys, f"c{i} heuristic", name)
-        keys.append((name, f"c{i} heuristic"))
+        keys.append((f"curve c{i} heuristic", name))
     _curve(weight, x, fitted, "c0", fit_name)
     inverse = np.divide(1.0, bins.propensities, out=np.full(len(notes), np.inf), where=bins.propensities > 0)
     _estimates(weight, bins.counts, inverse, notes)
-    _legend(weight, keys)
+    weight.legend(keys)
 
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="propensities" '
-        f'viewBox="0 0 {propensity.width + weight.width} {weight.height}">{_STYLE}'
-        + _placed(propensity, 0)
-        + _placed(weight, propensity.width)
-        + "</svg>"
-    )
+    return side_by_side([propensity, weight], 2, _STYLE, "propensities").rstrip()
 
 
 def _panel(title: str, y_label: str, y: tuple[float, float], top_count: float) -> Plot:
     x = (0.0, math.log10(top_count))
-    plot = _Panel(title, "points N_l of the label (log scale)", y_label, x, y, height=350)
-    plot.y_axis(ticks(*y), lambda v: f"{v:g}")
+    x_label = "points N_l of the label (log scale)"
+    plot = Plot(title, x_label, y_label, x, y, height=350, top=20 + 3 * LEGEND_ROW)
+    plot.y_axis(ticks(*y), "{:g}".format)
     steps = (1, 2, 5) if x[1] < 2.5 else (1,)
     marks = [step * 10**power for power in range(math.floor(x[1]) + 1) for step in steps]
     plot.x_axis([math.log10(m) for m in marks if m <= top_count], lambda v: count(10**v))
@@ -148,26 +143,10 @@ def _panel(title: str, y_label: str, y: tuple[float, float], top_count: float) -
 def _curve(plot: Plot, xs: np.ndarray, ys: np.ndarray, css: str, name: str) -> None:
     """A line, as far as it lies within the axes."""
     inside = ys <= plot.y[1]
-    path = " ".join(f"{plot.px(x):.1f},{plot.py(y):.1f}" for x, y in zip(np.log10(xs[inside]), ys[inside]))
-    plot.add(f'<polyline class="curve {css}" points="{path}"><title>{escape(name)}</title></polyline>')
+    points = [(plot.px(x), plot.py(y)) for x, y in zip(np.log10(xs[inside]), ys[inside])]
+    plot.add(polyline(points, f"curve {css}", name))
 
 
 def _estimates(plot: Plot, counts: np.ndarray, ys: np.ndarray, notes: Sequence[str]) -> None:
     for at, y, note in zip(np.log10(counts), np.minimum(ys, plot.y[1]), notes):
         plot.add(marker(0, plot.px(at), plot.py(y), note))
-
-
-def _legend(plot: Plot, curves: Sequence[tuple[str, str]]) -> None:
-    """The estimates and the curves by name, in columns above the axes."""
-    for i, (name, css) in enumerate([("estimated", ""), *curves]):
-        column, row = divmod(i, _LEGEND_ROWS)
-        left, middle = plot.left + column * _LEGEND_WIDTH, 10 + row * _LINE_HEIGHT
-        if css:
-            plot.segment(left, middle, left + 26, middle, f"curve {css}")
-        else:
-            plot.add(marker(0, left + 13, middle))
-        plot.text(left + 34, middle + 4, name, anchor="start")
-
-
-def _placed(plot: Plot, left: int) -> str:
-    return f'<svg x="{left}" width="{plot.width}" height="{plot.height}">{plot.render()}</svg>'

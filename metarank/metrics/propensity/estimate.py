@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
 from metarank.metrics.propensity.points import PropensityPoints
 from metarank.types.checks import check_labels
@@ -225,6 +224,8 @@ def _pairs(parents: Any, n_labels: int) -> np.ndarray:
 
 def _ancestors_or_self(pairs: np.ndarray, n_labels: int) -> sp.csr_matrix:
     """Boolean CSR (L, L): which labels (columns) are the label of the row or one of its ancestors."""
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
     child, parent = pairs.T
     graph = sp.csr_matrix((np.ones(len(pairs), bool), (child, parent)), shape=(n_labels, n_labels))
     _, component = connected_components(graph, connection="strong")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from metarank.metrics.propensity.curve import inv_propensity
 
@@ -211,6 +210,8 @@ def fit_propensity(
     def residuals(log_ab: np.ndarray) -> np.ndarray:
         a, b = np.exp(log_ab)
         return np.sqrt(s) * (1.0 / inv_propensity(x, a, b, n_points=n_points) - p)
+
+    from scipy.optimize import least_squares  # slow to import
 
     low, high = np.log([A_BOUNDS, B_BOUNDS]).T
     solutions = [
