@@ -13,6 +13,8 @@ import numpy as np
 _LARGEST = 2**31 - 1
 # Where a seed is hashed, and not handed on.
 LARGEST_SEED = 2**63 - 1
+# The range of positive numbers, for `check_real`.
+POSITIVE = 5e-324, float(np.finfo(np.float64).max)
 
 C = TypeVar("C", bound=type)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.types.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
 
@@ -336,8 +336,5 @@ def as_scale(scale: float | None, Y: sp.csr_matrix) -> float:
     """The relevance that counts as 1: `scale` if it is given, the greatest in Y, or 1 if there is none."""
     if scale is None:
         return float(Y.data.max()) if Y.nnz else 1.0
-    if isinstance(scale, bool) or not isinstance(scale, Real):
-        raise TypeError(f"scale must be a positive number, got {scale!r}")
-    if not (np.isfinite(scale) and scale > 0):
-        raise ValueError(f"scale must be finite and positive, got {scale}")
+    check_real("scale", scale, *POSITIVE, "finite and positive")
     return float(scale)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
-
 import numpy as np
 
 from metarank._util.elementary import exp, log, log1p
+from metarank._util.parameters import POSITIVE, check_real
 from metarank.types.candidates import Candidates
 
 _BENT = -60.0
@@ -53,10 +52,7 @@ def rerank_with_tail(
     if not isinstance(candidates, Candidates):
         raise TypeError(f"candidates must be Candidates, got {type(candidates).__name__}")
     check_weight("alpha", alpha)
-    if isinstance(scale, bool) or not isinstance(scale, Real):
-        raise TypeError(f"scale must be a number, got {scale!r}")
-    if not 0 < scale < np.inf:
-        raise ValueError(f"scale must be finite and positive, got {scale}")
+    check_real("scale", scale, *POSITIVE, "finite and positive")
     if not candidates.scores:
         raise ValueError("candidates must carry predicted relevances as their final score, got no scores")
     tail = np.asarray(tail_scores)
@@ -91,7 +87,4 @@ def bent(s: np.ndarray) -> np.ndarray:
 
 def check_weight(name: str, alpha: float) -> None:
     """Refuses what is no weight in [0, 1]."""
-    if isinstance(alpha, bool) or not isinstance(alpha, Real):
-        raise TypeError(f"{name} must be a number in [0, 1], got {alpha!r}")
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {alpha}")
+    check_real(name, alpha, 0, 1, "a number in [0, 1]")

@@ -85,8 +85,8 @@ def _plane(front: ParetoFront) -> Plot:
         px, py = plot.px(values[0]), plot.py(values[1])
         plot.add(cross(px, py, f"{name} alone: {_values(front, values)}"))
         labels.put(px, py, f"{name} alone")
-    marks = [("mark", method) for method in methods]
-    plot.legend([*marks, ("front", "the front"), ("single", "one objective alone"), *_faint(front)])
+    shown = [("mark", method) for method in methods]
+    plot.legend([*shown, ("front", "the front"), ("single", "one objective alone"), *_faint(front)])
     return plot
 
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from metarank import persist
 from metarank._util.parameters import (
     LARGEST_SEED,
+    POSITIVE,
     as_fitted,
     check_choice,
     check_integer,
@@ -60,10 +61,9 @@ _WORDS = {
     "surrogate": SURROGATES,
 }
 _LEAST = {"n_rounds": 1, "num_leaves": 2, "min_data_in_leaf": 1, "max_bin": 2, "early_stopping": 0}
-_POSITIVE = np.nextafter(0.0, 1.0)
 _RANGES = {
-    "learning_rate": (_POSITIVE, np.inf, "a number > 0"),
-    "feature_fraction": (_POSITIVE, 1.0, "a number in (0, 1]"),
+    "learning_rate": (POSITIVE[0], np.inf, "a number > 0"),
+    "feature_fraction": (POSITIVE[0], 1.0, "a number in (0, 1]"),
     "lambda_l2": (0.0, np.inf, "a number >= 0"),
     "l2": (0.0, np.inf, "a number >= 0"),
 }

@@ -8,13 +8,12 @@ import numpy as np
 
 from metarank import _core
 from metarank._util.elementary import exp2
-from metarank._util.parameters import check_integer, check_real
+from metarank._util.parameters import POSITIVE, check_integer, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_vector
 
 # 2^1000 and sums of it are still numbers; beyond, gains overflow.
 _MAX_EXPONENT = 1000
-_POSITIVE, _LARGEST = np.nextafter(0.0, 1.0), np.finfo(np.float64).max
 
 
 class NdcgLists:
@@ -52,7 +51,7 @@ class NdcgLists:
         norm: bool = True,
         name: str = "target",
     ) -> None:
-        check_real("sigmoid", sigmoid, _POSITIVE, _LARGEST, "a positive number")
+        check_real("sigmoid", sigmoid, *POSITIVE, "a positive number")
         check_integer("truncation", truncation, 1)
         self.sigmoid = float(sigmoid)
         self.truncation = int(truncation)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -117,8 +117,12 @@ def _state_of(
 
 
 def _digest_of(tensors: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for name, values in sorted(tensors.items()):
+    return _digest(b"", sorted(tensors.items()))
+
+
+def _digest(start: bytes, arrays: Iterable[tuple[str, np.ndarray]]) -> str:
+    digest = hashlib.sha256(start)
+    for name, values in arrays:
         digest.update(f"{name}{values.dtype.str}{values.shape}".encode())
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()
@@ -134,8 +138,4 @@ def fingerprint_of(options: Any, kind: Sequence[str], arrays: list[np.ndarray]) 
     if not kept["dropout"]:  # as in the checkpoints of versions that knew of none
         del kept["dropout"]
     kept["kind"] = list(kind)
-    digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
-    for values in arrays:
-        digest.update(f"{values.dtype.str}{values.shape}".encode())
-        digest.update(np.ascontiguousarray(values).tobytes())
-    return digest.hexdigest()
+    return _digest(json.dumps(kept, sort_keys=True).encode(), (("", values) for values in arrays))

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
+from metarank._util.elementary import logistic
 from metarank._util.extra import require_extra
 from metarank._util.parameters import check_choice, one_target, require_seed, seed_of
 from metarank._util.progress import report, shows_progress
@@ -23,7 +24,7 @@ from metarank.text.inference import TextModel
 from metarank.text.inputs import check_checkpoint, check_input, check_texts, check_vectors
 from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss, NameActivation
 from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
-from metarank.text.scores import all_scores, best_of_all, best_of_proposed, probabilities, scores_of_pairs
+from metarank.text.scores import ScoredLabels
 from metarank.text.state import SAVED
 from metarank.text.subwords import TokenLists
 from metarank.text.unseen import unseen_ids, with_unseen
@@ -296,19 +297,18 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_choice("search", self.search, SEARCHES)
         k, n_jobs = check_k(k), self._threads(n_jobs)
         queries = check_vectors(queries, self.label_vectors_.shape[1])
-        of_labels = queries, self.label_vectors_, self.label_bias_, k, self.label_names_, n_jobs
         if self.search == "faiss":
-            return best_of_proposed(*of_labels, index=self._label_index)
-        return best_of_all(*of_labels)
+            return self._labels.best_proposed(queries, k, n_jobs, self._label_index)
+        return self._labels.best(queries, k, n_jobs)
 
     def decision_function(self, texts: Any) -> np.ndarray:
         """Scores of all labels, float32 (n, L)."""
         queries, n_jobs = self._queries(texts)
-        return all_scores(queries, self.label_vectors_, self.label_bias_, n_jobs)
+        return self._labels.scores(queries, n_jobs)
 
     def predict_proba(self, texts: Any) -> np.ndarray:
         """``1 / (1 + exp(-score))`` of all labels, float32 (n, L)."""
-        return probabilities(self.decision_function(texts))
+        return np.asarray(logistic(self.decision_function(texts)))
 
     def score_candidates(self, texts: Any, candidates: Any) -> np.ndarray:
         """Scores of some labels of each text, float32 (m,); the same bytes as in `decision_function`.
@@ -322,7 +322,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         pairs: Candidates = check_candidates(
             candidates, len(queries), LabelTable(self.n_labels_, self.label_names_)
         )
-        return scores_of_pairs(queries, self.label_vectors_, self.label_bias_, pairs, n_jobs)
+        return self._labels.scores_of_pairs(queries, pairs, n_jobs)
 
     def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """The vector q of each text, float32 (n, E); `n_jobs=None` takes the model's."""
@@ -410,6 +410,10 @@ class LabelEmbedder(Saved, BaseEstimator):
         check_is_fitted(self)
         texts, n_jobs = check_texts(texts, "texts"), self._threads(n_jobs)
         return self.model_.queries(self._tokens(texts), n_jobs), n_jobs
+
+    @property
+    def _labels(self) -> ScoredLabels:
+        return ScoredLabels(self.label_vectors_, self.label_bias_, self.label_names_)
 
     @cached_property
     def _label_index(self) -> LabelIndex:

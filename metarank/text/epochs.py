@@ -14,7 +14,7 @@ from metarank._util.progress import report
 from metarank.metrics import evaluate
 from metarank.text.checkpoint import fingerprint_of, read_checkpoint, write_checkpoint
 from metarank.text.dropout import Dropout
-from metarank.text.gradients import BatchGradients, RowGradient, TextData
+from metarank.text.gradients import BatchGradients, Gradients, RowGradient, TextData
 from metarank.text.inference import TextModel
 from metarank.text.kinds import WITH_NAMES
 from metarank.text.network import Network
@@ -66,20 +66,19 @@ class Optimizer:
 
     def __init__(self, network: Network, learning_rate: float) -> None:
         self.parameters = dict(network.named_parameters())
-        tables = [p for name, p in self.parameters.items() if name in _TABLES and p.shape[0] > 1]
-        others = [p for name, p in self.parameters.items() if not any(p is table for table in tables)]
+        self.tables = {name for name in _TABLES if name in self.parameters and len(self.parameters[name]) > 1}
+        tables = [p for name, p in self.parameters.items() if name in self.tables]
+        others = [p for name, p in self.parameters.items() if name not in self.tables]
         self.optimizers = [
             torch.optim.SparseAdam(tables, lr=learning_rate),
             torch.optim.Adam(others, lr=learning_rate),
         ]
-        self.tables = tables
 
-    def step(self, gradients: dict[str, Tensor | RowGradient]) -> None:
+    def step(self, gradients: Gradients) -> None:
         """One step along the gradients, by name of the parameter."""
         for name, gradient in gradients.items():
             p = self.parameters[name]
-            is_table = any(p is table for table in self.tables)
-            if isinstance(gradient, RowGradient) and is_table:
+            if isinstance(gradient, RowGradient) and name in self.tables:
                 rows = torch.from_numpy(gradient.rows[None]).to(p.device)
                 p.grad = torch.sparse_coo_tensor(
                     rows, gradient.values, p.shape, is_coalesced=True, check_invariants=False

@@ -101,12 +101,9 @@ def _initial_network(model: LabelEmbedder, n_subwords: int, data: TextData) -> N
     """A network whose bias is the log-odds of each label, or of labels at large, in the training texts."""
     n, n_labels = data.Y.shape
     label_bias = model.combine in WITH_LABEL_BIAS if model.bias == "auto" else model.bias == "label"
-    count = np.bincount(data.Y.indices, minlength=n_labels)
-    odds = (
-        (count + 0.5) / (n - count + 0.5)
-        if label_bias
-        else (count.sum() + 0.5) / (n * n_labels - count.sum() + 0.5)
-    )
+    count, most = np.bincount(data.Y.indices, minlength=n_labels), n
+    if not label_bias:
+        count, most = count.sum(keepdims=True), n * n_labels
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(model.random_state)
         sizes = Sizes(model.subword_dim, model.hidden_dim, model.embedding_dim)
@@ -119,7 +116,7 @@ def _initial_network(model: LabelEmbedder, n_subwords: int, data: TextData) -> N
             name_activation=model.name_activation,
             label_bias=label_bias,
         )
-    network.bias.data[:] = torch.from_numpy(np.atleast_1d(np.log(odds)).astype(np.float32))
+    network.bias.data[:] = torch.from_numpy(np.log((count + 0.5) / (most - count + 0.5)).astype(np.float32))
     return network
 
 
@@ -127,13 +124,10 @@ def _options(model: LabelEmbedder, n_labels: int) -> Options:
     sampled = model.sampled_labels
     if sampled == "auto":
         sampled = ALL_LABELS if n_labels > ALL_LABELS else None
+    same = ("batch_size", "learning_rate", "n_epochs", "patience", "loss")
     return Options(
-        batch_size=model.batch_size,
-        learning_rate=model.learning_rate,
-        n_epochs=model.n_epochs,
-        patience=model.patience,
+        **{name: getattr(model, name) for name in same},
         sampled_labels=sampled,
-        loss=model.loss,
         seed=model.random_state,
         dropout=float(model.dropout),
     )

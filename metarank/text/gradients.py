@@ -12,7 +12,7 @@ from torch import Tensor
 
 from metarank.text.dropout import Dropout
 from metarank.text.encoders import Encoder
-from metarank.text.kinds import WITH_NAMES
+from metarank.text.kinds import WITH_IDS, WITH_NAMES
 from metarank.text.losses import FUNCTIONS
 from metarank.text.network import Network
 from metarank.text.parallel import Map
@@ -49,6 +49,9 @@ class RowGradient(NamedTuple):
     values: Tensor
 
 
+Gradients = dict[str, Tensor | RowGradient]
+
+
 class _Part(NamedTuple):
     """Texts of one part as a rectangle of places in the table of the batch.
 
@@ -83,7 +86,7 @@ class BatchGradients:
         labels: np.ndarray,
         offset: np.ndarray | None,
         dropout: Dropout,
-    ) -> tuple[float, dict[str, Tensor | RowGradient]]:
+    ) -> tuple[float, Gradients]:
         """Mean loss of the rows over some labels, and its gradients by the parameter's name.
 
         Parameters
@@ -101,67 +104,95 @@ class BatchGradients:
         names = data.names.take(named if network.combine in WITH_NAMES else named[:0])
         used = np.unique(np.concatenate([[PAD], texts.tokens, names.tokens]))
         table = network.subwords.detach()[self._to_device(used)]
-        d_table = torch.zeros_like(table)
-        gradients: dict[str, Tensor | RowGradient] = {}
 
         # Forward through the names, kept open until the gradient of the outcome is known.
         name_parts = self._parts(names, used)
         encoded = self.run(lambda part: _encode(network.name, table, part), name_parts)
-        at = self._to_device(labels)
-        ends: dict[str, Tensor] = {}  # what label vectors are made of
-        if hasattr(network, "label_ids"):
-            ends["label_ids"] = _leaf(network.label_ids[at])
+        ends = network.head_parameters()  # what label vectors are made of
+        if network.combine in WITH_IDS:
+            ends["label_ids"] = _leaf(network.label_ids[self._to_device(labels)])
+        f_text = None
         if name_parts:
             ends["names"] = _leaf(torch.cat([outcome for _, outcome in encoded]))
-        ends |= network.head_parameters()
-        f_text = ends["names"][self._to_device(name_of)] if name_parts else None
+            f_text = ends["names"][self._to_device(name_of)]
         vectors = network.label_vectors(ends.get("label_ids"), f_text)
 
-        # The queries against those vectors, part by part.
-        bias = network.bias.detach()[at] if network.has_label_bias else network.bias.detach()
+        query_parts = self._parts(texts, used, dropout.mask(len(texts.tokens), table.shape[1]))
+        targets = np.array_split(_targets(data.Y, rows, labels), len(query_parts))
+        jobs = list(zip(query_parts, targets))
+        loss, d_queries, d_vectors, gradients = self._of_queries(
+            jobs, table, vectors.detach(), labels, offset
+        )
+
+        # Back through the label vectors and the names.
+        d_ends = dict(zip(ends, torch.autograd.grad(vectors, list(ends.values()), d_vectors)))
+        d_outcomes = (
+            torch.split(d_ends.pop("names"), [len(p.lengths) for p in name_parts]) if name_parts else ()
+        )
+        d_names, of_names = self._of_names(list(zip(encoded, d_outcomes)))
+        gradients |= of_names
+        for name, d in d_ends.items():
+            gradients[name] = RowGradient(labels, d) if name == "label_ids" else d
+        d_table = torch.zeros_like(table)
+        for part, d_subwords in zip([*query_parts, *name_parts], [*d_queries, *d_names]):
+            d_table.index_add_(0, part.places.flatten(), d_subwords.flatten(0, 1))
+        d_table[PAD] = 0
+        gradients["subwords"] = RowGradient(used, d_table)
+        return loss, gradients
+
+    def _of_queries(
+        self,
+        jobs: list[tuple[_Part, np.ndarray]],
+        table: Tensor,
+        vectors: Tensor,
+        labels: np.ndarray,
+        offset: np.ndarray | None,
+    ) -> tuple[float, Sequence[Tensor], Tensor, Gradients]:
+        """The texts against label vectors, part by part.
+
+        Returns the loss, the gradients of the parts' subword vectors, that of the label vectors, and those of
+        the parameters by name.
+        """
+        network = self.network
+        bias = network.bias.detach()
+        if network.has_label_bias:
+            bias = bias[self._to_device(labels)]
         shift = 0.0 if offset is None else self._to_device(offset.astype(np.float32))
         parameters = dict(network.query.named_parameters())
-        fixed = vectors.detach()
 
-        def of_queries(job: tuple[_Part, np.ndarray]) -> tuple[float, Tensor, Sequence[Tensor]]:
+        def one(job: tuple[_Part, np.ndarray]) -> tuple[float, Tensor, Sequence[Tensor]]:
             part, targets = job
-            f, b = _leaf(fixed), _leaf(bias)
+            f, b = _leaf(vectors), _leaf(bias)
             subwords, q = _encode(network.query, table, part)
-            loss = self.loss(q @ f.T + b + shift, self._to_device(targets)) / len(rows)
+            loss = self.loss(q @ f.T + b + shift, self._to_device(targets)) / n_rows
             first, *others = torch.autograd.grad(loss, [subwords, f, b, *parameters.values()])
             return float(loss.detach()), first, others
 
-        mask = dropout.mask(len(texts.tokens), table.shape[1])
-        query_parts = self._parts(texts, used, mask)
-        targets = np.array_split(_targets(data.Y, rows, labels), len(query_parts))
-        losses, d_subwords, others = zip(*self.run(of_queries, list(zip(query_parts, targets))))
-        _add_up(d_table, query_parts, d_subwords)
+        n_rows = sum(len(targets) for _, targets in jobs)
+        losses, d_subwords, others = zip(*self.run(one, jobs))
         d_vectors, d_bias, *d_query = _summed(others)
-        gradients |= {f"query.{name}": d for name, d in zip(parameters, d_query)}
+        gradients: Gradients = {f"query.{name}": d for name, d in zip(parameters, d_query)}
         gradients["bias"] = RowGradient(labels, d_bias) if network.has_label_bias else d_bias
+        return float(sum(losses)), d_subwords, d_vectors, gradients
 
-        # Back through the label vectors and the names.
-        if vectors is ends.get("label_ids"):
-            gradients["label_ids"] = RowGradient(labels, d_vectors)
-        else:
-            d_ends = dict(zip(ends, torch.autograd.grad(vectors, list(ends.values()), d_vectors)))
-            if "label_ids" in ends:
-                gradients["label_ids"] = RowGradient(labels, d_ends.pop("label_ids"))
-            d_names = torch.split(d_ends.pop("names"), [len(part.lengths) for part in name_parts])
-            gradients |= d_ends
-            parameters = dict(network.name.named_parameters())
+    def _of_names(
+        self, jobs: list[tuple[tuple[Tensor, Tensor], Tensor]]
+    ) -> tuple[Sequence[Tensor], Gradients]:
+        """Gradients of the names' subword vectors, part by part, and of the parameters by name.
 
-            def of_names(job: tuple[tuple[Tensor, Tensor], Tensor]) -> tuple[Tensor, Sequence[Tensor]]:
-                (subwords, outcome), d_outcome = job
-                first, *others = torch.autograd.grad(outcome, [subwords, *parameters.values()], d_outcome)
-                return first, others
+        A part has its subword vectors, what became of them, and the gradient of that.
+        """
+        if not jobs:
+            return [], {}
+        parameters = dict(self.network.name.named_parameters())
 
-            d_subwords, others = zip(*self.run(of_names, list(zip(encoded, d_names))))
-            _add_up(d_table, name_parts, d_subwords)
-            gradients |= {f"name.{name}": d for name, d in zip(parameters, _summed(others))}
-        d_table[PAD] = 0
-        gradients["subwords"] = RowGradient(used, d_table)
-        return float(sum(losses)), gradients
+        def one(job: tuple[tuple[Tensor, Tensor], Tensor]) -> tuple[Tensor, Sequence[Tensor]]:
+            (subwords, outcome), d_outcome = job
+            first, *others = torch.autograd.grad(outcome, [subwords, *parameters.values()], d_outcome)
+            return first, others
+
+        d_subwords, others = zip(*self.run(one, jobs))
+        return d_subwords, {f"name.{name}": d for name, d in zip(parameters, _summed(others))}
 
     def _parts(self, texts: TokenLists, used: np.ndarray, mask: np.ndarray | None = None) -> list[_Part]:
         """The texts as places in `used`, cut into parts; the mask has a row a subword."""
@@ -206,12 +237,6 @@ def _summed(parts: Sequence[Sequence[Tensor]]) -> list[Tensor]:
         for sum_, values in zip(total, part):
             sum_ += values
     return total
-
-
-def _add_up(d_table: Tensor, parts: Sequence[_Part], d_subwords: Sequence[Tensor]) -> None:
-    """Add the gradients of the parts' subword vectors to those of the table."""
-    for part, values in zip(parts, d_subwords):
-        d_table.index_add_(0, part.places.flatten(), values.flatten(0, 1))
 
 
 def _targets(Y: sp.csr_matrix, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 
@@ -35,18 +35,7 @@ def workers(n_jobs: int) -> Iterator[Map]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        if n_jobs == 1:
-            yield _map_here
-            return
         with ThreadPoolExecutor(n_jobs, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-
-            def run(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-                return list(pool.map(function, items))
-
-            yield run
+            yield lambda function, items: list(pool.map(function, items))
     finally:
         torch.set_num_threads(before)
-
-
-def _map_here(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    return [function(item) for item in items]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from metarank import _core
-from metarank._util.elementary import logistic
 from metarank.text.index import LabelIndex
 from metarank.types.candidates import Candidates
 from metarank.types.checks import ScoresNotFiniteError
@@ -19,65 +19,53 @@ _CHUNK_SCORES = 1 << 24
 _LEAST_PROPOSED = 64
 
 
-def all_scores(queries: np.ndarray, vectors: np.ndarray, bias: np.ndarray, n_jobs: int) -> np.ndarray:
-    """Float32 (n, L) of queries (n, E), label vectors (L, E) and biases (L,).
+class ScoredLabels(NamedTuple):
+    """The labels of a model, as queries (n, E) are scored against them.
 
-    Raises
-    ------
-    ScoresNotFiniteError
+    Attributes
+    ----------
+    vectors : float32 array (L, E)
+    bias : float32 array (L,)
+    names : list of str or None
     """
-    return _finite(_core.vector_scores(queries, vectors, bias, n_jobs))
 
+    vectors: np.ndarray
+    bias: np.ndarray
+    names: Sequence[str] | None = None
 
-def scores_of_pairs(
-    queries: np.ndarray, vectors: np.ndarray, bias: np.ndarray, pairs: Candidates, n_jobs: int
-) -> np.ndarray:
-    """Float32 (m,): the same bytes as in `all_scores`, of some labels of each query.
+    def scores(self, queries: np.ndarray, n_jobs: int) -> np.ndarray:
+        """Float32 (n, L).
 
-    Raises
-    ------
-    ScoresNotFiniteError
-    """
-    scores = _core.vector_scores_of_pairs(queries, vectors, bias, pairs.indptr, pairs.labels, n_jobs)
-    return _finite(scores)
+        Raises
+        ------
+        ScoresNotFiniteError
+        """
+        return _finite(_core.vector_scores(queries, self.vectors, self.bias, n_jobs))
 
+    def scores_of_pairs(self, queries: np.ndarray, pairs: Candidates, n_jobs: int) -> np.ndarray:
+        """Float32 (m,): the same bytes as in `scores`, of some labels of each query.
 
-def best_of_all(
-    queries: np.ndarray,
-    vectors: np.ndarray,
-    bias: np.ndarray,
-    k: int,
-    label_names: Sequence[str] | None,
-    n_jobs: int,
-) -> Ranking:
-    """The k labels with the greatest scores of each query."""
-    step = max(1, _CHUNK_SCORES // len(vectors))
-    parts = []
-    for start in range(0, max(1, len(queries)), step):
-        scores = all_scores(queries[start : start + step], vectors, bias, n_jobs)
-        parts.append(Ranking.from_scores(scores, k, label_names=label_names, n_jobs=n_jobs))
-    return Ranking.concatenate(parts)
+        Raises
+        ------
+        ScoresNotFiniteError
+        """
+        labels = self.vectors, self.bias
+        return _finite(_core.vector_scores_of_pairs(queries, *labels, pairs.indptr, pairs.labels, n_jobs))
 
+    def best(self, queries: np.ndarray, k: int, n_jobs: int) -> Ranking:
+        """The k labels with the greatest scores of each query."""
+        step = max(1, _CHUNK_SCORES // len(self.vectors))
+        parts = []
+        for start in range(0, max(1, len(queries)), step):
+            scores = self.scores(queries[start : start + step], n_jobs)
+            parts.append(Ranking.from_scores(scores, k, label_names=self.names, n_jobs=n_jobs))
+        return Ranking.concatenate(parts)
 
-def best_of_proposed(
-    queries: np.ndarray,
-    vectors: np.ndarray,
-    bias: np.ndarray,
-    k: int,
-    label_names: Sequence[str] | None,
-    n_jobs: int,
-    *,
-    index: LabelIndex,
-) -> Ranking:
-    """As `best_of_all`, among the labels that the index proposes."""
-    pairs = index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
-    values = scores_of_pairs(queries, vectors, bias, pairs, n_jobs)
-    return Ranking.from_scores(pairs, k, values=values, label_names=label_names, n_jobs=n_jobs)
-
-
-def probabilities(scores: np.ndarray) -> np.ndarray:
-    """``1 / (1 + exp(-score))``, in the dtype of the scores."""
-    return np.asarray(logistic(scores))
+    def best_proposed(self, queries: np.ndarray, k: int, n_jobs: int, index: LabelIndex) -> Ranking:
+        """As `best`, among the labels that the index proposes."""
+        pairs = index.propose(queries, max(_LEAST_PROPOSED, 4 * k), n_jobs)
+        values = self.scores_of_pairs(queries, pairs, n_jobs)
+        return Ranking.from_scores(pairs, k, values=values, label_names=self.names, n_jobs=n_jobs)
 
 
 def _finite(scores: np.ndarray) -> np.ndarray:

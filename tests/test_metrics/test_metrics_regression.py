@@ -395,7 +395,7 @@ def test_bad_reranking(arguments, message):
     [
         ({"alpha": "a"}, "alpha must be a number in .* got 'a'"),
         ({"alpha": True}, "alpha must be a number"),
-        ({"scale": "1"}, "scale must be a number, got '1'"),
+        ({"scale": "1"}, "scale must be finite and positive, got '1'"),
         ({"tail_scores": ["a"] * 2}, "tail_scores must be numbers, got dtype <U1"),
         ({"candidates": np.eye(2)}, "candidates must be Candidates, got ndarray"),
     ],
@@ -410,7 +410,7 @@ def test_reranking_of_other_types(arguments, message):
     ("arguments", "message"),
     [
         ({"grid": []}, "grid must hold at least one alpha"),
-        ({"grid": [0.5, 2.0]}, r"grid must lie in \[0, 1\], got 2.0"),
+        ({"grid": [0.5, 2.0]}, r"grid must be a number in .0, 1., got 2.0"),
         ({"metric": "micro-F1"}, "'micro-F1' judges label sets"),
         ({"metric": ["WP@1", "XMAD@1"]}, "metric must be one, or several"),
         ({"metric": []}, "metric must be one, or several"),

@@ -57,10 +57,10 @@ def test_bad_input(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (dict(Y=[1, 2], n_points="3"), TypeError, "n_points must be a number"),
-        (dict(Y=[1, 2], n_points=np.inf), ValueError, "n_points must be finite"),
+        (dict(Y=[1, 2], n_points="3"), TypeError, "n_points must be a finite number"),
+        (dict(Y=[1, 2], n_points=np.inf), ValueError, "n_points must be a finite number"),
         (dict(Y=[1j], n_points=10), TypeError, "Y must hold counts"),
-        (dict(Y=[1, 2], a="default", n_points=10), TypeError, "a must be a number"),
+        (dict(Y=[1, 2], a="default", n_points=10), TypeError, "a must be a positive number"),
         (dict(Y=[1, 2], a=700, b=10.0, n_points=10), ValueError, "a and b must give finite weights"),
         (dict(Y=np.array([[np.nan, 1], [1, 1], [0, 1]])), ValueError, "Y must be finite"),
     ],

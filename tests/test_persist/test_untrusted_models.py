@@ -822,7 +822,7 @@ def test_checkpoints_hold_moments_of_the_parameters(tmp_path):
 def test_embedded_labels_whose_scores_overflow():
     pytest.importorskip("torch")
     from metarank.text import LabelEmbedder
-    from metarank.text.scores import scores_of_pairs
+    from metarank.text.scores import ScoredLabels
 
     sizes = {"subword_dim": 4, "hidden_dim": 4, "embedding_dim": 4, "vocabulary_size": 80}
     texts, labels = ["red wine", "green tea", "red tea"] * 4, [[0], [1], [1]] * 4
@@ -830,14 +830,9 @@ def test_embedded_labels_whose_scores_overflow():
     model.label_vectors_ = np.full_like(model.label_vectors_, 3e38)
     with pytest.raises(ValueError, match="scores must be finite"):
         model.rank_vectors(np.full((1, 4), 10, np.float32))
+    labels = ScoredLabels(model.label_vectors_, model.label_bias_)
     with pytest.raises(ValueError, match="scores must be finite"):
-        scores_of_pairs(
-            np.full((1, 4), 10, np.float32),
-            model.label_vectors_,
-            model.label_bias_,
-            Candidates.all_labels(1, 2),
-            1,
-        )
+        labels.scores_of_pairs(np.full((1, 4), 10, np.float32), Candidates.all_labels(1, 2), 1)
 
 
 def test_values_that_overflow_are_the_clients_fault(saved):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
+
+from metarank._util.parameters import POSITIVE, check_real
 
 PRESETS: Final[dict[str, tuple[float, float]]] = {
     "default": (0.55, 1.5),
@@ -55,10 +56,7 @@ def inv_propensity(
     array([1.77, 3.55, 6.91])
     """
     for name, value in (("a", a), ("b", b)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{name} must be a number, got {value!r}")
-        if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} must be a positive number, got {value!r}")
+        check_real(name, value, *POSITIVE, "a positive number")
     counts, n = label_counts(Y, n_points)
     if n <= math.e:
         raise ValueError(f"propensities need log N > 1, that is at least 3 points, got N = {n}")
@@ -84,10 +82,7 @@ def label_counts(Y: Any, n_points: int | None = None) -> tuple[np.ndarray, int]:
     (array([2, 1]), 2)
     """
     if n_points is not None:
-        if isinstance(n_points, bool) or not isinstance(n_points, Real):
-            raise TypeError(f"n_points must be a number, got {n_points!r}")
-        if not math.isfinite(n_points):
-            raise ValueError(f"n_points must be finite, got {n_points!r}")
+        check_real("n_points", n_points, -POSITIVE[1], POSITIVE[1], "a finite number")
         counts = np.asarray(Y)
         if counts.dtype.kind not in "biuf":
             raise TypeError(f"Y must hold counts when n_points is given, got dtype {counts.dtype}")

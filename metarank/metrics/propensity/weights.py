@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 
+from metarank._util.parameters import POSITIVE, check_real
 from metarank.metrics.propensity.curve import inv_propensity, label_counts
 
 WeightKind = Literal["inverse-propensity", "power", "log"]
@@ -72,8 +72,7 @@ def label_weights(
         return inv_propensity(Y, a, b, n_points=n_points)
     counts, n = label_counts(Y, n_points)
     if kind == "power":
-        if not (math.isfinite(beta) and beta >= 0):
-            raise ValueError(f"beta must be a finite number of at least 0, got {beta!r}")
+        check_real("beta", beta, 0, POSITIVE[1], "a finite number of at least 0")
         return np.maximum(counts, 1).astype(np.float64) ** -beta
     if kind == "log":
         if n < 2:
