@@ -132,16 +132,22 @@ def check_target(path: str | os.PathLike[str]) -> Path:
 
 @of_one_moment
 def _what_stands(target: Path) -> tuple[bool, str | None]:
-    """Whether it is a model or an empty folder, and a file that its manifest does not list, if any."""
+    """Whether it is a model or an empty folder, and a file in it that the model's manifest does not list.
+
+    A folder whose manifest cannot be read, or is that of another program, is no model.
+    """
     if not target.is_dir():
         return False, None
     names = sorted(p.name for p in target.iterdir())
     if MANIFEST not in names or not (target / MANIFEST).is_file():
         return not names, None
     try:
-        listed = set(json.loads((target / MANIFEST).read_text(encoding="utf-8"))["files"])
-    except (ValueError, KeyError, TypeError):
-        return True, None  # the manifest is damaged
+        manifest = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
+        listed = set(manifest["files"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False, None
+    if manifest.get("format") != FORMAT:
+        return False, None
     return True, next((name for name in names if name not in listed | {MANIFEST}), None)
 
 

@@ -445,9 +445,16 @@ def test_saving_refuses_what_is_no_model(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("x")
     (tmp_path / "file").write_text("x")
-    for path in (tmp_path / "mine", tmp_path / "file"):
+    others = ['{"name": "my extension"}', '{"files": ["a.js"]}', '{"files": {}, "fo', "[" * 100_000, "[]"]
+    for i, manifest in enumerate(others):  # of other programs, or damaged: nobody knows whose files these are
+        (tmp_path / f"other{i}").mkdir()
+        (tmp_path / f"other{i}" / "manifest.json").write_text(manifest)
+    for path in (tmp_path / "mine", tmp_path / "file", *tmp_path.glob("other*")):
         with pytest.raises(ValueError, match="neither"):
             model.save(path)
+    for i, manifest in enumerate(others):
+        assert (tmp_path / f"other{i}" / "manifest.json").read_text() == manifest
+        shutil.rmtree(tmp_path / f"other{i}")
     with pytest.raises(NotADirectoryError):
         model.save(tmp_path / "file" / "M")
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
