@@ -1,4 +1,8 @@
-"""Multi-label ARFF: Mulan's (an XML list of the labels) and MEKA's (`-C k` in the relation's name)."""
+"""Multi-label ARFF: Mulan's (an XML list of the labels) and MEKA's (`-C k` in the relation's name).
+
+Read here, since `scipy.io.arff` has no sparse rows, of which most multi-label files are, names no line, and
+puts no bound on the memory that a file may take.
+"""
 
 from __future__ import annotations
 

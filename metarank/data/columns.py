@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.json import first_repeated
+from metarank.data.frames import damage_named, is_number
 from metarank.data.guard import LEAST_COLUMNS
 from metarank.data.parquet import MAGIC, read_table
 from metarank.data.text import csv_rows, decode, listed
@@ -111,12 +112,11 @@ class Columns:
         for name in names:
             if name not in place and not name.isdigit():
                 raise ValueError(f"{self.path}: {option} must be among {listed(self.names)}, got {name!r}")
-        known = [(j, place[name]) for j, name in enumerate(names) if name in place]
-        into, out_of = (np.array(side, np.int64) for side in zip(*known)) if known else ([], [])
-        pick = sp.csr_matrix(
-            (np.ones(len(known), np.float32), (out_of, into)), shape=(len(place), len(names))
+        # What no row of the file has stands in a column of zeros behind the others.
+        none = sp.csr_matrix((self.n_rows, 1), dtype=self.sparse.dtype)
+        return sp.csr_matrix(
+            sp.hstack([self.sparse, none], "csr")[:, [place.get(n, len(place)) for n in names]]
         )
-        return sp.csr_matrix(self.sparse @ pick)
 
 
 def read_columns(path: PathLike, ids: str | None = None) -> Columns:
@@ -218,13 +218,8 @@ def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
 
 
 def _parquet(path: Path, content: bytes, ids: str | None) -> Columns:
-    import pyarrow as pa
-    import pyarrow.types as types
-
-    try:
+    with damage_named(path):
         table = read_table(io.BytesIO(content))
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(str(error)) from None
     _check_names(table.column_names)
     kept: list[Any] = []
     dense: dict[str, np.ndarray] = {}
@@ -233,7 +228,7 @@ def _parquet(path: Path, content: bytes, ids: str | None) -> Columns:
         column = table.column(name)
         if name == ids:
             kept = column.to_pylist()
-        elif types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type):
+        elif is_number(column.type):
             dense[name] = column.cast("float64", safe=False).to_numpy()
         else:
             wrong[name] = f"the type {column.type}"

@@ -18,7 +18,7 @@ from metarank.data.dataset import Dataset
 from metarank.data.label_text import label_text_matrix
 from metarank.data.scaling import FeatureTransform
 from metarank.data.spelling import SpellingIndex
-from metarank.data.vectorizer import TextVectorizer
+from metarank.data.vectorizer import TextVectorizer, smooth_idf
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.checks import Layout, check_features, check_savable_width, check_writable, library_of
@@ -151,8 +151,6 @@ class InputEncoder(Saved):
 
         `words` are the names of the features, used where the model was trained on a bag of words.
         """
-        from metarank.data.vectorizer import smooth_idf
-
         if names is None or self.layout != "sparse" or (self.vectorizer is None and words is None):
             return None
         if self.vectorizer is None and words is not None:

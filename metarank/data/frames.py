@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -20,7 +21,15 @@ from metarank._util.json import parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.parquet import read_table
 from metarank.data.separators import AUTO, check_separator, cut_column
-from metarank.data.text import TEXT_COLUMNS, check_other_columns, left_out, listed, shown
+from metarank.data.text import (
+    TEXT_COLUMNS,
+    check_among,
+    check_other_columns,
+    joined_texts,
+    left_out,
+    listed,
+    shown,
+)
 from metarank.data.xc import PathLike
 from metarank.types.checks import check_names_as_ids
 
@@ -31,6 +40,34 @@ METADATA_KEY = b"metarank"
 # Columns of `to_parquet`; `read_parquet` knows a file of its own by the metadata.
 INDICES, VALUES, LABELS, GRADES, TEXT = "x_indices", "x_values", "labels", "grades", "text"
 TITLES = "titles"
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a table are what; the parameters of `from_frame`."""
+
+    label_columns: Sequence[str] | None = None
+    labels_column: str | None = None
+    text_column: str | Sequence[str] | None = None
+    feature_columns: Sequence[str] | None = None
+    label_separator: str | None = AUTO
+
+    def __post_init__(self) -> None:
+        check_separator(self.label_separator)
+        if self.label_columns is not None and self.labels_column is not None:
+            raise ValueError("label_columns and labels_column exclude each other, got both")
+
+    @property
+    def labels(self) -> list[str]:
+        """The columns of labels, of either kind."""
+        return list(self.label_columns or ()) + ([] if self.labels_column is None else [self.labels_column])
+
+    @property
+    def texts(self) -> list[str] | None:
+        """The columns of text; None where they were not named."""
+        if self.text_column is None:
+            return None
+        return [self.text_column] if isinstance(self.text_column, str) else list(self.text_column)
 
 
 def from_frame(
@@ -83,73 +120,50 @@ def from_frame(
     >>> from_frame(frame, labels_column="tags")
     Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels a row)
     """
-    return _dataset(
-        _to_arrow(frame),
-        label_columns,
-        labels_column,
-        text_column,
-        feature_columns,
-        check_separator(label_separator),
-        name,
-    )
+    roles = Roles(label_columns, labels_column, text_column, feature_columns, label_separator)
+    return _dataset(_to_arrow(frame), roles, name)
 
 
-def _dataset(
-    table: pa.Table,
-    label_columns: Sequence[str] | None,
-    labels_column: str | None,
-    text_column: str | Sequence[str] | None,
-    feature_columns: Sequence[str] | None,
-    label_separator: str | None,
-    name: str,
-    *,
-    tell: bool = True,
-) -> Dataset:
-    if label_columns is not None and labels_column is not None:
-        raise ValueError("label_columns and labels_column exclude each other, got both")
-    names = dict(zip(table.column_names, table.schema.types))
-    texts = [text_column] if isinstance(text_column, str) else list(text_column or ())
-    labels = list(label_columns or ()) + ([] if labels_column is None else [labels_column])
-    for parameter, columns in (
-        ("text_column", texts),
-        ("labels_column" if label_columns is None else "label_columns", labels),
-        ("feature_columns", feature_columns or ()),
-    ):
-        for column in columns:
-            if column not in names:
-                raise ValueError(f"{parameter} must be among {listed(names)}, got {column!r}")
-    check_other_columns(texts, labels, "labels_column" if label_columns is None else "label_columns")
-    taken = {*texts, *labels}
-    if feature_columns is None:
-        feature_columns = [c for c, type_ in names.items() if c not in taken and _is_number(type_)]
-    if texts and feature_columns:
+def _dataset(table: pa.Table, roles: Roles, name: str, *, tell: bool = True) -> Dataset:
+    kinds = dict(zip(table.column_names, table.schema.types))
+    labels, texts, features = roles.labels, roles.texts or [], roles.feature_columns
+    parameter = "labels_column" if roles.label_columns is None else "label_columns"
+    check_among(texts, kinds, "text_column")
+    check_among(labels, kinds, parameter)
+    check_among(features or (), kinds, "feature_columns")
+    check_other_columns(texts, labels, parameter)
+    if features is None:
+        features = [c for c, kind in kinds.items() if c not in {*texts, *labels} and is_number(kind)]
+    if texts and features:
         raise ValueError(
             f"a model reads texts or numbers, got text_column {shown(texts)} beside numbers in "
-            f"{shown(feature_columns)}: feature_columns=[] leaves out the numbers (as text_column does where "
+            f"{shown(features)}: feature_columns=[] leaves out the numbers (as text_column does where "
             "`load` or --text-column has it), text_column=[] the text"
         )
     if tell:
-        read = {*taken, *feature_columns}
-        left_out(name or "the table", [c for c in names if c not in read])
+        left_out(name or "the table", [c for c in kinds if c not in {*texts, *labels, *features}])
     Y: Any = None
-    if label_columns is not None:
-        check_names_as_ids(labels, "label_columns")
-        Y = _matrix(table, labels, "label_columns")
-    elif labels_column is not None:
-        Y, label_separator = cut_column(
-            table.column(labels_column).to_pylist(),
-            label_separator,
-            column=f"column {labels_column!r}",
-            where=lambda i: f"column {labels_column!r}, row {i}",
+    separator = roles.label_separator
+    if roles.label_columns is not None:
+        check_names_as_ids(labels, parameter)
+        Y = _matrix(table, labels, parameter)
+    elif labels:
+        Y, separator = cut_column(
+            table.column(labels[0]).to_pylist(),
+            separator,
+            column=f"column {labels[0]!r}",
+            where=lambda i: f"column {labels[0]!r}, row {i}",
         )
     return Dataset(
-        X=_matrix(table, feature_columns, "feature_columns") if feature_columns else None,
+        X=_matrix(table, features, "feature_columns") if features else None,
         Y=Y,
-        label_names=None if label_columns is None else labels,
-        feature_names=list(feature_columns) or None,
-        texts=_joined(table, texts) if texts else None,
+        label_names=None if roles.label_columns is None else labels,
+        feature_names=list(features) or None,
+        texts=joined_texts({c: table.column(c).to_pylist() for c in texts}, "row {}".format)
+        if texts
+        else None,
         name=name,
-        label_separator=label_separator,
+        label_separator=separator,
     )
 
 
@@ -180,15 +194,8 @@ def read_parquet(
         path = Path(path)
         name = path.stem if name is None else name
     with damage_named(path if isinstance(path, Path) else name):
-        return dataset_of_table(
-            read_table(path),
-            label_columns=label_columns,
-            labels_column=labels_column,
-            text_column=text_column,
-            feature_columns=feature_columns,
-            label_separator=label_separator,
-            name=name or "",
-        )
+        roles = Roles(label_columns, labels_column, text_column, feature_columns, label_separator)
+        return dataset_of_table(read_table(path), roles, name or "")
 
 
 @contextmanager
@@ -206,39 +213,25 @@ def damage_named(path: object) -> Iterator[None]:
         raise ValueError(f"{path}: {' '.join(str(error).split())}") from None
 
 
-def dataset_of_table(
-    table: pa.Table,
-    *,
-    label_columns: Sequence[str] | None = None,
-    labels_column: str | None = None,
-    text_column: str | Sequence[str] | None = None,
-    feature_columns: Sequence[str] | None = None,
-    label_separator: str | None = AUTO,
-    name: str = "",
-    tell: bool = True,
-) -> Dataset:
+def dataset_of_table(table: pa.Table, roles: Roles, name: str = "", *, tell: bool = True) -> Dataset:
     """What `read_parquet` makes of the content of a file, or of some of its row groups."""
     own = (table.schema.metadata or {}).get(METADATA_KEY)
     if own is not None:
         return _restore(table, parse_json(own), name)
-    if label_columns is None and labels_column is None and LABELS in table.column_names:
-        texts = [text_column] if isinstance(text_column, str) else text_column or ()
-        labels_column = None if LABELS in texts else LABELS
-    if text_column is None and feature_columns:
-        text_column = []
-    if text_column is None:
-        used = {labels_column, *(label_columns or ()), *(feature_columns or ())}
-        text_column = [c for c in TEXT_COLUMNS if c not in used and _is_text(table, c)]
-        numbers = any(_is_number(field.type) for field in table.schema if field.name not in used)
-        if not (text_column or feature_columns or numbers):
+    unlabelled = roles.label_columns is None and roles.labels_column is None
+    if unlabelled and LABELS in table.column_names and LABELS not in (roles.texts or ()):
+        roles = replace(roles, labels_column=LABELS)
+    if roles.texts is None and not roles.feature_columns:
+        used = {*roles.labels, *(roles.feature_columns or ())}
+        texts = [c for c in TEXT_COLUMNS if c not in used and _is_text(table, c)]
+        numbers = any(is_number(field.type) for field in table.schema if field.name not in used)
+        if not (texts or numbers):
             raise ValueError(
                 f"no column of numbers or of text was found among {listed(table.column_names)}: "
                 "name those of the text with text_column"
             )
-    separator = check_separator(label_separator)
-    return _dataset(
-        table, label_columns, labels_column, text_column, feature_columns, separator, name, tell=tell
-    )
+        roles = replace(roles, text_column=texts)
+    return _dataset(table, roles, name, tell=tell)
 
 
 def to_parquet(dataset: Dataset, path: PathLike) -> None:
@@ -339,7 +332,7 @@ def _is_text(table: pa.Table, column: str) -> bool:
     return bool(types.is_string(type_) or types.is_large_string(type_))
 
 
-def _is_number(type_: pa.DataType) -> bool:
+def is_number(type_: pa.DataType) -> bool:
     import pyarrow.types as types
 
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_))
@@ -350,21 +343,10 @@ def _matrix(table: pa.Table, columns: Sequence[str], parameter: str) -> np.ndarr
     out = np.empty((table.num_rows, len(columns)), np.float32)
     for j, column in enumerate(columns):
         values = table.column(column)
-        if not _is_number(values.type):
+        if not is_number(values.type):
             raise ValueError(f"{parameter} must be numeric or boolean, got {column!r} of type {values.type}")
         out[:, j] = values.cast("float64", safe=False).to_numpy()
     return out
-
-
-def _joined(table: pa.Table, columns: list[str]) -> list[str]:
-    parts = [table.column(column).to_pylist() for column in columns]
-    for column, values in zip(columns, parts):
-        wrong = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, str)), None)
-        if wrong is not None:
-            raise ValueError(
-                f"text_column must hold text, got {type(values[wrong]).__name__} in {column!r} at row {wrong}"
-            )
-    return ["\n".join(value for value in row if value) for row in zip(*parts)]
 
 
 def _list_column(indptr: np.ndarray, values: np.ndarray) -> pa.LargeListArray:

@@ -101,9 +101,10 @@ def load(
     if path.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it")
     stem, suffix = _stem_and_suffix(path)
-    streamed = str(path) == STANDARD_INPUT or (path.exists() and not path.is_file())
+    from_stdin = str(path) == STANDARD_INPUT
+    streamed = from_stdin or (path.exists() and not path.is_file())
     if streamed:
-        stem, suffix, sidecars = "stdin" if str(path) == STANDARD_INPUT else path.name, "", False
+        stem, suffix, sidecars = "stdin" if from_stdin else path.name, "", False
     if name is None:
         name = path.resolve().parent.name if stem in ("train", "test") else stem
     raw = raw_bytes(path) if streamed else b""
@@ -120,9 +121,7 @@ def load(
         )
     content = decompressed(raw, path) if streamed else read_bytes(path)
     if not content or content.isspace():
-        raise ValueError(
-            "standard input is empty" if str(path) == STANDARD_INPUT else f"{path}: the file is empty"
-        )
+        raise ValueError("standard input is empty" if from_stdin else f"{path}: the file is empty")
     is_table = suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS)
     if text_column is not None or is_table or (streamed and _has_text_column(content)):
         table = table_of(content, path, text_column, labels_column, label_separator, name)
@@ -138,12 +137,17 @@ def load(
     except ValueError as error:
         raise NoTable(f"{path}: {error}") from None
     if sidecars:
-        Y = _grades(path, stem, Y, grades, n_jobs)
-    elif grades is True:
+        return _with_files_beside(X, _grades(path, stem, Y, grades, n_jobs), path, stem, name)
+    if grades is True:
         raise ValueError("grades=True needs sidecars=True")
+    return Dataset(X if X.shape[1] else None, Y, name=name)
+
+
+def _with_files_beside(X: sp.csr_matrix, Y: sp.csr_matrix, path: Path, stem: str, name: str) -> Dataset:
+    """The data set with the names and texts of the files beside it, where there are any."""
 
     def beside(file: str, expected: int, what: str) -> list[str] | None:
-        found = plain_or_compressed(path.parent / file) if sidecars else None
+        found = plain_or_compressed(path.parent / file)
         return None if found is None else _read_lines(found, expected, what)
 
     titles = beside(f"titles.{stem}.txt", Y.shape[0], "rows")

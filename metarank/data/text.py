@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,36 @@ def left_out(name: object, columns: Sequence[str]) -> None:
         logger.warning(
             "%s: left out %d column%s: %s", name, len(columns), "s"[: len(columns) > 1], shown(columns)
         )
+
+
+def check_among(columns: Iterable[str], present: Collection[str], parameter: str) -> None:
+    """ValueError where one of the columns that a parameter names is not there."""
+    for column in columns:
+        if column not in present:
+            raise ValueError(f"{parameter} must be among {listed(present)}, got {column!r}")
+
+
+def joined_texts(columns: Mapping[str, Sequence[Any]], where: Callable[[int], str]) -> list[str]:
+    """The texts of a row in several columns as one, by line breaks; nulls count as empty.
+
+    Raises
+    ------
+    ValueError
+        If one is no text; the message names the column and, by `where`, the row.
+
+    Examples
+    --------
+    >>> joined_texts({"title": ["Tea", None], "body": ["Hot.", "Red."]}, "row {}".format)
+    ['Tea\\nHot.', 'Red.']
+    """
+    for column, values in columns.items():
+        wrong = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, str)), None)
+        if wrong is not None:
+            raise ValueError(
+                f"text_column must hold text, got {type(values[wrong]).__name__} in {column!r} at "
+                f"{where(wrong)}"
+            )
+    return ["\n".join(value for value in row if value) for row in zip(*columns.values())]
 
 
 def check_other_columns(
@@ -279,26 +309,23 @@ def _columns(
     text_columns = _text_columns(present, text_column, labels_column)
     if labels_column is not None:
         check_other_columns(text_columns, [labels_column])
-    texts = []
-    for line, record in records:
-        values = [record.get(column) for column in text_columns]
-        for column, value in zip(text_columns, values):
-            if value is not None and not isinstance(value, str):
-                raise ValueError(f"line {line}: {column!r} must be text, got {type(value).__name__}")
-        texts.append("\n".join(value for value in values if value))
 
+    def where(i: int) -> str:
+        return f"line {records[i][0]}"
+
+    def column_of(name: str) -> list[Any]:
+        return [record.get(name) for _, record in records]
+
+    texts = joined_texts({name: column_of(name) for name in text_columns}, where)
     if labels_column is None:
         labels_column = next((c for c in LABELS_COLUMNS if c in present and c not in text_columns), None)
         if labels_column is None:
             left_out(path, [column for column in present if column not in text_columns])
             return texts, None, separator
-    _require_column(labels_column, present, "labels_column")
+    check_among([labels_column], present, "labels_column")
     left_out(path, [column for column in present if column not in {*text_columns, labels_column}])
     return texts, *cut_column(
-        [record.get(labels_column) for _, record in records],
-        separator,
-        column=f"{path}, column {labels_column!r}",
-        where=lambda i: f"line {records[i][0]}",
+        column_of(labels_column), separator, column=f"{path}, column {labels_column!r}", where=where
     )
 
 
@@ -314,11 +341,5 @@ def _text_columns(
         return found
     if isinstance(wanted, str):
         wanted = [wanted] if wanted in present else [part.strip() for part in wanted.split(",")]
-    for column in wanted:
-        _require_column(column, present, "text_column")
+    check_among(wanted, present, "text_column")
     return list(wanted)
-
-
-def _require_column(column: str, present: list[str], parameter: str) -> None:
-    if column not in present:
-        raise ValueError(f"{parameter} must be one of the columns {listed(present)}, got {column!r}")

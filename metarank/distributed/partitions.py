@@ -13,10 +13,10 @@ import scipy.sparse as sp
 from fsspec.implementations.local import LocalFileSystem
 
 from metarank.data.dataset import Dataset, under_names
-from metarank.data.frames import damage_named, dataset_of_table
+from metarank.data.frames import Roles, damage_named, dataset_of_table
 from metarank.data.guard import check_present, check_sizes
 from metarank.data.parquet import MAGIC, check_metadata, read_table
-from metarank.data.separators import AUTO, check_separator, described
+from metarank.data.separators import AUTO, described
 from metarank.data.xc import (
     HEADER,
     START_BYTES,
@@ -43,8 +43,8 @@ class Part:
     header : (int, int) or None
         D and L of repository text; None for Parquet.
     compressed : bool
-    columns : dict
-        `text_column`, `labels_column`, ... of `metarank.data.read_parquet`.
+    roles : Roles
+        Which columns of Parquet are what.
     first_row, n_rows : int
     """
 
@@ -53,7 +53,7 @@ class Part:
     stop: int
     header: tuple[int, int] | None
     compressed: bool
-    columns: dict[str, Any]
+    roles: Roles
     first_row: int = 0
     n_rows: int = -1
 
@@ -67,7 +67,7 @@ class Part:
         """
         if self.header is None:
             with damage_named(self.url):
-                return dataset_of_table(self.table(), tell=self.first_row == 0, **self.columns)
+                return dataset_of_table(self.table(), self.roles, tell=self.first_row == 0)
         D, L = self.header
         body = self.text()
         try:
@@ -164,14 +164,7 @@ def read(
     """
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be positive, got {block_bytes}")
-    given: dict[str, Any] = {
-        "text_column": text_column,
-        "labels_column": labels_column,
-        "label_columns": label_columns,
-        "feature_columns": feature_columns,
-    }
-    columns = {name: value for name, value in given.items() if value is not None}
-    columns |= {"label_separator": check_separator(label_separator)}
+    roles = Roles(label_columns, labels_column, text_column, feature_columns, label_separator)
     parts: list[Part] = []
     expected: list[int] = []
     for url in [urls] if isinstance(urls, str) else list(urls):
@@ -179,7 +172,7 @@ def read(
         if not found or not all(fs.exists(path) for path in found):
             raise FileNotFoundError(f"no file at {url!r}")
         for path in sorted(found):
-            own, n_rows = _parts_of(fs, fs.unstrip_protocol(path), path, block_bytes, columns)
+            own, n_rows = _parts_of(fs, fs.unstrip_protocol(path), path, block_bytes, roles)
             parts += own
             expected.append(n_rows)
     if len({part.header for part in parts}) > 1:
@@ -197,9 +190,7 @@ def read(
     return Partitions([part for part in numbered if part.n_rows > 0])
 
 
-def _parts_of(
-    fs: Any, url: str, path: str, block_bytes: int, columns: dict[str, Any]
-) -> tuple[list[Part], int]:
+def _parts_of(fs: Any, url: str, path: str, block_bytes: int, roles: Roles) -> tuple[list[Part], int]:
     if isinstance(fs, LocalFileSystem):
         with damage_named(url):
             check_present(path)
@@ -212,7 +203,7 @@ def _parts_of(
                 about = pq.ParquetFile(f).metadata
                 check_metadata(f, about)
             groups = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
-            parts = [Part(url, i, i + 1, None, False, columns, n_rows=n) for i, n in enumerate(groups)]
+            parts = [Part(url, i, i + 1, None, False, roles, n_rows=n) for i, n in enumerate(groups)]
             return parts, sum(groups)
         compressed, n_bytes, start = is_compressed(head), fs.size(path), start_of(head)
         match = HEADER.match(start)
@@ -222,10 +213,10 @@ def _parts_of(
             n_rows, D, L = sizes_of(match)
             check_sizes(D, L, n_bytes, said="the header tells of")
         if compressed:
-            return [Part(url, 0, 0, (D, L), True, {})], n_rows
+            return [Part(url, 0, 0, (D, L), True, roles)], n_rows
         first = match.end() + len(head) - len(start)  # a byte order mark is no part of the start
         bounds = list(_line_bounds(f, first, n_bytes, block_bytes))
-    return [Part(url, a, b, (D, L), False, {}) for a, b in pairwise(bounds)], n_rows
+    return [Part(url, a, b, (D, L), False, roles) for a, b in pairwise(bounds)], n_rows
 
 
 def _line_bounds(f: Any, start: int, size: int, block_bytes: int) -> Iterator[int]:
