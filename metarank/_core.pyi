@@ -3,7 +3,7 @@ Compiled kernels of metarank: arrays and numbers in, arrays and numbers out.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Final, overload
+from typing import Annotated, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -128,13 +128,6 @@ def unite_lists(
 ) -> tuple[
     Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
 ]: ...
-def standardize_within_lists(
-    values: Annotated[
-        NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_threads: int,
-) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
 def feature_table(
     columns: Sequence[
         Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
@@ -1222,12 +1215,6 @@ class LabelTrees:
             NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None: ...
-
-    largest_cost: Final[float] = ...
-    """
-    Log-probabilities are given as at least minus this, also where a tree has not seen a label.
-    """
-
     @overload
     def beam(
         self,

@@ -8,8 +8,6 @@
 
 namespace metarank {
 
-Array2<float> standardize_within_lists(In2<float> values, In1<std::int64_t> indptr, int n_threads);
-
 // (m, own.size() + F): some of the F columns of m values as they are and, where `standardize`, all of them as z-scores
 // within each list.
 Array2<float> feature_table(const std::vector<In1<float>>& columns, In1<std::int64_t> indptr,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import lightgbm as lgb
 import numpy as np
 
-from metarank._util.parameters import with_parameters
+from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Object, Text
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
@@ -134,12 +133,9 @@ class BoostedRanker(Ranker):
         return len(np.unique(told.gains)) > 1
 
     def _check_params(self) -> None:
-        if self.objective not in self._names:
-            raise ValueError(f"objective must be one of {list(self._names)}, got {self.objective!r}")
+        check_choice("objective", self.objective, list(self._names))
         for name, least in (("n_rounds", 1), ("early_stopping", 0), ("max_irrelevant", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+            check_integer(name, getattr(self, name), least)
 
     def _lightgbm_params(
         self, data: RankingData, label_gain: np.ndarray | None, n_jobs: int

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-
 import lightgbm as lgb
 import numpy as np
 from sklearn.base import clone
 
-from metarank._util.parameters import with_parameters
+from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.progress import as_part, side_by_side
 from metarank.persist.fields import Object, Strings
 from metarank.ranker.base import Ranker, saved_with
@@ -148,13 +146,8 @@ class PointwiseRanker(Ranker):
 
     def _check_params(self) -> None:
         for name in ("n_models", "n_rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
-        if isinstance(self.irrelevant, bool) or not isinstance(self.irrelevant, Real):
-            raise TypeError(f"irrelevant must be a number in (0, 1], got {self.irrelevant!r}")
-        if not 0 < self.irrelevant <= 1:
-            raise ValueError(f"irrelevant must be a number in (0, 1], got {self.irrelevant!r}")
+            check_integer(name, getattr(self, name), 1)
+        check_real("irrelevant", self.irrelevant, np.nextafter(0, 1), 1, "a number in (0, 1]")
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         raw: np.ndarray = self.arrays_.predict(table.values, n_jobs=n_jobs)

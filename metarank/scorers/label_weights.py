@@ -1,4 +1,4 @@
-"""What trees are trained on: rows of unit length, and relevances as asked for."""
+"""What trees are trained on: relevances as asked for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 import scipy.sparse as sp
 
-from metarank import _core
 from metarank._util.elementary import exp
 from metarank.metrics.propensity import PRESETS, inv_propensity
 from metarank.types.view import View
@@ -43,15 +42,6 @@ def relevance_weights(view: View, relevance: str, propensity: Any) -> np.ndarray
     if relevance != "inverse-propensity" or view.n_rows <= 2:  # fewer say nothing of propensities
         return None
     return inv_propensity(view.label_counts, *propensity_curve(propensity), n_points=view.n_rows)
-
-
-def unit_rows(X: sp.csr_matrix) -> sp.csr_matrix:
-    """Rows of unit length; a row of zeros stays."""
-    out = sp.csr_matrix(X.shape, dtype=np.float32)
-    out.indptr, out.indices = X.indptr, X.indices
-    out.data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
 
 
 def propensity_curve(propensity: Any) -> tuple[float, float]:

@@ -128,10 +128,3 @@ def weight_shapes(
 
 def _transposed(matrix: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(matrix.T)
-
-
-def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Float32 vectors (n, E) brought to unit length, each by a sum of its own; zero rows stay."""
-    n, width = vectors.shape
-    indptr = np.arange(n + 1, dtype=np.int64) * width
-    return _core.unit_rows(indptr, np.ascontiguousarray(vectors).ravel()).reshape(n, width)

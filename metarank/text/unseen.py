@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from metarank import _core
-from metarank.text.inference import unit_rows
+from metarank.types.arrays import unit_rows
 
 # Labels of the training that one never seen is like.
 _NEAREST_NAMES = 5

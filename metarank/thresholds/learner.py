@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from numbers import Integral
 
 import numpy as np
 
 from metarank import _core
 from metarank._util.elementary import logistic
+from metarank._util.parameters import check_integer
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist import register
@@ -160,10 +160,7 @@ class ThresholdLearner(Saved):
             raise ValueError(f"fold must have shape {(candidates.n_rows,)}, one a row, got {fold.shape}")
         if group is not None and np.shape(group) != fold.shape:
             raise ValueError(f"group must have shape {fold.shape}, one a row, got {np.shape(group)}")
-        if isinstance(missed, bool) or not isinstance(missed, Integral):
-            raise TypeError(f"missed must be an integer >= 0, got {missed!r}")
-        if missed < 0:
-            raise ValueError(f"missed must be an integer >= 0, got {missed!r}")
+        check_integer("missed", missed, 0)
         if len(scores) == 0:
             raise ValueError("candidates must hold at least one pair, got none")
         relevant = gains > 0

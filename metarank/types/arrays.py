@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,6 +11,8 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
+
+F = TypeVar("F", np.ndarray, sp.csr_matrix)
 
 # Sparse rows made dense at a time, and their values: of many features, fewer rows.
 _BLOCK_ROWS = 256
@@ -41,6 +44,21 @@ def sample_rows(view: View, limit: int) -> np.ndarray:
 def dense(X: Features) -> np.ndarray:
     """X as a C-contiguous float32 array."""
     return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float32)
+
+
+def unit_rows(X: F) -> F:
+    """Rows of float32 X brought to unit length, each by a sum of its own; a row of zeros stays.
+
+    CSR must be canonical. The sums run in double and in one order, so no row depends on the others.
+    """
+    if isinstance(X, np.ndarray):
+        indptr = np.arange(X.shape[0] + 1, dtype=np.int64) * X.shape[1]
+        return _core.unit_rows(indptr, np.ascontiguousarray(X).ravel()).reshape(X.shape)
+    out = sp.csr_matrix(X.shape, dtype=np.float32)  # filled like this SciPy does not check it again
+    out.indptr, out.indices = X.indptr, X.indices
+    out.data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out
 
 
 def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

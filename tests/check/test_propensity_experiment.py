@@ -28,7 +28,7 @@ sys.path[:] = _PATH
 
 from metarank import data  # noqa: E402
 from metarank.data.dataset import Dataset  # noqa: E402
-from metarank.scorers.label_weights import unit_rows  # noqa: E402
+from metarank.types.arrays import unit_rows  # noqa: E402
 
 _SETTINGS = Settings(Path("none"), Path("none"))
 

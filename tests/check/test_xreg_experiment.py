@@ -22,7 +22,7 @@ sys.path.remove(str(FOLDER))
 
 from metarank import data  # noqa: E402
 from metarank.data.dataset import Dataset  # noqa: E402
-from metarank.scorers.label_weights import unit_rows  # noqa: E402
+from metarank.types.arrays import unit_rows  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -93,8 +93,8 @@ def test_a_fold_that_holds_all_that_is_relevant_does_no_harm():
 @pytest.mark.parametrize(
     ("params", "error", "match"),
     [
-        ({"n_models": 0}, ValueError, "n_models must be an integer >= 1, got 0"),
-        ({"n_rounds": True}, ValueError, "n_rounds must be an integer >= 1, got True"),
+        ({"n_models": 0}, ValueError, "n_models must be at least 1, got 0"),
+        ({"n_rounds": True}, TypeError, "n_rounds must be an integer, got True"),
         ({"irrelevant": 0.0}, ValueError, r"irrelevant must be a number in \(0, 1\], got 0.0"),
         ({"irrelevant": "all"}, TypeError, "irrelevant must be a number"),
     ],

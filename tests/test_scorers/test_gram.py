@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank.scorers.linear.shared_ridge import SharedRidge
 from metarank.scorers.neighbors.label_means import LabelMeans
-from metarank.scorers.neighbors.training_rows import csr_arrays
+from metarank.types.arrays import csr_parts
 
 
 def rows_of(n, d, density, seed=0):
@@ -18,7 +18,7 @@ def rows_of(n, d, density, seed=0):
 
 def gram(X, dtype=np.float64, n_jobs=1):
     out = np.full((X.shape[0], X.shape[0]), np.nan, dtype)
-    _core.sparse_gram(X.shape[1], *csr_arrays(X), out, n_jobs)
+    _core.sparse_gram(X.shape[1], *csr_parts(X), out, n_jobs)
     return out
 
 
@@ -50,7 +50,7 @@ def test_gram_for_any_number_of_threads_and_order_of_rows():
 
 
 def test_gram_refuses_what_it_could_not_follow():
-    indptr, indices, data = csr_arrays(rows_of(5, 10, 0.5))
+    indptr, indices, data = csr_parts(rows_of(5, 10, 0.5))
     with pytest.raises(ValueError, match="square matrix"):
         _core.sparse_gram(10, indptr, indices, data, np.empty((4, 5)), 1)
     with pytest.raises(ValueError, match=r"X.indices must lie in \[0, 9\)"):

@@ -16,10 +16,10 @@ from metarank import MetaRanker, _core, load
 from metarank.metrics import evaluate
 from metarank.propensity import inv_propensity
 from metarank.rerank import rerank_with_tail
-from metarank.scorers.label_weights import FLOOR, unit_rows
+from metarank.scorers.label_weights import FLOOR
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers
 from metarank.shortlist import FastXML, PfastreXML, PfastXML
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
 

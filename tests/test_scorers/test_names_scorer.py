@@ -168,8 +168,8 @@ def test_bad_input_is_named():
         scorer.score(X, Candidates.all_labels(2, 3))
     with pytest.raises(ValueError, match="as many rows as X"):
         scorer.score(X, Candidates.all_labels(3, 2))
-    for k in (0, -1, 2.0, True):
-        with pytest.raises(ValueError, match="k must be a positive integer"):
+    for k, error in ((0, ValueError), (-1, ValueError), (2.0, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="k must be"):
             scorer.shortlist(X, k)
 
 

@@ -570,13 +570,13 @@ def test_an_empty_row_gets_the_popular_labels():
 @pytest.mark.parametrize(
     ("scorer", "error", "message"),
     [
-        (LabelNeighbors(k=0), ValueError, "k must be positive, got 0"),
-        (LabelNeighbors(k=2.5), TypeError, "k must be a positive integer, got 2.5"),
+        (LabelNeighbors(k=0), ValueError, "k must be between 1 and 65536, got 0"),
+        (LabelNeighbors(k=2.5), TypeError, "k must be an integer, got 2.5"),
         (LabelNeighbors(metrics=("l3",)), ValueError, "metrics must be distinct and among"),
         (LabelNeighbors(metrics=()), ValueError, "metrics must be distinct and among"),
-        (LabelNeighbors(columns="all"), ValueError, "columns must be 'summary' or 'raw', got 'all'"),
+        (LabelNeighbors(columns="all"), ValueError, "columns must be one of .*, got 'all'"),
         (NeighborShortlister(ks=()), ValueError, "ks must not be empty"),
-        (NeighborShortlister(ks=(3, -1)), ValueError, "ks must be positive, got -1"),
+        (NeighborShortlister(ks=(3, -1)), ValueError, "ks must be between 1 and 65536, got -1"),
         (NeighborShortlister(relevance="graded"), ValueError, "relevance must be 'binary' or 'inverse-prop"),
         (NeighborShortlister(propensity="x"), ValueError, "propensity must be among .*, got 'x'"),
         (NeighborShortlister(index="lsh"), ValueError, "index must be among .*'ivfpq'.*, got 'lsh'"),

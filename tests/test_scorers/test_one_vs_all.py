@@ -391,7 +391,7 @@ def test_bad_input(tmp_path):
     with pytest.raises(TypeError, match="candidates must be"):
         model.score(X, None)
     empty = TrainingSet(X, Y, np.zeros(50, np.int32)).without_fold(0)
-    for learn in (exact().fit, exact().choose):
+    for learn in (exact().fit, exact().tuned):
         with pytest.raises(ValueError, match="at least one row"):
             learn(empty)
 

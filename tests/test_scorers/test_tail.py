@@ -15,10 +15,10 @@ from metarank.metrics import wp_at_k
 from metarank.propensity import inv_propensity
 from metarank.rerank import choose_alpha, rerank_with_tail
 from metarank.scorers.neighbors.label_means import LabelMeans
-from metarank.scorers.neighbors.training_rows import csr_arrays
 from metarank.scorers.trees import tail_likelihood
 from metarank.scorers.trees.pfastrexml import PfastreXML
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers, unit_rows
+from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -150,7 +150,7 @@ def test_sparse_means_add_rows_in_order():
         np.testing.assert_array_equal(means.means.indices, sums.indices)
         assert means.means.data.tobytes() == expected.tobytes()
         np.testing.assert_array_equal(means.known, counts > 0)
-        np.testing.assert_array_equal(means.sq_norm, _core.csr_sq_norms(80, *csr_arrays(means.means)))
+        np.testing.assert_array_equal(means.sq_norm, _core.csr_sq_norms(80, *csr_parts(means.means)))
     short = LabelMeans.of_rows(X, indptr, rows, 1.0, max_terms=6, n_jobs=2)
     assert np.diff(short.means.indptr).max() == 6
     assert short.means.has_sorted_indices

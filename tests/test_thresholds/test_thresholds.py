@@ -459,7 +459,7 @@ def test_rows_without_candidates_and_unknown_labels():
         ({"gains": np.zeros(3)}, "gains must have shape"),
         ({"gains": np.full(720, np.nan)}, "gains must not be NaN"),
         ({"fold": np.zeros(3, int)}, "fold must have shape"),
-        ({"missed": -1}, "missed must be an integer >= 0, got -1"),
+        ({"missed": -1}, "missed must be at least 0, got -1"),
     ],
 )
 def test_bad_input_is_named(changed, message):

@@ -144,8 +144,6 @@ void bind_label_trees(nb::module_& m) {
                               label_cost);
       },
       {"roots", "child_start", "child", "n_labels", "weights", "link", "path_weight", "label_cost"});
-  trees.def_ro_static("largest_cost", &kLargestCost,
-                      "Log-probabilities are given as at least minus this, also where a tree has not seen a label.");
   bind(
       trees, "beam",
       [](const LabelTrees& t, Indptr indptr, Ids indices, Values data, std::int64_t width, std::int64_t k,

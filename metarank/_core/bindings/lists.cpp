@@ -28,7 +28,6 @@ void bind_lists(nb::module_& m) {
         return unite_lists(views<std::int64_t>(indptr), views<std::int32_t>(labels));
       },
       nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), Unlocked());
-  bind(m, "standardize_within_lists", &standardize_within_lists, {"values", "indptr", "n_threads"});
   m.def(
       "feature_table",
       [](const Arrays<float>& columns, In1<std::int64_t> indptr, const std::vector<std::int64_t>& own,

@@ -87,27 +87,9 @@ class KernelRidge(LabelScorer):
             "fitted",
             Number("alpha_", 0, key="alpha_"),
             Array("bias_", np.float32, ("L",), key="bias_"),
-            Array(
-                "weights_",
-                np.float32,
-                ("d", "L"),
-                key="weights_",
-                when=_is_linear,
-            ),
-            Array(
-                "support_",
-                np.float32,
-                ("support", "d"),
-                key="support_",
-                when=_is_dual,
-            ),
-            Array(
-                "dual_",
-                np.float32,
-                ("L", "support"),
-                key="dual_",
-                when=_is_dual,
-            ),
+            Array("weights_", np.float32, ("d", "L"), key="weights_", when=_is_linear),
+            Array("support_", np.float32, ("support", "d"), key="support_", when=_is_dual),
+            Array("dual_", np.float32, ("L", "support"), key="dual_", when=_is_dual),
         ),
     )
 

@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.threads import single_threaded_blas
-from metarank.scorers.neighbors.training_rows import as_canonical, csr_arrays
-from metarank.types.arrays import pruning_factors
+from metarank.scorers.neighbors.training_rows import as_canonical
+from metarank.types.arrays import csr_parts, pruning_factors
 
 # Features to a block of P.
 _BLOCK = 256
@@ -216,7 +216,7 @@ def _in_threads(task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int
 def _gram(X: sp.csr_matrix, dtype: type, n_jobs: int) -> np.ndarray:
     """X X', summed in 64 bits."""
     K = np.empty((X.shape[0], X.shape[0]), dtype)
-    _core.sparse_gram(X.shape[1], *csr_arrays(X), K, n_jobs)
+    _core.sparse_gram(X.shape[1], *csr_parts(X), K, n_jobs)
     return K
 
 

@@ -16,8 +16,8 @@ from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.training_rows import as_canonical, check_lists
 from metarank.scorers.sizes import FitSizes, MemoryPart
-from metarank.text.inference import unit_rows
 from metarank.text.kinds import WITH_NAMES
+from metarank.types.arrays import unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 

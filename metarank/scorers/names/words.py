@@ -7,17 +7,18 @@ on label sets with a long tail they are the strongest evidence there is.
 from __future__ import annotations
 
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._util.parameters import check_integer
 from metarank.persist.fields import Csr
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.neighbors.training_rows import as_canonical, csr_arrays
+from metarank.scorers.neighbors.training_rows import as_canonical
+from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
@@ -98,11 +99,10 @@ class NameScorer(LabelScorer):
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If k is not a positive integer, or X has another number of features.
         """
-        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
-            raise ValueError(f"k must be a positive integer, got {k!r}")
+        check_integer("k", k, 1)
         k = min(int(k), max(1, self.label_text_.shape[0]))
         indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
         return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
@@ -124,7 +124,7 @@ class NameScorer(LabelScorer):
         n_features = self.label_text_.shape[1]
         if X.ndim != 2 or X.shape[1] != n_features:
             raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
-        return csr_arrays(as_canonical(X))
+        return csr_parts(as_canonical(X))
 
 
 class SpellingScorer(NameScorer):
@@ -164,4 +164,4 @@ class SpellingScorer(NameScorer):
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:
     text = as_canonical(text)
-    return text, _core.LabelText(text.shape[1], *csr_arrays(text))
+    return text, _core.LabelText(text.shape[1], *csr_parts(text))

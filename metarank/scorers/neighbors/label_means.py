@@ -13,11 +13,10 @@ from metarank._util.elementary import softplus
 from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.neighbors.training_rows import (
     as_canonical,
-    as_dense,
     check_candidates,
     check_width,
-    csr_arrays,
 )
+from metarank.types.arrays import csr_parts, dense
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
@@ -64,12 +63,12 @@ class LabelMeans:
         means = as_canonical(self.means)
         sq_norm = self._sq_norms(means) if self.sq_norm is None else self.sq_norm
         return _core.LabelMeanIndex(
-            means.shape[1], *csr_arrays(means), sq_norm, self.known, float(self.max_sq_norm)
+            means.shape[1], *csr_parts(means), sq_norm, self.known, float(self.max_sq_norm)
         )
 
     @staticmethod
     def _sq_norms(means: sp.csr_matrix) -> np.ndarray:
-        return _core.csr_sq_norms(means.shape[1], *csr_arrays(means))
+        return _core.csr_sq_norms(means.shape[1], *csr_parts(means))
 
     @classmethod
     def of_rows(
@@ -92,7 +91,7 @@ class LabelMeans:
             return cls(_core.label_means(X, indptr, rows, n_jobs), known, max_sq_norm)
         d = X.shape[1]
         mean_indptr, features, values, sq_norm = _core.label_means_sparse(
-            d, *csr_arrays(X), indptr, rows, max_terms or max(d, 1), n_jobs
+            d, *csr_parts(X), indptr, rows, max_terms or max(d, 1), n_jobs
         )
         means = sp.csr_matrix((values, features, mean_indptr), shape=(len(known), d))
         means.has_canonical_format = True
@@ -104,9 +103,9 @@ class LabelMeans:
         pairs = (candidates.indptr, candidates.labels)
         n_threads = resolve_n_jobs(n_jobs)
         if sp.issparse(self.means):
-            return self.index.distances(*csr_arrays(as_canonical(X)), *pairs, n_threads)
+            return self.index.distances(*csr_parts(as_canonical(X)), *pairs, n_threads)
         means = (self.means, self.known, self.max_sq_norm)
-        return _core.centroid_distances_dense(*means, as_dense(X), *pairs, n_threads)
+        return _core.centroid_distances_dense(*means, dense(X), *pairs, n_threads)
 
     def tail_log_probability(
         self, X: Features, candidates: Candidates, gamma: float, unit_means: bool, n_jobs: int
@@ -118,7 +117,7 @@ class LabelMeans:
             return -softplus(gamma / 2 * squared).astype(np.float32)
         self._check(X, candidates)
         pairs = (candidates.indptr, candidates.labels)
-        rows = csr_arrays(as_canonical(X))
+        rows = csr_parts(as_canonical(X))
         return self.index.tail_log_probability(*rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
 
     def _check(self, X: Features, candidates: Candidates) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank.types.arrays import csr_parts, dense, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import CLASSES, DenseIndex, faiss_threads
 from metarank.types.view import Features, View
@@ -114,7 +115,7 @@ class DenseRows:
     def queries(self, X: Features) -> np.ndarray:
         """X as this index takes it; ValueError if it has another number of features."""
         check_width(X, self.X.shape[1])
-        return as_dense(X)
+        return dense(X)
 
     def label_neighbors(
         self,
@@ -230,7 +231,7 @@ class DenseRows:
         if outside.any():  # FAISS would give numbers of no row
             Q = np.where(outside[:, None], np.float32(0), Q)
         with faiss_threads(n_jobs):
-            far, ids = index.search(_unit_rows(Q, sq_norm) if metric == "cosine" else Q, m)
+            far, ids = index.search(unit_rows(Q) if metric == "cosine" else Q, m)
         last = far[:, -1].astype(np.float64)
         bounds = 1.0 - last - unit if metric == "cosine" else last - unit * sums
         return np.ascontiguousarray(ids, np.int32), np.where(outside, -np.inf, bounds)
@@ -241,7 +242,7 @@ class DenseRows:
 
             measure = {"l2": faiss.METRIC_L2, "l1": faiss.METRIC_L1, "cosine": faiss.METRIC_INNER_PRODUCT}
             index = faiss.IndexFlat(self.X.shape[1], measure[metric])
-            index.add(_unit_rows(self.X, self.sq_norm) if metric == "cosine" else self.X)
+            index.add(unit_rows(self.X) if metric == "cosine" else self.X)
             self._faiss[metric] = index
         return self._faiss[metric]
 
@@ -257,7 +258,7 @@ class SparseRows:
     @cached_property
     def index(self) -> _core.InvertedIndex:
         """The postings by feature. A model that is loaded builds them when first asked."""
-        return _core.InvertedIndex(self.X.shape[1], *csr_arrays(self.X))
+        return _core.InvertedIndex(self.X.shape[1], *csr_parts(self.X))
 
     @property
     def max_sq_norm(self) -> float:
@@ -285,7 +286,7 @@ class SparseRows:
         """Columns (C, m), as `DenseRows.label_neighbors`."""
         return _core.label_neighbors_sparse(
             self.index,
-            *csr_arrays(self.queries(X)),
+            *csr_parts(self.queries(X)),
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
             columns=_columns(metrics, orders, means),
             n_threads=n_jobs,
@@ -297,7 +298,7 @@ class SparseRows:
         """(ids int32, distances float32), both (n, k), as `DenseRows.nearest`."""
         return _core.nearest_rows_sparse(
             self.index,
-            *csr_arrays(self.queries(X)),
+            *csr_parts(self.queries(X)),
             np.ascontiguousarray(rows, np.int32),
             k,
             METRICS[metric],
@@ -354,20 +355,6 @@ def view_labels(view: View) -> LabelRows:
     return LabelRows(*view.rows_by_label, n_rows=view.all_X.shape[0])
 
 
-def csr_arrays(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(indptr int64, indices int32, data float32), contiguous, as the core takes them."""
-    return (
-        np.ascontiguousarray(X.indptr, np.int64),
-        np.ascontiguousarray(X.indices, np.int32),
-        np.ascontiguousarray(X.data, np.float32),
-    )
-
-
-def as_dense(X: Features) -> np.ndarray:
-    """X as a C-contiguous float32 array."""
-    return np.ascontiguousarray(X if isinstance(X, np.ndarray) else X.toarray(), np.float32)
-
-
 def as_canonical(X: Features) -> sp.csr_matrix:
     """X as CSR with sorted, distinct columns."""
     if not isinstance(X, sp.csr_matrix):
@@ -407,8 +394,3 @@ def _no_labels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _is_exact(sums: np.ndarray) -> np.ndarray:
     return (sums >= LEAST_SUM) & (sums <= MOST_SUM)
-
-
-def _unit_rows(X: np.ndarray, sq_norm: np.ndarray) -> np.ndarray:
-    norm = np.sqrt(np.asarray(sq_norm, np.float64))
-    return np.ascontiguousarray(X / np.where(norm > 0, norm, 1.0)[:, None], np.float32)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.parameters import with_parameters
+from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import (
     Array,
@@ -47,13 +46,13 @@ from metarank.scorers.neighbors.training_rows import (
     TrainingRows,
     as_canonical,
     check_candidates,
-    csr_arrays,
     longest_rows,
     restored_rows,
     shared_rows,
     training_rows,
     view_labels,
 )
+from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import INDEXES, SAVED, check_graph, resolved_index
 from metarank.types.view import Features, View
@@ -175,7 +174,7 @@ class LabelNeighbors(LabelScorer):
         """
         k = self.k if k is None else k
         metric = next(iter(self.metrics)) if metric is None else metric
-        _check_positive("k", k)
+        check_integer("k", k, 1)
         if X.shape[0] != 1:
             raise ValueError(f"X must be one row, got {X.shape[0]}")
         if not 0 <= label < self.labels_.n_labels:
@@ -204,12 +203,11 @@ class LabelNeighbors(LabelScorer):
         return out
 
     def _check_params(self) -> None:
-        _check_positive("k", self.k, _MOST_NEIGHBORS)
+        check_integer("k", self.k, 1, _MOST_NEIGHBORS)
         metrics = tuple(self.metrics)
         if not metrics or len(set(metrics)) < len(metrics) or not set(metrics) <= set(METRICS):
             raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
-        if self.columns not in ("summary", "raw"):
-            raise ValueError(f"columns must be 'summary' or 'raw', got {self.columns!r}")
+        check_choice("columns", self.columns, ("summary", "raw"))
 
     def _statistics(self) -> tuple[list[int], list[int]]:
         if self.columns == "raw":
@@ -382,7 +380,7 @@ class NeighborShortlister(LabelScorer):
         ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the View's rows.
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
-        _check_positive("k", k)
+        check_integer("k", k, 1)
         n_jobs = resolve_n_jobs(n_jobs)
         n_labels = self.labels_.n_labels
         found = self._neighbors(X, neighbors, n_jobs)
@@ -415,7 +413,7 @@ class NeighborShortlister(LabelScorer):
         if len(tuple(self.ks)) == 0:
             raise ValueError("ks must not be empty")
         for k in self.ks:
-            _check_positive("ks", k, _MOST_NEIGHBORS)
+            check_integer("ks", k, 1, _MOST_NEIGHBORS)
         if self.relevance not in ("binary", "inverse-propensity"):
             raise ValueError(f"relevance must be 'binary' or 'inverse-propensity', got {self.relevance!r}")
         propensity_curve(self.propensity)
@@ -456,7 +454,7 @@ class NeighborShortlister(LabelScorer):
         frequency = np.diff(self.labels_.indptr) / max(1, len(self.voters_))
         popular = np.argsort(-frequency, kind="stable").astype(np.int32)
         text = self.label_text_
-        named = None if text is None else (*csr_arrays(text), text.shape[1])
+        named = None if text is None else (*csr_parts(text), text.shape[1])
         return _core.Votes(*self.labels_.by_row, popular, frequency, self.worth_, named)
 
 
@@ -468,12 +466,3 @@ def weighed(rows: np.ndarray, distances: np.ndarray, *, is_dense: bool) -> Neigh
     else:
         weights = np.maximum(1 - distances, 0)
     return rows, np.where(rows >= 0, weights, 0).astype(np.float32, copy=False)
-
-
-def _check_positive(name: str, value: Any, most: int | None = None) -> None:
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a positive integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be positive, got {value}")
-    if most is not None and int(value) > most:
-        raise ValueError(f"{name} must be at most {most}, got {value}")

@@ -15,19 +15,17 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Known, Number, Params
 from metarank.persist.limits import MOST
 from metarank.persist.spec import Spec
-from metarank.scorers.label_weights import LEAST, check_relevance, relevances, unit_rows
-from metarank.scorers.neighbors.training_rows import check_lists
-from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.label_weights import LEAST, check_relevance, relevances
 from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.trees.tree_ensemble import (
     FEWER_TREES,
+    ShortlistingTrees,
     TreeBlock,
-    TreeEnsemble,
     stacked,
     stacked_ids,
     stacked_starts,
 )
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
@@ -64,7 +62,7 @@ def _check_trees(known: Known) -> None:
 
 
 @with_parameters
-class FastXML(TreeEnsemble, Shortlister):
+class FastXML(ShortlistingTrees):
     """Trees over points, whose splits rank the labels well on both sides (Prabhu and Varma 2014).
 
     A node parts its points by a sparse hyperplane. The hyperplane, the side of every point and a ranking of
@@ -140,9 +138,7 @@ class FastXML(TreeEnsemble, Shortlister):
     random_state: Any = 0
     verbose: int = 0
 
-    is_classifier = True
-    # Name of the score column.
-    column: ClassVar[str] = "fastxml"
+    column = "fastxml"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 10}
     trees_per_block: ClassVar[int] = 5
     _common: ClassVar[tuple[str, ...]] = ("scale",)
@@ -180,7 +176,6 @@ class FastXML(TreeEnsemble, Shortlister):
         Y = relevances(view, self.relevance, self.propensity)
         # Float32 sums of gains neither overflow nor vanish, whatever the unit of the relevances.
         scale = float(Y.data.max(initial=0.0)) or 1.0
-        seed = np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0]
         gains = np.maximum(Y.data.astype(np.float64) / scale, _LEAST_GAIN).astype(np.float32)
         split = _core.SplitOptions(
             log_cost=float(self.C),
@@ -198,7 +193,7 @@ class FastXML(TreeEnsemble, Shortlister):
             max_leaf=self.max_leaf,
             labels_per_leaf=self.labels_per_leaf,
             max_depth=_MAX_DEPTH,
-            seed=int(seed >> 1),
+            seed=self._seed_on(view),
         )
         forest = _core.train_instance_trees(
             X=(*csr_parts(X), X.shape[1]),
@@ -211,8 +206,7 @@ class FastXML(TreeEnsemble, Shortlister):
         return {"scale": np.array([scale]), **forest}
 
     def _take(self, blocks: list[TreeBlock]) -> None:
-        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
-        self.random_state_ = int(self.random_state)
+        super()._take(blocks)
         self.scale_ = float(blocks[0].arrays["scale"][0])
         n_nodes = [len(block.arrays["bias"]) for block in blocks]
         n_leaves = [len(block.arrays["leaf_start"]) - 1 for block in blocks]
@@ -262,18 +256,14 @@ class FastXML(TreeEnsemble, Shortlister):
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """One float32 column (m,): log of a pair's mean relevance over the greatest of all, at least -80."""
-        rows = self._unit_parts(X)
-        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
-        pairs = (candidates.indptr, candidates.labels)
-        mean, _ = self._trees.pairs(*rows, *pairs, False, resolve_n_jobs(n_jobs))
+        pairs = self._pairs(X, candidates)
+        mean, _ = self._trees.pairs(*pairs, False, resolve_n_jobs(n_jobs))
         return {self.column: log(np.maximum(mean, np.float32(LEAST)))}
 
     def tree_scores(self, X: Any, candidates: Candidates, *, n_jobs: int | None = 1) -> np.ndarray:
         """Float32 (m, n_trees): each pair's relevance in the leaf of each tree; their mean is the score."""
-        rows = self._unit_parts(X)
-        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
-        pairs = (candidates.indptr, candidates.labels)
-        _, by_tree = self._trees.pairs(*rows, *pairs, True, resolve_n_jobs(n_jobs))
+        pairs = self._pairs(X, candidates)
+        _, by_tree = self._trees.pairs(*pairs, True, resolve_n_jobs(n_jobs))
         assert by_tree is not None  # it is asked for
         return np.asarray(by_tree * np.float32(self.scale_))
 
@@ -281,10 +271,6 @@ class FastXML(TreeEnsemble, Shortlister):
         """Int32 (n, n_trees): the number of the leaf that each row ends in; no two trees share one."""
         rows = self._unit_parts(X)
         return np.asarray(self._trees.leaves(*rows, resolve_n_jobs(n_jobs)))
-
-    def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        indptr, indices, data = self._row_parts(X)
-        return indptr, indices, _core.unit_rows(indptr, data)
 
 
 def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:

@@ -20,20 +20,18 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
 from metarank.persist.limits import MOST
 from metarank.persist.spec import Spec
-from metarank.scorers.label_weights import FLOOR, LEAST, check_relevance, relevances, unit_rows
-from metarank.scorers.neighbors.training_rows import check_lists
-from metarank.scorers.shortlister import Shortlister
+from metarank.scorers.label_weights import FLOOR, LEAST, check_relevance, relevances
 from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.trees.hierarchy import Hierarchy, learn_hierarchy
 from metarank.scorers.trees.tree_ensemble import (
     FEWER_TREES,
+    ShortlistingTrees,
     TreeBlock,
-    TreeEnsemble,
     stacked,
     stacked_ids,
     stacked_starts,
 )
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
@@ -70,7 +68,7 @@ def _n_nodes(known: Any) -> int:
 
 
 @with_parameters
-class LabelTree(TreeEnsemble, Shortlister):
+class LabelTree(ShortlistingTrees):
     """What `Parabel` and `XReg` share; see there."""
 
     n_trees: int = 3
@@ -94,9 +92,7 @@ class LabelTree(TreeEnsemble, Shortlister):
     propensity: Any = field(init=False, default="default")
     cost: str = field(init=False, default="sum")
 
-    is_classifier = True
-    # Names of the score columns start with it.
-    column: ClassVar[str] = "label_tree"
+    column = "label_tree"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1}
     _common: ClassVar[tuple[str, ...]] = ("label_scale",)
 
@@ -180,9 +176,7 @@ class LabelTree(TreeEnsemble, Shortlister):
             )
         X = unit_rows(sp.csr_matrix(view.X))
         Y = relevances(view, self.relevance, self.propensity)
-        seed = int(
-            np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0] >> 1
-        )
+        seed = self._seed_on(view)
         label_scale = _greatest(Y)
         Y.data = Y.data / label_scale[Y.indices]
         # Classifiers are seeded by their slot's number in the whole ensemble.
@@ -237,8 +231,7 @@ class LabelTree(TreeEnsemble, Shortlister):
         return 0 if self._loss == "logistic" else int(self.link_power)
 
     def _take(self, blocks: list[TreeBlock]) -> None:
-        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
-        self.random_state_ = int(self.random_state)
+        super()._take(blocks)
         # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
         self.link_ = self._link
         self.path_weight_ = 1.0 if self._loss == "logistic" else float(self.path_weight)
@@ -356,24 +349,13 @@ class LabelTree(TreeEnsemble, Shortlister):
         Every pair is scored exactly by every tree, whether a beam search would find it or not. A label
         without a training point has the value -80, which is also the least there is.
         """
-        rows = self._unit_parts(X)
-        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
-        mean, by_tree = self._trees.score_pairs(
-            *rows,
-            candidates.indptr,
-            candidates.labels,
-            self.hierarchy_.n_trees > 1,
-            resolve_n_jobs(n_jobs),
-        )
+        pairs = self._pairs(X, candidates)
+        mean, by_tree = self._trees.score_pairs(*pairs, self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs))
         columns = {self.column: self._log_probability(mean)}
         if by_tree is not None:
             for t in range(self.hierarchy_.n_trees):
                 columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
         return columns
-
-    def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        indptr, indices, data = self._row_parts(X)
-        return indptr, indices, _core.unit_rows(indptr, data)
 
     @property
     def _given(self) -> bool:

@@ -12,7 +12,7 @@ from metarank.scorers.trees.instance_tree import PfastXML
 from metarank.scorers.trees.tail import SOLUTIONS, TailClassifiers
 from metarank.scorers.trees.tail_reranking import TAIL, TailReranking, check_alpha
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import View
 
 
 @with_parameters
@@ -119,10 +119,3 @@ class PfastreXML(TailReranking, PfastXML):
         )
         scores = {self.column: values * np.float32(self.scale_)}
         return Candidates.of_core(indptr, labels, self.n_labels_, scores)
-
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
-        """As `FastXML.score`, the re-ranked log-relevance."""
-        columns = super().score(X, candidates, n_jobs=n_jobs)
-        if not self._plain:
-            columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
-        return columns

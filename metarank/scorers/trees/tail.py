@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.parameters import with_parameters
+from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank.persist.fields import Array, Group, Ids, Plain, Rows
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.label_weights import propensity_curve, relevance_weights
 from metarank.scorers.neighbors.label_means import LabelMeans
-from metarank.scorers.neighbors.training_rows import as_canonical, as_dense, csr_arrays
+from metarank.scorers.neighbors.training_rows import as_canonical
 from metarank.scorers.trees.tail_likelihood import likelihood_means
+from metarank.types.arrays import csr_parts, dense
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
 COLUMN = "tail_log_probability"
 SOLUTIONS = ("means", "likelihood")
+# All positive numbers but infinity.
+_GAMMAS = np.nextafter(0, 1), np.finfo(np.float64).max
 _LONGEST = 1.0  # |y|^2 of the longest of rows of unit length
 
 
@@ -156,21 +158,14 @@ class TailClassifiers(LabelScorer):
         return {COLUMN: self.means_.tail_log_probability(unit_rows(X), candidates, *how)}
 
     def _check(self) -> None:
-        if isinstance(self.gamma, bool) or not isinstance(self.gamma, Real):
-            raise TypeError(f"gamma must be a positive number, got {self.gamma!r}")
-        if not (np.isfinite(self.gamma) and self.gamma > 0):
-            raise ValueError(f"gamma must be finite and positive, got {self.gamma}")
+        check_real("gamma", self.gamma, *_GAMMAS, "a finite positive number")
         if not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
         if self.solution not in SOLUTIONS:
             raise ValueError(f"solution must be 'means' or 'likelihood', got {self.solution!r}")
         propensity_curve(self.propensity)
-        if self.max_terms is None:
-            return
-        if isinstance(self.max_terms, bool) or not isinstance(self.max_terms, Integral):
-            raise TypeError(f"max_terms must be a positive integer or None, got {self.max_terms!r}")
-        if self.max_terms < 1:
-            raise ValueError(f"max_terms must be positive, got {self.max_terms}")
+        if self.max_terms is not None:
+            check_integer("max_terms", self.max_terms, 1)
 
     def _restored(self) -> None:
         self._check()
@@ -180,7 +175,7 @@ def unit_rows(X: Features) -> Features:
     """The rows of X divided by their lengths, zero rows as they are; X itself if they are of unit length."""
     if sp.issparse(X):
         X = as_canonical(X)
-        factor = _to_unit(_core.csr_sq_norms(X.shape[1], *csr_arrays(X)))
+        factor = _to_unit(_core.csr_sq_norms(X.shape[1], *csr_parts(X)))
         if np.all(factor == 1):
             return X
         data = (X.data * np.repeat(factor, np.diff(X.indptr))).astype(np.float32)
@@ -188,7 +183,7 @@ def unit_rows(X: Features) -> Features:
         unit.data, unit.indices, unit.indptr = data, X.indices, X.indptr
         unit.has_sorted_indices = unit.has_canonical_format = True
         return unit
-    X = as_dense(X)
+    X = dense(X)
     factor = _to_unit(_core.row_norms(X)[0].astype(np.float64))
     return X if np.all(factor == 1) else (X * factor[:, None]).astype(np.float32)
 

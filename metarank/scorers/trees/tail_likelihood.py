@@ -10,7 +10,8 @@ from scipy.special import expit
 
 from metarank import _core
 from metarank.scorers.neighbors.label_means import LabelMeans
-from metarank.scorers.neighbors.training_rows import as_canonical, csr_arrays
+from metarank.scorers.neighbors.training_rows import as_canonical
+from metarank.types.arrays import csr_parts
 from metarank.types.view import Features
 
 # Points without the label that join its likelihood: so many, or as many as have the label.
@@ -213,7 +214,7 @@ def _nearest_others(similar: sp.csr_matrix, points: np.ndarray, own: list[np.nda
     """For each label the points not its own that are most similar to its mean, by similarity > 0."""
     wanted = [max(NEGATIVES, len(rows)) for rows in own]
     most = max(k + len(rows) for k, rows in zip(wanted, own))
-    order, scores = _core.top_k_listed(*csr_arrays(similar), most, 1)
+    order, scores = _core.top_k_listed(*csr_parts(similar), most, 1)
     others = []
     for best, score, rows, k in zip(order, scores, own, wanted):
         found = points[best[score > 0]]

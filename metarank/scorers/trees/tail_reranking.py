@@ -14,11 +14,11 @@ from metarank.metrics import evaluate
 from metarank.metrics.rerank import bent, rerank_with_tail
 from metarank.persist.fields import Number, Object
 from metarank.scorers.label_weights import FLOOR, relevance_weights
-from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers
 from metarank.scorers.trees.tail_weight import ALPHAS, choose_alpha
+from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.candidates import Candidates
-from metarank.types.view import View
+from metarank.types.view import Features, View
 
 # Labels of a row, and rows of a label, that are re-ranked; more where more are asked for.
 RERANKED = 100
@@ -38,7 +38,7 @@ def check_alpha(name: str, value: Any, rule: str) -> None:
 TAIL = (Number("alpha_", 0, 1), Object("tail_", TailClassifiers, ("d", "L"), optional=True))
 
 
-class TailReranking(Shortlister):
+class TailReranking(ShortlistingTrees):
     """A shortlister whose lists are re-ranked where ``alpha_ < 1``.
 
     Attributes
@@ -104,6 +104,13 @@ class TailReranking(Shortlister):
                 best = value, alpha, tail
         assert best is not None
         return best[1], best[2]
+
+    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+        """As without re-ranking, logs of relevance over the greatest there is, but the first re-ranked."""
+        columns = super().score(X, candidates, n_jobs=resolve_n_jobs(n_jobs))
+        if not self._plain:
+            columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
+        return columns
 
     @property
     def _plain(self) -> bool:

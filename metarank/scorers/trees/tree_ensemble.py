@@ -8,10 +8,14 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from metarank import _core
 from metarank._util.parameters import check_integer, require_seed
 from metarank._util.progress import is_heard, report
 from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.neighbors.training_rows import check_lists
+from metarank.scorers.shortlister import Shortlister
+from metarank.types.candidates import Candidates
 from metarank.types.view import View
 
 E = TypeVar("E", bound="TreeEnsemble")
@@ -212,6 +216,36 @@ class TreeEnsemble(LabelScorer):
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
         """Keep what `_learn_rest` gave."""
+
+
+class ShortlistingTrees(TreeEnsemble, Shortlister):
+    """A `TreeEnsemble` with the door of an estimator, over rows of unit length."""
+
+    is_classifier = True
+    # Names of the score columns start with it.
+    column: ClassVar[str]
+
+    def _seed_on(self, view: View) -> int:
+        """The seed of the trees grown on a View."""
+        drawn = np.random.SeedSequence([view.seed, self.random_state]).generate_state(1, np.uint64)[0]
+        return int(drawn >> 1)
+
+    def _take(self, blocks: list[TreeBlock]) -> None:
+        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
+        self.random_state_ = int(self.random_state)
+
+    def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """CSR arrays of new rows, of unit length."""
+        indptr, indices, data = self._row_parts(X)
+        return indptr, indices, _core.unit_rows(indptr, data)
+
+    def _pairs(
+        self, X: Any, candidates: Candidates
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """`_unit_parts`, and the pairs of the candidates, which must be lists of the labels learned."""
+        rows = self._unit_parts(X)
+        check_lists(candidates, len(rows[0]) - 1, self.n_labels_)
+        return *rows, candidates.indptr, candidates.labels
 
 
 def _difference(a: TreeBlock, b: TreeBlock, common: Sequence[str]) -> str | None:

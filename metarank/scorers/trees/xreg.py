@@ -11,7 +11,7 @@ from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import TailClassifiers
 from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import View
 
 
 @with_parameters
@@ -104,10 +104,3 @@ class XReg(TailReranking, LabelTree):
         rows = self._rows(X)
         by_label = super().shortlist_points(rows, max(k, RERANKED), factor=factor, n_jobs=n_jobs)
         return self._reranked(rows, by_label.transpose(), n_jobs).transpose().top(k)
-
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
-        """As `Parabel.score`: logs of relevance over the greatest; of XReg-t, the re-ranked one first."""
-        columns = super().score(X, candidates, n_jobs=n_jobs)
-        if not self._plain:
-            columns[self.column] = self._combined(columns[self.column], self._rows(X), candidates, n_jobs)
-        return columns
