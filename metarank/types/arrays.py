@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +14,8 @@ from metarank.types.view import Features, View
 
 F = TypeVar("F", np.ndarray, sp.csr_matrix)
 
+# Nodes, and leaves, have ids of 32 bits, of which leaves take the negative half.
+_MOST_NODES = 1 << 30
 # Sparse rows made dense at a time, and their values: of many features, fewer rows.
 _BLOCK_ROWS = 256
 _BLOCK_VALUES = 1 << 24
@@ -59,6 +61,31 @@ def unit_rows(X: F) -> F:
     out.data = _core.unit_rows(np.asarray(X.indptr, np.int64), X.data)
     out.has_sorted_indices = out.has_canonical_format = True
     return out
+
+
+def joined_ids(ids: Sequence[np.ndarray], n_nodes: Sequence[int], n_leaves: Sequence[int]) -> np.ndarray:
+    """Ids within several lists of trees as ids within one: nodes >= 0 and leaves ``~leaf`` < 0; int32.
+
+    Raises
+    ------
+    ValueError
+        If they are too many for ids of 32 bits.
+
+    Examples
+    --------
+    >>> tree = np.array([1, ~0, ~1, ~2])
+    >>> joined_ids([tree, tree], n_nodes=[2, 2], n_leaves=[3, 3])
+    array([ 1, -1, -2, -3,  3, -4, -5, -6], dtype=int32)
+    """
+    if max(sum(n_nodes), sum(n_leaves)) >= _MOST_NODES:
+        raise ValueError(
+            f"trees must have fewer than 2^30 nodes and leaves, got {sum(n_nodes)} and {sum(n_leaves)}"
+        )
+    moved = []
+    for own, nodes, leaves in zip(ids, np.cumsum([0, *n_nodes]), np.cumsum([0, *n_leaves])):
+        own = own.astype(np.int64)
+        moved.append(np.where(own >= 0, own + nodes, own - leaves).astype(np.int32))
+    return np.concatenate(moved)
 
 
 def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

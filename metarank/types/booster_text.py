@@ -47,8 +47,7 @@ def rewritten(text: str, n_features: int) -> str:
     Traceback (most recent call last):
     ValueError: a LightGBM text must be over 3 features with one tree a round, got '5' and '1'
     """
-    header, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
-    head = _entries(header)
+    head, blocks = parts_of(text)
     most, rounds = head.get("max_feature_idx"), head.get("num_tree_per_iteration")
     if most != str(n_features - 1) or rounds != "1":
         found = None if most is None or not most.isdigit() else str(int(most) + 1)
@@ -60,7 +59,7 @@ def rewritten(text: str, n_features: int) -> str:
     out = [_HEADER.format(most=n_features - 1, names=names, infos=" ".join(["none"] * n_features))]
     for number, block in enumerate(blocks):
         try:
-            out.append(f"Tree={number}\n{_tree(_entries(block), n_features)}\n\n")
+            out.append(f"Tree={number}\n{_tree(entries_of(block), n_features)}\n\n")
         except (ValueError, OverflowError) as error:
             raise ValueError(f"tree {number} of a LightGBM text: {error}") from None
     out.append("end of trees\n")
@@ -76,8 +75,8 @@ def split_gains(text: str, n_features: int) -> np.ndarray:
         If a tree does not name a feature and a gain >= 0 for each split.
     """
     out = np.zeros(n_features)
-    for number, block in enumerate(text.split("\nend of trees", 1)[0].split("\nTree=")[1:]):
-        entries = _entries(block)
+    for number, block in enumerate(parts_of(text)[1]):
+        entries = entries_of(block)
         try:
             feature = np.array(entries.get("split_feature", "").split(), np.int64)
             gain = np.array(entries.get("split_gain", "").split(), np.float64)
@@ -97,7 +96,14 @@ def finite_thresholds(threshold: np.ndarray) -> np.ndarray:
     return np.minimum(threshold, np.finfo(np.float64).max)
 
 
-def _entries(block: str) -> dict[str, str]:
+def parts_of(text: str) -> tuple[dict[str, str], list[str]]:
+    """The entries of the header, and the blocks of the trees."""
+    header, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
+    return entries_of(header), blocks
+
+
+def entries_of(block: str) -> dict[str, str]:
+    """The lines "name=value" of a part of a text."""
     return dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
 

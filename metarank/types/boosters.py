@@ -6,7 +6,7 @@ on a busy machine. The arrays give the same bytes without it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -16,10 +16,19 @@ from metarank import _core
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared
 from metarank.persist.spec import Saved, Spec
-from metarank.types.booster_text import finite_thresholds
+from metarank.types.arrays import joined_ids
+from metarank.types.booster_text import entries_of, finite_thresholds, parts_of
 
 # LightGBM reads a dense value of this size or less as zero.
 _ZERO = float(np.float32(1e-35))
+_NO_TREE: dict[str, np.ndarray] = {
+    "feature": np.zeros(0, np.int32),
+    "threshold": np.zeros(0),
+    "children": np.zeros((0, 2), np.int32),
+    "missing": np.zeros(0, np.uint8),
+    "root": np.zeros(0, np.int32),
+    "leaf_value": np.zeros(0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,65 +113,43 @@ class BoosterArrays(Saved):
     @classmethod
     def from_text(cls, text: str) -> BoosterArrays:
         """The trees of a model in LightGBM's text format (`Booster.model_to_string`, `save_model`)."""
-        header, *blocks = text.split("\nend of trees", 1)[0].split("\nTree=")
-        head = dict(line.split("=", 1) for line in header.splitlines() if "=" in line)
-        if "num_tree_per_iteration" not in head:
+        header, blocks = parts_of(text)
+        if "num_tree_per_iteration" not in header:
             raise ValueError("text must be a model in LightGBM's text format, got no num_tree_per_iteration")
-        n_outputs = int(head["num_tree_per_iteration"])
+        n_outputs = int(header["num_tree_per_iteration"])
         trees = [_parse_tree(block, t) for t, block in enumerate(blocks)]
-        node_start = np.cumsum([0] + [len(tree["feature"]) for tree in trees])
-        leaf_start = np.cumsum([0] + [len(tree["leaf_value"]) for tree in trees])
-        children = [
-            np.where(tree["children"] >= 0, tree["children"] + node, tree["children"] - leaf)
-            for tree, node, leaf in zip(trees, node_start, leaf_start)
-        ]
-        root = [node if len(c) else ~leaf for c, node, leaf in zip(children, node_start, leaf_start)]
+        output = np.arange(len(trees)) % n_outputs
+        return cls._joined(trees, output, int(header["max_feature_idx"]) + 1, n_outputs)
 
-        def joined(name: str, dtype: type) -> np.ndarray:
-            return np.concatenate([np.zeros(0, dtype), *(tree[name] for tree in trees)]).astype(dtype)
-
-        return cls(
-            feature=joined("feature", np.int32),
-            threshold=_outside_zero(finite_thresholds(joined("threshold", np.float64))),
-            children=np.concatenate([np.zeros((0, 2)), *children]).astype(np.int32),
-            missing=joined("missing", np.uint8),
-            root=np.array(root, np.int32),
-            leaf_value=joined("leaf_value", np.float64),
-            output=(np.arange(len(trees)) % n_outputs).astype(np.int32),
-            n_features=int(head["max_feature_idx"]) + 1,
-            n_outputs=n_outputs,
-        )
+    @classmethod
+    def constant(cls, value: float, n_features: int) -> BoosterArrays:
+        """A single leaf."""
+        leaf = _NO_TREE | {"root": np.array([~0]), "leaf_value": np.array([value])}
+        return cls._joined([leaf], np.zeros(1), n_features, 1)
 
     @classmethod
     def stack(cls, models: Sequence[BoosterArrays]) -> BoosterArrays:
         """Several models over the same features as one; their outputs stand side by side."""
         if not models or len({model.n_features for model in models}) > 1:
             raise ValueError("models must be at least one and agree in n_features")
-        node_start, leaf_start, output_start = (
-            np.cumsum([0, *counts])
-            for counts in (
-                [len(m.feature) for m in models],
-                [len(m.leaf_value) for m in models],
-                [m.n_outputs for m in models],
-            )
-        )
+        first = np.cumsum([0, *(model.n_outputs for model in models)])
+        output = np.concatenate([model.output + k for model, k in zip(models, first)])
+        return cls._joined([vars(model) for model in models], output, models[0].n_features, int(first[-1]))
 
-        def shifted(name: str) -> np.ndarray:
-            codes = [getattr(m, name) for m in models]
-            moved = [np.where(c >= 0, c + n, c - k) for c, n, k in zip(codes, node_start, leaf_start)]
-            return np.concatenate(moved).astype(np.int32)
-
-        return cls(
-            feature=np.concatenate([m.feature for m in models]),
-            threshold=np.concatenate([m.threshold for m in models]),
-            children=shifted("children"),
-            missing=np.concatenate([m.missing for m in models]),
-            root=shifted("root"),
-            leaf_value=np.concatenate([m.leaf_value for m in models]),
-            output=np.concatenate([m.output + k for m, k in zip(models, output_start)]).astype(np.int32),
-            n_features=models[0].n_features,
-            n_outputs=int(output_start[-1]),
-        )
+    @classmethod
+    def _joined(
+        cls, parts: Sequence[Mapping[str, Any]], output: np.ndarray, n_features: int, n_outputs: int
+    ) -> BoosterArrays:
+        """Trees, or lists of them, one after another: nodes and leaves of each are numbered from 0."""
+        parts = [_NO_TREE, *parts]
+        n_nodes, n_leaves = ([len(part[name]) for part in parts] for name in ("feature", "leaf_value"))
+        arrays = {
+            name: joined_ids([part[name] for part in parts], n_nodes, n_leaves)
+            if name in ("children", "root")
+            else np.concatenate([part[name] for part in parts]).astype(none.dtype)
+            for name, none in _NO_TREE.items()
+        }
+        return cls(**arrays, output=output.astype(np.int32), n_features=n_features, n_outputs=n_outputs)
 
     def predict(self, X: np.ndarray, *, n_jobs: int | None = 1) -> np.ndarray:
         """Raw scores, float64 (n,), or (n, n_outputs) where there are several outputs.
@@ -189,8 +176,8 @@ class BoosterArrays(Saved):
 
 
 def _parse_tree(block: str, number: int) -> dict[str, np.ndarray]:
-    """One ``Tree=`` block: node arrays with tree-local child codes, and the leaf values."""
-    entries = dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+    """One ``Tree=`` block: node arrays with tree-local child codes, the root's, and the leaf values."""
+    entries = entries_of(block)
     if int(entries.get("num_cat", 0)) or int(entries.get("is_linear", 0)):
         raise ValueError(
             f"booster must have numerical splits and constant leaves only, "
@@ -200,11 +187,13 @@ def _parse_tree(block: str, number: int) -> dict[str, np.ndarray]:
     def numbers(name: str, dtype: type) -> np.ndarray:
         return np.array(entries.get(name, "").split(), dtype=dtype)
 
+    children = np.stack([numbers("left_child", np.int64), numbers("right_child", np.int64)], axis=1)
     return {
         "feature": numbers("split_feature", np.int32),
-        "threshold": numbers("threshold", np.float64),
-        "children": np.stack([numbers("left_child", np.int64), numbers("right_child", np.int64)], axis=1),
+        "threshold": _outside_zero(finite_thresholds(numbers("threshold", np.float64))),
+        "children": children,
         "missing": numbers("decision_type", np.uint8),
+        "root": np.array([0 if len(children) else ~0]),
         "leaf_value": numbers("leaf_value", np.float64),
     }
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesRegressor
 
-from metarank.scorers.classical.forest import ExtraTrees, _flat_arrays
+from metarank.scorers.classical.forest import ExtraTrees, _arrays_of, _joined
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -34,7 +34,7 @@ def test_equals_scikit_learn(n_labels: int) -> None:
     forest.fit(X[:100], Y[:100] if n_labels > 1 else Y[:100].ravel())
     scorer = ExtraTrees()
     scorer.n_features_ = X.shape[1]
-    scorer._set_arrays(_flat_arrays([tree.tree_ for tree in forest.estimators_], n_labels))
+    scorer.arrays_ = _joined([_arrays_of(tree.tree_) for tree in forest.estimators_])
     score = scorer.score(X, Candidates.all_labels(*Y.shape))["extra_trees"]
     share = np.clip(forest.predict(X).ravel(), 1 / 302, 301 / 302)
     np.testing.assert_allclose(score, np.log(share / (1 - share)), atol=1e-4)

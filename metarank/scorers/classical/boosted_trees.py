@@ -93,7 +93,7 @@ class BoostedTrees(LabelScorer):
             y[relevant.indices[relevant.indptr[label] : relevant.indptr[label + 1]]] = 1.0
             count = int(y.sum())
             if count in (0, n):
-                return _constant(math.log((count + 0.5) / (n - count + 0.5)), view.n_features)
+                return BoosterArrays.constant(math.log((count + 0.5) / (n - count + 0.5)), view.n_features)
             seed = int(np.random.default_rng([view.seed, label]).integers(2**31))
             data = lgb.Dataset(X, y, reference=bins, params=params)
             booster = lgb.train(params | {"seed": seed}, data, self.n_rounds)
@@ -114,18 +114,3 @@ class BoostedTrees(LabelScorer):
             row = np.repeat(np.arange(len(block)), np.diff(indptr))
             parts.append(raw[row, labels].astype(np.float32))
         return {"boosted_trees": np.concatenate(parts)}
-
-
-def _constant(value: float, n_features: int) -> BoosterArrays:
-    """A single leaf."""
-    return BoosterArrays(
-        feature=np.zeros(0, np.int32),
-        threshold=np.zeros(0),
-        children=np.zeros((0, 2), np.int32),
-        missing=np.zeros(0, np.uint8),
-        root=np.array([~0], np.int32),
-        leaf_value=np.array([value]),
-        output=np.zeros(1, np.int32),
-        n_features=n_features,
-        n_outputs=1,
-    )

@@ -16,8 +16,8 @@ from metarank import _core
 from metarank._util.parameters import check_integer, with_parameters
 from metarank.persist.fields import Array, Csr, Declared, Entries, Params
 from metarank.persist.spec import Spec
-from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble, stacked, stacked_ids
-from metarank.types.arrays import csr_parts, dense_blocks, require_rows
+from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble
+from metarank.types.arrays import csr_parts, dense_blocks, joined_ids, require_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
 
@@ -124,22 +124,13 @@ class ExtraTrees(TreeEnsemble):
                 return tree.fit(X, relevant, check_input=False).tree_
 
         with ThreadPoolExecutor(max(1, n_jobs)) as pool:
-            return _flat_arrays(list(pool.map(grown, range(count))), view.n_labels)
+            return _joined([_arrays_of(tree) for tree in pool.map(grown, range(count))])
 
     def _take(self, blocks: list[TreeBlock]) -> None:
-        n_nodes = [len(block.arrays["feature"]) for block in blocks]
-        n_leaves = [block.arrays["leaves"].shape[0] for block in blocks]
-        leaves = [block.arrays["leaves"] for block in blocks]
         self.n_features_ = blocks[0].n_features
-        self._set_arrays(
-            {
-                "feature": stacked(blocks, "feature"),
-                "threshold": stacked(blocks, "threshold"),
-                "children": stacked_ids(blocks, "children", n_nodes, n_leaves),
-                "root": stacked_ids(blocks, "root", n_nodes, n_leaves),
-                "leaves": leaves[0] if len(leaves) == 1 else sp.vstack(leaves, format="csr"),
-            }
-        )
+        arrays = [block.arrays for block in blocks]
+        self.arrays_ = arrays[0] if len(arrays) == 1 else _joined(arrays)
+        self.__dict__.pop("_forest", None)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         parts = [self._forest.score(*block, n_jobs) for block in dense_blocks(X, candidates)]
@@ -158,39 +149,32 @@ class ExtraTrees(TreeEnsemble):
             a["threshold"],
             a["children"],
             a["root"],
-            np.ascontiguousarray(leaves.indptr, np.int64),
-            np.ascontiguousarray(leaves.indices, np.int32),
-            np.ascontiguousarray(leaves.data, np.float32),
+            *csr_parts(leaves),
             self.n_features_,
             leaves.shape[1],
         )
 
-    def _set_arrays(self, arrays: dict[str, Any]) -> None:
-        self.arrays_ = arrays
-        self.__dict__.pop("_forest", None)
 
-
-def _flat_arrays(trees: list[Any], n_labels: int) -> dict[str, Any]:
-    """Inner nodes and leaves of scikit-learn trees, numbered apart: a child is a node or ``~leaf``."""
-    parts: dict[str, list[Any]] = {"feature": [], "threshold": [], "children": [], "root": [], "leaves": []}
-    n_nodes = n_leaves = 0
-    for tree in trees:
-        is_leaf = tree.children_left < 0
-        code = np.where(is_leaf, ~(n_leaves + np.cumsum(is_leaf) - 1), n_nodes + np.cumsum(~is_leaf) - 1)
-        inner = ~is_leaf
-        parts["feature"].append(tree.feature[inner].astype(np.int32))
-        parts["threshold"].append(tree.threshold[inner])
-        children = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
-        parts["children"].append(code[children].astype(np.int32))
-        parts["root"].append(np.int32(code[0]))
-        parts["leaves"].append(sp.csr_matrix(tree.value[is_leaf, :, 0].astype(np.float32)))
-        n_nodes += int(inner.sum())
-        n_leaves += int(is_leaf.sum())
-    leaves = sp.csr_matrix(sp.vstack(parts["leaves"]), shape=(n_leaves, n_labels))
+def _arrays_of(tree: Any) -> dict[str, Any]:
+    """Inner nodes and leaves of a scikit-learn tree, numbered apart: a child is a node or ``~leaf``."""
+    is_leaf = tree.children_left < 0
+    inner = ~is_leaf
+    code = np.where(is_leaf, ~(np.cumsum(is_leaf) - 1), np.cumsum(inner) - 1)
+    children = np.stack([tree.children_left[inner], tree.children_right[inner]], axis=1)
     return {
-        "feature": np.concatenate(parts["feature"]),
-        "threshold": np.concatenate(parts["threshold"]),
-        "children": np.concatenate(parts["children"]),
-        "root": np.array(parts["root"], np.int32),
-        "leaves": leaves,
+        "feature": tree.feature[inner].astype(np.int32),
+        "threshold": tree.threshold[inner],
+        "children": code[children],
+        "root": code[:1],
+        "leaves": sp.csr_matrix(tree.value[is_leaf, :, 0].astype(np.float32)),
     }
+
+
+def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The arrays of several trees, or lists of them, as those of one list."""
+    n_nodes, n_leaves = ([part[name].shape[0] for part in parts] for name in ("feature", "leaves"))
+    together = {
+        name: joined_ids([part[name] for part in parts], n_nodes, n_leaves) for name in ("children", "root")
+    }
+    flat = {name: np.concatenate([part[name] for part in parts]) for name in ("feature", "threshold")}
+    return flat | together | {"leaves": sp.vstack([part["leaves"] for part in parts], format="csr")}

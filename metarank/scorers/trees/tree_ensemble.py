@@ -15,6 +15,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.scorers.shortlister import Shortlister
+from metarank.types.arrays import joined_ids
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
 
@@ -22,8 +23,6 @@ E = TypeVar("E", bound="TreeEnsemble")
 
 # What makes an ensemble smaller.
 FEWER_TREES = "take fewer trees (n_trees), or another shortlister"
-# Nodes, and leaves, have ids of 32 bits, of which leaves take the negative half.
-_MOST_NODES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,27 +279,6 @@ def stacked_starts(blocks: Sequence[TreeBlock], name: str) -> np.ndarray:
 def stacked_ids(
     blocks: Sequence[TreeBlock], name: str, n_nodes: list[int], n_leaves: list[int]
 ) -> np.ndarray:
-    """The same of ids: nodes >= 0 and leaves ``~leaf`` < 0, of which each block has so many; int32.
-
-    Raises
-    ------
-    ValueError
-        If they are too many for ids of 32 bits.
-
-    Examples
-    --------
-    >>> parts = [TreeBlock(i, 1, 1, 1, {"child": np.array([1, ~0, ~1, ~2])}) for i in range(2)]
-    >>> stacked_ids(parts, "child", [2, 2], [3, 3])
-    array([ 1, -1, -2, -3,  3, -4, -5, -6], dtype=int32)
-    """
-    if len(blocks) == 1:
-        return np.asarray(blocks[0].arrays[name])
-    if max(sum(n_nodes), sum(n_leaves)) >= _MOST_NODES:
-        raise ValueError(
-            f"trees must have fewer than 2^30 nodes and leaves, got {sum(n_nodes)} and {sum(n_leaves)}"
-        )
-    out = []
-    for block, nodes, leaves in zip(blocks, np.cumsum([0, *n_nodes]), np.cumsum([0, *n_leaves])):
-        ids = block.arrays[name].astype(np.int64)
-        out.append(np.where(ids >= 0, ids + nodes, ids - leaves).astype(np.int32))
-    return np.concatenate(out)
+    """The same of ids: nodes >= 0 and leaves ``~leaf`` < 0, of which each block has so many; int32."""
+    ids = [np.asarray(block.arrays[name]) for block in blocks]
+    return ids[0] if len(ids) == 1 else joined_ids(ids, n_nodes, n_leaves)
