@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
 
 from metarank import _core
 from metarank.objectives.aggregation import Aggregation
@@ -15,7 +14,7 @@ from metarank.objectives.objective_model import ObjectiveModel
 from metarank.objectives.watch import Watch
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Spec
-from metarank.ranker.linear_ranker import column_scale
+from metarank.ranker.linear_ranker import column_scale, minimised
 
 # Rows looked at to guess how strongly the columns go together.
 _CURVATURE_ROWS = 20_000
@@ -117,12 +116,10 @@ class LinearFit:
     def _solve(
         self, loss: Loss, watch: Watch | None, w: np.ndarray, has_intercept: bool
     ) -> tuple[np.ndarray, float]:
-        def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
-            w = solve_triangular(self.root, u[:-1])
-            value, slope = loss(self._scores(self.X, w, u[-1]))
-            gradient = self.scale * _core.linear_gradient(self.X, self.mean, slope, self.n_jobs)
-            gradient = solve_triangular(self.root, gradient + self.l2 * w, trans="T")
-            return value + 0.5 * self.l2 * float(w @ w), np.append(gradient, has_intercept * slope.sum())
+        def in_weights(w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
+            value, slope = loss(self._scores(self.X, w, b))
+            gradient = _core.linear_gradient(self.X, self.mean, slope, self.n_jobs)
+            return value, self.scale * gradient, float(slope.sum())
 
         kept = np.append(self.root @ w, 0.0)
 
@@ -138,10 +135,12 @@ class LinearFit:
             if stop:
                 raise StopIteration
 
-        options = {"maxiter": self.max_iterations, "gtol": 1e-7, "ftol": 1e-13}
-        found = minimize(objective, kept, jac=True, method="L-BFGS-B", callback=after, options=options)
+        stop = {"maxiter": self.max_iterations, "gtol": 1e-7, "ftol": 1e-13}
+        found = minimised(
+            in_weights, kept, self.root, self.l2, stop, has_intercept=has_intercept, callback=after
+        )
         if watch is None:
-            kept = found.x
+            kept = found
         elif not watch.history:  # the start is the optimum
             watch.record(self._scores(self.X_eval, solve_triangular(self.root, kept[:-1]), kept[-1]))
         return solve_triangular(self.root, kept[:-1]), float(kept[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 from numbers import Real
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -57,6 +57,45 @@ def column_scale(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     deviation = values.std(axis=0, dtype=np.float64)
     constant = deviation <= 1e-7 * np.abs(mean)  # but for rounding
     return mean, np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, deviation))
+
+
+def minimised(
+    loss: Callable[[np.ndarray, float], tuple[float, np.ndarray, float]],
+    start: np.ndarray,
+    root: np.ndarray,
+    l2: float,
+    stop: dict[str, float],
+    *,
+    has_intercept: bool,
+    callback: Callable[[Any], None] | None = None,
+) -> np.ndarray:
+    """The optimum of ``loss(w, b) + l2 / 2 |w|²`` by L-BFGS, as R w and, last, b.
+
+    Parameters
+    ----------
+    loss : function of w (d,) and b
+        Gives its value, its gradient in w and its gradient in b.
+    start : float64 array (d + 1,)
+        R w and b to start from.
+    root : float64 array (d, d)
+        R, upper triangular: in R w the curvature should be about one. Where columns are strongly correlated,
+        a dozen steps in R w do what hundreds in w would.
+    stop : dict
+        SciPy's options "maxiter", "gtol" and "ftol".
+    has_intercept : bool
+        Whether b may move.
+    callback : function, optional
+        SciPy's.
+    """
+
+    def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
+        w = solve_triangular(root, u[:-1])
+        value, gradient, slope = loss(w, u[-1])
+        gradient = solve_triangular(root, gradient + l2 * w, trans="T")
+        return value + 0.5 * l2 * float(w @ w), np.append(gradient, slope * has_intercept)
+
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", callback=callback, options=stop)
+    return np.asarray(found.x)
 
 
 @with_parameters
@@ -124,26 +163,17 @@ class LinearRanker(Ranker):
     ) -> list[tuple[np.ndarray, float]]:
         """The optimum (w, b) for each penalty, by L-BFGS in coordinates where the curvature is about one.
 
-        Columns of a table are strongly correlated. With R'R = curvature of the loss + l2 I,
-        a dozen steps in R w do what hundreds in w would. It stops where no derivative in R w is
-        above the tolerance.
+        It stops where no derivative in R w is above the tolerance, with R'R = curvature of the loss + l2 I.
         """
         curvature = self._curvature(problem, data)
         w, b, optima = np.zeros(len(problem.mean)), 0.0, []
         for l2 in path:
             root = cholesky(curvature + l2 * np.eye(len(w)))
 
-            def objective(u: np.ndarray, root: np.ndarray = root, l2: float = l2) -> tuple[float, np.ndarray]:
-                w = solve_triangular(root, u[:-1])
-                loss, gradient, slope = problem.loss(w, u[-1])
-                gradient = solve_triangular(root, gradient + l2 * w, trans="T")
-                slope *= self._has_intercept
-                return loss + 0.5 * l2 * float(w @ w), np.append(gradient, slope)
-
             start = np.append(root @ w, b)
             stop = {"maxiter": 500, "gtol": tolerance, "ftol": 1e-6 * tolerance}
-            found = minimize(objective, start, jac=True, method="L-BFGS-B", options=stop)
-            w, b = solve_triangular(root, found.x[:-1]), float(found.x[-1])
+            found = minimised(problem.loss, start, root, l2, stop, has_intercept=self._has_intercept)
+            w, b = solve_triangular(root, found[:-1]), float(found[-1])
             optima.append((w, b))
         return optima
 

@@ -14,13 +14,10 @@ from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number, Object, Params, Part
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
-from metarank.scorers.classical.kernels import METRICS, Kernel, ridge_term, tuned_kernel
-from metarank.scorers.crossfit import scatter_folds
-from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
-from metarank.types.arrays import linear_scores, require_rows
+from metarank.scorers.classical.kernels import METRICS, GramScorer, Kernel, ridge_term, tuned_kernel
+from metarank.types.arrays import linear_scores
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingSet, View
+from metarank.types.view import Features, View
 
 _LINEAR_ALPHA = 0.3
 
@@ -34,7 +31,7 @@ def _is_dual(scorer: Any) -> bool:
 
 
 @with_parameters
-class KernelRidge(LabelScorer):
+class KernelRidge(GramScorer):
     """The kernel ridge regression of each label's 0/1 column.
 
     With the Gram matrix K of the View's rows and Y its 0/1 label matrix, the dual coefficients are
@@ -77,7 +74,6 @@ class KernelRidge(LabelScorer):
     scaling: str = "auto"
     max_rows: int = 10_000
 
-    is_classifier = True
     score_without_rows = 0.0
 
     saved = Spec(
@@ -97,42 +93,6 @@ class KernelRidge(LabelScorer):
         """An unfitted copy whose free parameters are tuned on this View."""
         return clone(self).set_params(**self._chosen(view, n_jobs))
 
-    def fit(self, view: View, *, n_jobs: int = 1) -> KernelRidge:
-        """Learn from the rows of the View. Returns self.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of its range or the View has more than `max_rows` rows.
-        """
-        self._tune(view, n_jobs)
-        with single_threaded_blas():
-            return self._solve(self._gram(view.X, n_jobs), view.X, view.Y)
-
-    def score_held_out(
-        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
-        """Columns of the pairs of training rows, to the byte as from fits without the row's fold.
-
-        The Gram matrix is computed once; each fold has its own factorisation, which never sees the
-        fold's labels (the closed form through the inverse would carry them in its rounding).
-        """
-        rows = np.arange(len(data.fold)) if rows is None else rows
-        tuned = self.tuned(data.view(), n_jobs=n_jobs)
-        tuned._tune(data.view(), n_jobs)
-        gram = tuned._gram(data.X, n_jobs)
-
-        def one_fold(fold: int, threads: int) -> dict[str, np.ndarray]:
-            view = data.without_fold(fold)
-            held_out = np.flatnonzero(data.fold[rows] == fold)
-            fitted = clone(tuned)
-            fitted._tune(view, threads)
-            fitted._solve(gram[np.ix_(view.rows, view.rows)], view.X, view.Y)
-            return fitted.score(data.X[rows[held_out]], candidates.rows(held_out), n_jobs=threads)
-
-        with single_threaded_blas():
-            return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
-
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         if self.kernel_ is None:
             return {"linear_ridge": linear_scores(X, self.weights_, self.bias_, candidates, n_jobs)}
@@ -150,9 +110,7 @@ class KernelRidge(LabelScorer):
         for name, value in (("gamma", self.gamma), ("alpha", self.alpha)):
             if value != "auto" and not (isinstance(value, (int, float)) and 0 < value < np.inf):
                 raise ValueError(f"{name} must be 'auto' or a positive number, got {value!r}")
-        require_rows(view)
-        if view.n_rows > self.max_rows:
-            raise ValueError(f"the View must have at most max_rows={self.max_rows} rows, got {view.n_rows}")
+        self._check_view(view)
         name = self.kernel if self.kernel != "auto" else "linear" if sp.issparse(view.all_X) else "rbf"
         if name == "linear":
             return {"kernel": name, "alpha": _LINEAR_ALPHA if self.alpha == "auto" else float(self.alpha)}
@@ -180,16 +138,10 @@ class KernelRidge(LabelScorer):
             scale = None if applied is None else (1.0 / applied).astype(np.float32)
             self.kernel_ = Kernel(params["kernel"], float(params["gamma"]), scale)
 
-    def _gram(self, X: Features, n_jobs: int) -> np.ndarray:
-        if self.kernel_ is not None:
-            A = self.kernel_.rows(X)
-            return self.kernel_.matrix(A, A, n_jobs)
-        A = sp.csr_matrix(X).astype(np.float64)
-        return np.asarray((A @ A.T).todense())
-
-    def _solve(self, gram: np.ndarray, X: Features, Y: sp.csr_matrix) -> KernelRidge:
-        """Overwrites `gram`."""
-        relevant = (Y.toarray() > 0).astype(np.float64)
+    def _solve(self, gram: np.ndarray, view: View) -> None:
+        # A factorisation of each fold's own: the closed form through the inverse of all rows would carry the
+        # fold's labels in its rounding.
+        relevant = (view.Y.toarray() > 0).astype(np.float64)
         everywhere = relevant.all(axis=0)
         ridge = ridge_term(gram, self.alpha_)
         gram += 1.0
@@ -202,13 +154,7 @@ class KernelRidge(LabelScorer):
         dual[:, everywhere] = 0.0
         self.bias_ = np.where(everywhere, 1.0, dual.sum(axis=0)).astype(np.float32)
         if self.kernel_ is not None:
-            self.support_ = self.kernel_.rows(X)
+            self.support_ = self.kernel_.rows(view.X)
             self.dual_ = np.ascontiguousarray(dual.T, np.float32)
         else:
-            self.weights_ = np.ascontiguousarray(X.T @ dual, np.float32)
-        return self
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        n, name = sizes.n_rows, type(self).__name__
-        matrices = f"matrices of {name}, {n} x {n}"
-        return [MemoryPart(matrices, 3 * 8 * n * n, (DESCRIBE, FIT), "take effort='low'")]
+            self.weights_ = np.ascontiguousarray(view.X.T @ dual, np.float32)

@@ -1,20 +1,26 @@
-"""`Kernel`: a similarity of rows, its free parameters chosen by held-out error, and machines that use it."""
+"""What kernel machines share: the similarity, its free parameters, and fits on one Gram matrix."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank import _core
+from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.arrays import dense, dense_blocks, sample_rows
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.crossfit import scatter_folds
+from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
+from metarank.types.arrays import dense, dense_blocks, require_rows, sample_rows
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, View
+from metarank.types.view import Features, TrainingSet, View
 
 METRICS = {"rbf": "squared_l2", "laplacian": "l1"}
 # Rows the parameters are chosen on at most.
@@ -72,6 +78,78 @@ class Kernel(Saved):
                 )
             )
         return np.concatenate([np.zeros(0, np.float32), *parts])
+
+
+class GramScorer(LabelScorer):
+    """A classifier of each label, learned from one Gram matrix of the View's rows for all labels and folds.
+
+    A subclass tunes `kernel_` (None: linear) and what else it needs in `_tune`, and learns in `_solve`.
+    """
+
+    is_classifier = True
+    max_rows: int
+    kernel_: Kernel | None
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> Self:
+        """Learn from the rows of the View. Returns self.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of its range or the View has more than `max_rows` rows.
+        """
+        self._tune(view, n_jobs)
+        with single_threaded_blas():
+            self._solve(self._gram(view.X, n_jobs), view)
+        return self
+
+    def score_held_out(
+        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
+    ) -> dict[str, np.ndarray]:
+        """Columns of the pairs of training rows, to the byte as from fits without the row's fold.
+
+        The Gram matrix is computed once. What is learned of it without a fold never sees the fold's labels.
+        """
+        rows = np.arange(len(data.fold)) if rows is None else rows
+        tuned = clone(self.tuned(data.view(), n_jobs=n_jobs))
+        tuned._tune(data.view(), n_jobs)
+        gram = tuned._gram(data.X, n_jobs)
+
+        def one_fold(fold: int, threads: int) -> dict[str, np.ndarray]:
+            view = data.without_fold(fold)
+            held_out = np.flatnonzero(data.fold[rows] == fold)
+            fitted = clone(tuned)
+            fitted._tune(view, threads)
+            fitted._solve(gram[np.ix_(view.rows, view.rows)], view)
+            return fitted.score(data.X[rows[held_out]], candidates.rows(held_out), n_jobs=threads)
+
+        with single_threaded_blas():
+            return scatter_folds(one_fold, data.fold[rows], candidates, n_jobs)
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        n = sizes.n_rows
+        matrices = f"matrices of {type(self).__name__}, {n} x {n}"
+        return [MemoryPart(matrices, 3 * 8 * n * n, (DESCRIBE, FIT), "take effort='low'")]
+
+    def _check_view(self, view: View) -> None:
+        require_rows(view)
+        if view.n_rows > self.max_rows:
+            raise ValueError(f"the View must have at most max_rows={self.max_rows} rows, got {view.n_rows}")
+
+    def _gram(self, X: Features, n_jobs: int) -> np.ndarray:
+        if self.kernel_ is not None:
+            A = self.kernel_.rows(X)
+            return self.kernel_.matrix(A, A, n_jobs)
+        A = sp.csr_matrix(X).astype(np.float64)
+        return np.asarray((A @ A.T).todense())
+
+    def _tune(self, view: View, n_jobs: int) -> None:
+        """Check the parameters, and set `kernel_`; what is left open is chosen."""
+        raise TypeError(f"{type(self).__name__} must implement _tune")
+
+    def _solve(self, gram: np.ndarray, view: View) -> None:
+        """Learn from the Gram matrix of the View's rows, which may be overwritten."""
+        raise TypeError(f"{type(self).__name__} must implement _solve")
 
 
 def tuned_kernel(

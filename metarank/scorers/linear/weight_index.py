@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ _BAND = 65_536
 _LARGEST = 32_767
 
 
+@dataclass(eq=False)
 class WeightIndex(Saved):
     """Scores ``x . w_l + b_l`` of pairs, and the labels with the largest.
 
@@ -43,6 +45,14 @@ class WeightIndex(Saved):
         The labels that may be proposed, ascending.
     """
 
+    n_features: int
+    start: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray
+    scale: np.ndarray
+    bias: np.ndarray
+    seen: np.ndarray
+
     saved = Spec(
         Declared("n_features", size="d"),
         Array("scale", np.float32, ("L",)),
@@ -52,24 +62,6 @@ class WeightIndex(Saved):
         Array("bias", np.float32, ("L",)),
         Ids("seen", np.int32, below="L", ascending=True),
     )
-
-    def __init__(
-        self,
-        n_features: int,
-        start: np.ndarray,
-        label: np.ndarray,
-        weight: np.ndarray,
-        scale: np.ndarray,
-        bias: np.ndarray,
-        seen: np.ndarray,
-    ) -> None:
-        self.n_features = n_features
-        self.start = start
-        self.label = label
-        self.weight = weight
-        self.scale = scale
-        self.bias = bias
-        self.seen = seen
 
     @classmethod
     def quantised(cls, W: sp.csr_matrix, bias: np.ndarray, seen: np.ndarray) -> WeightIndex:

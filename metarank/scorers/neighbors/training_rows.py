@@ -12,6 +12,7 @@ Either way the numbers depend on the query and the training rows only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
 from typing import Any
@@ -35,6 +36,7 @@ FAISS_MIN_QUERIES = 32
 LEAST_SUM, MOST_SUM = 1e-30, 1e37
 
 
+@dataclass(eq=False, repr=False)
 class LabelRows:
     """Which rows carry which label: the lists by label and, inverted, by row.
 
@@ -46,10 +48,9 @@ class LabelRows:
         Rows of the training set, those outside the View included.
     """
 
-    def __init__(self, indptr: np.ndarray, rows: np.ndarray, n_rows: int) -> None:
-        self.indptr = indptr
-        self.rows = rows
-        self.n_rows = n_rows
+    indptr: np.ndarray
+    rows: np.ndarray
+    n_rows: int
 
     @property
     def n_labels(self) -> int:
