@@ -122,7 +122,8 @@ def measure_demo(model: MetaRanker, train: Dataset, test: Dataset) -> Report:
         )
         for e in report.examples
     ]
-    return report.with_changes(
+    return replace(
+        report,
         title="Which functions belong in “See also”?",
         lead=(
             "Each document is the docstring of a function of numpy, scipy, scikit-learn or lightgbm without "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from metarank.types.restrict import check_lists, for_each_row
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
+    from metarank.model.relevance import Relevance
 
 MODEL = "metarank"
 LIST_METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5")
@@ -73,10 +74,6 @@ class Report:
     examples: Sequence[Example] = ()
     examples_note: str = ""
 
-    def with_changes(self, **changes: Any) -> Report:
-        """A copy with some parts replaced."""
-        return replace(self, **changes)
-
 
 def measure_report(
     model: MetaRanker,
@@ -111,64 +108,40 @@ def measure_report(
     if dataset.n_rows == 0:
         raise ValueError("dataset must have at least one row")
     relevance = aligned_relevance(model, dataset)
-    Y, widened = relevance.Y, relevance.widened
-    k = min(KS[-1], model.n_labels_)
-    ks = KS[:k]
+    Y, widened, k = relevance.Y, relevance.widened, min(KS[-1], model.n_labels_)
     report_progress("measuring: lists", 0.0)
     excluded = None
     if exclude is not None:
         lists_of_rows = check_lists(exclude, dataset.n_rows, model.label_table_, "exclude")
         excluded = for_each_row(lists_of_rows, dataset.n_rows, model.n_labels_)
     own = widened(model.rank(dataset, k=max(KS[-1], 100), exclude=exclude))
-    lists: dict[str, Ranking] = {MODEL: own.top(k)}
     others = alone(model, dataset, k) if baselines is None else baselines
-    lists |= {name: widened(r.top(k)) for name, r in others.items()}
-
+    lists = {MODEL: own.top(k)} | {name: widened(r.top(k)) for name, r in others.items()}
     report_progress("measuring: intervals", 0.2)
-    weights = relevance.inv_propensity(model)
-    values = {name: dict(_list_metrics(Y, r, weights, k)) for name, r in lists.items()}
-    for name in SET_METRICS:
-        decided = widened(model.predict(dataset, optimize=name, exclude=exclude))
-        values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
-    notes = [_NOTE_PSP] + ([f"{relevance.said}."] if relevance.unknown else [])
-    if len(lists) > 1:
-        notes.append(_NOTE_CUT)
-        for name, ranking in lists.items():
-            if name != MODEL:
-                values[name] |= _best_cut(Y, ranking)
-
-    curves = {name: precision_and_recall(Y, r, ks) for name, r in lists.items()}
-    counts = label_counts(model)
-    bins: list[FrequencyBin] = []
-    tail: dict[str, list[float]] = {}
-    if counts is not None:
-        counts = np.append(counts, np.zeros(len(relevance.unknown), counts.dtype))
-        bins = frequency_bins(Y, counts)
-        tail = {name: recall_by_frequency(Y, r, counts, bins, min(TAIL_K, k)) for name, r in lists.items()}
+    values = _values(model, dataset, relevance, lists, exclude)
     report_progress("measuring: calibration and importance", 0.5)
-    facts = [("test rows", f"{dataset.n_rows:,}"), ("labels", f"{model.n_labels_:,}"),
-             ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")]  # fmt: skip
-    shown = typical_rows(Y, own, n_examples) if rows is None else np.asarray(rows, np.int64)
     contributions = importance(model, dataset, lists[MODEL], exclude=excluded)
     report_progress("measuring: examples", 0.8)
+    shown = typical_rows(Y, own, n_examples) if rows is None else np.asarray(rows, np.int64)
     examples = [example(model, dataset, int(i), own, relevance, exclude=excluded) for i in shown]
     report_progress("done", 1.0)
     return Report(
         title=f"{dataset.name or 'Evaluation'}: a metarank report",
-        facts=facts,
+        facts=[("test rows", f"{dataset.n_rows:,}"), ("labels", f"{model.n_labels_:,}"),
+               ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")],
         metrics=values,
-        notes=notes,
-        ks=ks,
-        precision={name: c[0] for name, c in curves.items()},
-        recall={name: c[1] for name, c in curves.items()},
-        bins=bins,
-        tail=tail,
-        tail_k=min(TAIL_K, k),
+        notes=[
+            _NOTE_PSP,
+            *([f"{relevance.said}."] if relevance.unknown else []),
+            *([_NOTE_CUT] if len(lists) > 1 else []),
+        ],
+        **_by_length(Y, lists, KS[:k]),
+        **_by_frequency(model, relevance, lists, min(TAIL_K, k)),
         reliability=_reliability(model, dataset, Y, exclude),
         importance=contributions,
         examples=examples,
         examples_note=_NOTE_EXAMPLES if rows is None else "",
-    )
+    )  # fmt: skip
 
 
 _NOTE_PSP = "PSP@5 weighs each label by its inverse propensity: rare labels count more."
@@ -188,11 +161,43 @@ def label_counts(model: MetaRanker) -> np.ndarray | None:
     return None
 
 
-def _list_metrics(
-    Y: sp.csr_matrix, ranking: Ranking, inv_propensity: np.ndarray, k: int
-) -> dict[str, Interval]:
+def _values(
+    model: MetaRanker, dataset: Dataset, relevance: Relevance, lists: Mapping[str, Ranking], exclude: Any
+) -> dict[str, dict[str, Interval]]:
+    """The metrics of each method: of its lists, and of the sets that it decides for or that suit it best."""
+    Y, weights, k = relevance.Y, relevance.inv_propensity(model), lists[MODEL].k
     names = [name for name in LIST_METRICS if int(name.partition("@")[2]) <= k]
-    return metrics.bootstrap(Y, ranking, names, inv_propensity=inv_propensity)
+    values = {
+        name: dict(metrics.bootstrap(Y, ranking, names, inv_propensity=weights))
+        for name, ranking in lists.items()
+    }
+    for name in SET_METRICS:
+        decided = relevance.widened(model.predict(dataset, optimize=name, exclude=exclude))
+        values[MODEL] |= metrics.bootstrap(Y, None, [name], Y_pred=decided)
+    for name, ranking in lists.items():
+        if name != MODEL:
+            values[name] |= _best_cut(Y, ranking)
+    return values
+
+
+def _by_length(Y: sp.csr_matrix, lists: Mapping[str, Ranking], ks: Sequence[int]) -> dict[str, Any]:
+    """Precision and recall of each method over the length of its lists."""
+    curves = {name: precision_and_recall(Y, ranking, ks) for name, ranking in lists.items()}
+    precision = {name: found[0] for name, found in curves.items()}
+    return {"ks": ks, "precision": precision, "recall": {name: found[1] for name, found in curves.items()}}
+
+
+def _by_frequency(
+    model: MetaRanker, relevance: Relevance, lists: Mapping[str, Ranking], k: int
+) -> dict[str, Any]:
+    """Recall of each method over the training rows of the labels, where the model knows those."""
+    counts = label_counts(model)
+    if counts is None:
+        return {"tail_k": k}
+    counts = np.append(counts, np.zeros(len(relevance.unknown), counts.dtype))
+    bins = frequency_bins(relevance.Y, counts)
+    tail = {name: recall_by_frequency(relevance.Y, r, counts, bins, k) for name, r in lists.items()}
+    return {"bins": bins, "tail": tail, "tail_k": k}
 
 
 def _best_cut(Y: sp.csr_matrix, ranking: Ranking) -> dict[str, Interval]:

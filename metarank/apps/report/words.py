@@ -16,8 +16,12 @@ class Block(NamedTuple):
     """Columns of one source of evidence: what it is called, and what its values say."""
 
     title: str
-    columns: re.Pattern[str]
-    sentence: Callable[[Values], str]
+    columns: str
+    sentence: Callable[[Values], str] | str
+
+    def said_of(self, values: Values) -> str:
+        """The sentence for a pair of these values."""
+        return self.sentence if isinstance(self.sentence, str) else self.sentence(values)
 
 
 class Reason(NamedTuple):
@@ -65,50 +69,25 @@ def _spelling(values: Values) -> str:
     return f"{100 * values['spelling_share']:.0f} % of the words spelled like its name's occur in the text"
 
 
-def _tail(values: Values) -> str:
-    return "nearness of the average row that carries it, as a probability"
-
-
-def _kin(values: Values) -> str:
-    return "names of the labels that similar rows carry"
-
-
-def _learned_names(values: Values) -> str:
-    return "what was learned of words and label names"
-
-
-def _prior(values: Values) -> str:
-    return "how frequent the label is"
-
-
-def _lean(values: Values) -> str:
-    return "lean towards rare labels"
-
-
-def _trees(values: Values) -> str:
-    return "way through the label trees"
-
-
-def _classifier(values: Values) -> str:
-    return "opinion of classifiers trained for each label"
-
-
 _NEAREST = "nearest rows with the label"
 BLOCKS = (
-    Block(_NEAREST, re.compile(r"(?:l1|l2|cosine)_(?:nn|mean)\d+"), _near),
-    Block("votes of similar rows", re.compile(r"vote\d+(?:_weighted)?"), _votes),
-    Block("names of similar rows' labels", re.compile("vote_names"), _kin),
-    Block("average row of the label", re.compile(r"centroid_\w+"), _centre),
-    Block("tail classifier", re.compile(r"tail_\w+"), _tail),
-    Block("label description", re.compile(r"name_\w+"), _names),
-    Block("spelling of label names", re.compile(r"spelling_\w+"), _spelling),
-    Block("learned label names", re.compile(r"embedder_\w+"), _learned_names),
-    Block(LEAN, re.compile(LEAN), _lean),
-    Block("label frequency", re.compile(r"prior"), _prior),
-    Block("label trees", re.compile(r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*"), _trees),
-    Block("classifiers", re.compile(r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+"), _classifier),
+    Block(_NEAREST, r"(?:l1|l2|cosine)_(?:nn|mean)\d+", _near),
+    Block("votes of similar rows", r"vote\d+(?:_weighted)?", _votes),
+    Block("names of similar rows' labels", "vote_names", "names of the labels that similar rows carry"),
+    Block("average row of the label", r"centroid_\w+", _centre),
+    Block("tail classifier", r"tail_\w+", "nearness of the average row that carries it, as a probability"),
+    Block("label description", r"name_\w+", _names),
+    Block("spelling of label names", r"spelling_\w+", _spelling),
+    Block("learned label names", r"embedder_\w+", "what was learned of words and label names"),
+    Block(LEAN, LEAN, "lean towards rare labels"),
+    Block("label frequency", r"prior", "how frequent the label is"),
+    Block("label trees", r"(?:parabel|xreg|fastxml|pfastxml|pfastrexml)\d*", "way through the label trees"),
+    Block(
+        "classifiers",
+        r"linear|svm|extra_trees|boosted_trees|\w+_ridge|ova_\w+",
+        "opinion of classifiers trained for each label",
+    ),
 )
-_OWN = re.compile(r".*")
 
 
 def raw_name(column: str) -> str:
@@ -136,9 +115,9 @@ def block_of(column: str) -> Block:
     name = raw_name(column)
     objective, _, own = name.rpartition(": ")
     for block in BLOCKS:
-        if block.columns.fullmatch(own):
+        if re.fullmatch(block.columns, own):
             return _of_objective(block, objective) if objective else block
-    return Block(name, _OWN, lambda values: name + (f" = {values[name]:.3g}" if name in values else ""))
+    return Block(name, ".*", lambda values: name + (f" = {values[name]:.3g}" if name in values else ""))
 
 
 def _of_objective(block: Block, objective: str) -> Block:
@@ -146,7 +125,7 @@ def _of_objective(block: Block, objective: str) -> Block:
 
     def sentence(values: Values) -> str:
         own = {n.removeprefix(prefix): v for n, v in values.items() if n.startswith(prefix)}
-        return f"{block.sentence(own)} ({objective})"
+        return f"{block.said_of(own)} ({objective})"
 
     return Block(f"{block.title} ({objective})", block.columns, sentence)
 
@@ -180,7 +159,7 @@ def reasons(explanation: Explanation, n: int = 3) -> list[Reason]:
     parts = []
     for title in order:
         if title in shown or title == LEAN:
-            text = blocks[title].sentence(values)
+            text = blocks[title].said_of(values)
             if title == _NEAREST and explanation.neighbors and explanation.neighbors[0].name:
                 text += f" ({explanation.neighbors[0].name.split()[0]} …)"
             parts.append((text, totals[title]))

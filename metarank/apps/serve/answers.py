@@ -191,7 +191,7 @@ class Answerer:
             raise invalid("instance", "either instance or instances is required, and not both")
         field = "instances" if request.instance is None else "instance"
         instances = [request.instance] if request.instances is None else request.instances
-        self._check_k(request.k)
+        _check_most("k", request.k, self.options.max_k)
         if request.optimize is not None:
             _checked("optimize", self.model.thresholds_.check_metric, request.optimize)
         _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
@@ -211,20 +211,14 @@ class Answerer:
         request = read_body(ExplainRequest, body)
         rows = self.reader.rows([request.instance], "instance")
         most = self.options.max_explain
-        if request.n_neighbors > self.options.max_k:
-            raise invalid(
-                "n_neighbors", f"n_neighbors must be at most {self.options.max_k}, got {request.n_neighbors}"
-            )
+        _check_most("n_neighbors", request.n_neighbors, self.options.max_k)
         _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
         limits = self._limits(request, 1)
-        labels = []
         if request.labels is None:
-            if request.k > most:
-                raise invalid("k", f"k must be at most {most}, got {request.k}")
+            _check_most("k", request.k, most)
         else:
-            if len(request.labels) > most:
-                raise invalid("labels", f"labels must be at most {most}, got {len(request.labels)}")
-            labels = [self.reader.label(label, "labels") for label in request.labels]
+            _check_most("labels", len(request.labels), most)
+        labels = [self.reader.label(label, "labels") for label in request.labels or ()]
         pairs = (len(labels) or request.k) * self._pairs_of_row(request.k)
         return Asked(_without_lists(request), rows, 1, limits, labels, pairs)
 
@@ -233,22 +227,15 @@ class Answerer:
         return max(1, self.model.answering().pairs_of_row(k))
 
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
-        limits: dict[str, Any] = {}
-        if request.exclude is not None:
-            limits["exclude"] = self.reader.lists(request.exclude, n, "exclude")
-        if request.allowed is not None:
-            limits["allowed"] = self.reader.lists(request.allowed, n, "allowed")
-        return limits
-
-    def _check_k(self, k: int) -> None:
-        if k > self.options.max_k:
-            raise invalid("k", f"k must be at most {self.options.max_k}, got {k}")
+        given = {"exclude": request.exclude, "allowed": request.allowed}
+        return {k: self.reader.lists(v, n, k) for k, v in given.items() if v is not None}
 
     def _group(self, asked: Sequence[Asked], group: list[int]) -> Iterator[tuple[int, Reply]]:
         """The replies to requests of one company, by one call of the model where there are several."""
         try:
             if len(group) == 1:
-                yield group[0], self._alone(asked[group[0]])
+                (reply,) = (found for found in self.steps(asked[group[0]]) if isinstance(found, Reply))
+                yield group[0], reply
                 return
             parts = [asked[i] for i in group]
             start = time.perf_counter()
@@ -272,9 +259,6 @@ class Answerer:
                 yield from self._group(asked, [i])
             return
         yield from replies
-
-    def _alone(self, asked: Asked) -> Reply:
-        return next(found for found in self.steps(asked) if isinstance(found, Reply))
 
     def _rank(self, asked: Asked) -> Iterator[Reply | int]:
         step = max(1, self.options.step_pairs // self._pairs_of_row(asked.request.k))
@@ -358,6 +342,11 @@ def _inner(values: list[Any]) -> bytes:
 
 def _rankings(written: list[bytes], flags: list[bool]) -> Reply:
     return Reply(200, b'{"rankings": [%b], "without_evidence": %b}' % (b", ".join(written), _json(flags)))
+
+
+def _check_most(field: str, value: int, most: int) -> None:
+    if value > most:
+        raise invalid(field, f"{field} must be at most {most}, got {value}")
 
 
 def _checked(field: str, check: Callable[..., Any], *arguments: Any) -> None:

@@ -86,79 +86,21 @@ def create_app(
     >>> sorted({route.path for route in app.routes})
     ['/', '/explain', '/health', '/metrics', '/openapi.json', '/rank']
     """
-    options = options or ServeOptions()
-    metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
-    answerer = Answerer(model, options, metrics.stage)
-    workers = Workers(answerer, options, metrics.stage, metrics.batch)
-    held = Budget(options.queue_bytes)
-    metrics.watch(
-        waiting=lambda: workers.waiting,
-        working=lambda: workers.working,
-        pairs=lambda: workers.pairs,
-        held=lambda: held.used,
-    )
-    facts = _facts(answerer, name)
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        workers.start()
-        refreshing = asyncio.create_task(_refresh(metrics)) if metrics.is_shared else None
-        yield
-        await workers.stop()
-        if refreshing is not None:
-            refreshing.cancel()
-            metrics.refresh()
-
+    service = _Service(model, options or ServeOptions(), name)
     app = FastAPI(
         title="metarank",
         version=__version__,
         description=f"Ranked labels by {name}.",
-        lifespan=lifespan,
+        lifespan=service.lifespan,
         docs_url=None,  # these pages fetch their scripts from elsewhere
         redoc_url=None,
     )
-    app.add_middleware(_Counting, metrics=metrics, allowed_hosts=allowed_hosts)
-    app.state.metrics, app.state.workers = metrics, workers
-
-    async def answered(path: Any, request: Request) -> Response:
-        started = time.monotonic()
-        share = Share(held, _FREE)
-        try:
-            body = await _body(request, options, share)
-            reply = await workers.submit(Call(path, body), started, share, request.receive)
-        except BaseException:
-            share.release()
-            raise
-        return _response(reply, metrics, share)
-
-    async def rank(request: Request) -> Response:
-        """The k best labels of one instance or of several, best first."""
-        return await answered("rank", request)
-
-    async def explain(request: Request) -> Response:
-        """Why labels stand where they do for an instance."""
-        return await answered("explain", request)
-
-    async def health() -> Response:
-        """Whether requests are taken, and by which model."""
-        content = {"status": "ok" if workers.is_open else "stopping", "version": __version__, "model": facts}
-        return JSONResponse(content, 200 if workers.is_open else 503)
-
-    async def numbers() -> Response:
-        """Counts and times, in the text format of Prometheus."""
-        return Response(metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
-    async def page() -> Response:
-        """The page for a person."""
-        return Response(PAGE, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
-
-    async def refused(_: Request, error: Any) -> Response:
-        return _response(reply_to(error), metrics)
-
-    async def unknown(_: Request, error: Any) -> Response:
-        return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
-
-    for path, asked, body in (("/rank", rank, RankRequest), ("/explain", explain, ExplainRequest)):
+    app.add_middleware(_Counting, metrics=service.metrics, allowed_hosts=allowed_hosts)
+    app.state.metrics, app.state.workers = service.metrics, service.workers
+    for path, asked, body in (
+        ("/rank", service.rank, RankRequest),
+        ("/explain", service.explain, ExplainRequest),
+    ):
         app.router.add_api_route(
             path,
             asked,
@@ -167,12 +109,81 @@ def create_app(
             openapi_extra=_takes(body),
             route_class_override=_Unread,
         )
-    for path, shown in (("/health", health), ("/metrics", numbers), ("/", page)):
+    for path, shown in (("/health", service.health), ("/metrics", service.numbers), ("/", service.page)):
         app.add_api_route(path, shown, include_in_schema=path != "/")
         app.add_api_route(path, shown, methods=["HEAD"], include_in_schema=False)
-    app.add_exception_handler(Refused, refused)
-    app.add_exception_handler(HTTPException, unknown)
+    app.add_exception_handler(Refused, service.refused)
+    app.add_exception_handler(HTTPException, service.unknown)
     return app
+
+
+class _Service:
+    """What an application does at each of its paths."""
+
+    def __init__(self, model: MetaRanker, options: ServeOptions, name: str) -> None:
+        self.options = options
+        self.metrics = metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
+        answerer = Answerer(model, options, metrics.stage)
+        self.workers = workers = Workers(answerer, options, metrics.stage, metrics.batch)
+        self.held = held = Budget(options.queue_bytes)
+        self.facts = _facts(answerer, name)
+        metrics.watch(
+            waiting=lambda: workers.waiting,
+            working=lambda: workers.working,
+            pairs=lambda: workers.pairs,
+            held=lambda: held.used,
+        )
+
+    @asynccontextmanager
+    async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        """The threads start and end with the application."""
+        self.workers.start()
+        refreshing = asyncio.create_task(_refresh(self.metrics)) if self.metrics.is_shared else None
+        yield
+        await self.workers.stop()
+        if refreshing is not None:
+            refreshing.cancel()
+            self.metrics.refresh()
+
+    async def rank(self, request: Request) -> Response:
+        """The k best labels of one instance or of several, best first."""
+        return await self._answered("rank", request)
+
+    async def explain(self, request: Request) -> Response:
+        """Why labels stand where they do for an instance."""
+        return await self._answered("explain", request)
+
+    async def _answered(self, path: Any, request: Request) -> Response:
+        started = time.monotonic()
+        share = Share(self.held, _FREE)
+        try:
+            body = await _body(request, self.options, share)
+            reply = await self.workers.submit(Call(path, body), started, share, request.receive)
+        except BaseException:
+            share.release()
+            raise
+        return _response(reply, self.metrics, share)
+
+    async def health(self) -> Response:
+        """Whether requests are taken, and by which model."""
+        said, status = ("ok", 200) if self.workers.is_open else ("stopping", 503)
+        return JSONResponse({"status": said, "version": __version__, "model": self.facts}, status)
+
+    async def numbers(self) -> Response:
+        """Counts and times, in the text format of Prometheus."""
+        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    async def page(self) -> Response:
+        """The page for a person."""
+        return Response(PAGE, media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
+
+    async def refused(self, _: Request, error: Any) -> Response:
+        """The reply where a request is refused."""
+        return _response(reply_to(error), self.metrics)
+
+    async def unknown(self, _: Request, error: Any) -> Response:
+        """The reply where there is no such path or method."""
+        return JSONResponse({"error": str(error.detail)}, error.status_code, headers=error.headers)
 
 
 class _Unread(APIRoute):
@@ -237,14 +248,11 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "the Content-Type must be application/json", reason="content type")
+    too_large = Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
     announced = request.headers.get("content-length", "")
-    if (
-        announced.isascii()
-        and announced.isdigit()
-        and len(announced) < 20
-        and int(announced) > options.max_body
-    ):
-        raise _too_large(options)
+    is_size = announced.isascii() and announced.isdigit() and len(announced) < 20
+    if is_size and int(announced) > options.max_body:
+        raise too_large
     parts: list[bytes] = []
     size = 0
     try:
@@ -252,7 +260,7 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
             async for part in request.stream():
                 size += len(part)
                 if size > options.max_body:
-                    raise _too_large(options)
+                    raise too_large
                 if not share.take(size, before=size - len(part)):
                     raise Refused(429, "too many bytes are waiting already", retry_after=1, reason="bytes")
                 parts.append(part)
@@ -261,10 +269,6 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
     except ClientDisconnect:
         raise Refused(400, "the body did not arrive", reason="left") from None
     return b"".join(parts)
-
-
-def _too_large(options: ServeOptions) -> Refused:
-    return Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
 
 
 class _Whole(Response):

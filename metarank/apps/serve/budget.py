@@ -56,11 +56,12 @@ class Share:
     Examples
     --------
     >>> budget = Budget(100)
-    >>> with Share(budget, free=10) as share, Share(budget) as other:
-    ...     other.take(50), share.take(30), share.take(200), share.take(50, before=30), budget.used
+    >>> share, other = Share(budget, free=10), Share(budget)
+    >>> other.take(50), share.take(30), share.take(200), share.take(50, before=30), budget.used
     (True, True, False, True, 90)
+    >>> share.release()
     >>> budget.used, share.take(1)
-    (0, False)
+    (50, False)
     """
 
     def __init__(self, budget: Budget, free: int = 0) -> None:
@@ -85,9 +86,3 @@ class Share:
             self._is_released = True
             self._budget.give(self._taken)
             self._taken = 0
-
-    def __enter__(self) -> Share:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.release()

@@ -10,10 +10,11 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from metarank.apps.serve.metrics import ServiceMetrics
 from metarank.apps.serve.options import ServeOptions
 
 # Requests that a client may send before the first of them is answered.
@@ -22,18 +23,11 @@ _MOST_AHEAD = 16
 _MOST_OVER = 32
 
 
-class Counter(Protocol):
-    """Where it is counted that a request is refused, a connection closed, and why."""
-
-    def refused(self, reason: str) -> None: ...
-    def closed(self, reason: str) -> None: ...
-
-
 class _Ended(Exception):
     """What arrives on this connection is read no more."""
 
 
-def connection_class(options: ServeOptions, counter: Counter) -> type[asyncio.Protocol]:
+def connection_class(options: ServeOptions, counter: ServiceMetrics) -> type[asyncio.Protocol]:
     """The class of the connections of one service, for `uvicorn.Config(http=...)`.
 
     - A head takes at most `head_timeout` seconds, from the opening of the connection or from its first byte,
@@ -51,7 +45,7 @@ def connection_class(options: ServeOptions, counter: Counter) -> type[asyncio.Pr
 
 class _Connection(HttpToolsProtocol):
     options: ClassVar[ServeOptions]
-    counter: ClassVar[Counter]
+    counter: ClassVar[ServiceMetrics]
     # Connections with a request whose head is there and whose reply is not yet written.
     busy: ClassVar[set[_Connection]]
     # Finer than the clock of the event loop.

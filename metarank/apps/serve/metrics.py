@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -49,35 +50,23 @@ class ServiceMetrics:
     def __init__(self, paths: tuple[str, ...], facts: dict[str, str]) -> None:
         self.registry = CollectorRegistry()
         self._paths = frozenset(paths)
-        kept = self.registry
-        self._requests = Counter(
-            "metarank_requests", "Requests by path and status", ["path", "status"], registry=kept
-        )
+        own: dict[str, Any] = {"namespace": "metarank", "registry": self.registry}
+        self._requests = Counter("requests", "Requests by path and status", ["path", "status"], **own)
         self._seconds = Histogram(
-            "metarank_request_seconds",
-            "From the start of a request to its reply",
-            ["path"],
-            buckets=_BUCKETS,
-            registry=kept,
+            "request_seconds", "From the start of a request to its reply", ["path"], buckets=_BUCKETS, **own
         )
-        self._refused = Counter(
-            "metarank_refused", "Requests without an answer by reason", ["reason"], registry=kept
-        )
-        self._closed = Counter(
-            "metarank_closed", "Connections that the service closed by reason", ["reason"], registry=kept
-        )
+        self._refused = Counter("refused", "Requests without an answer by reason", ["reason"], **own)
+        self._closed = Counter("closed", "Connections that the service closed by reason", ["reason"], **own)
         self._stages = Histogram(
-            "metarank_stage_seconds",
+            "stage_seconds",
             "Of a request: wait, answer (with those taken at once), read, explain; of a batch: model, write",
             ["stage"],
             buckets=_STAGES,
-            registry=kept,
+            **own,
         )
-        self._batch = Histogram(
-            "metarank_batch_requests", "Requests taken at once", buckets=_SIZES, registry=kept
-        )
+        self._batch = Histogram("batch_requests", "Requests taken at once", buckets=_SIZES, **own)
         self._gauges = {
-            name: Gauge(f"metarank_{called}", meaning, registry=kept, multiprocess_mode="livesum")
+            name: Gauge(called, meaning, multiprocess_mode="livesum", **own)
             for name, called, meaning in (
                 ("waiting", "waiting_requests", "Requests in the queues"),
                 ("working", "working_requests", "Requests that a thread has taken"),
@@ -85,10 +74,7 @@ class ServiceMetrics:
                 ("held", "held_bytes", "Bytes of requests and replies, less the first 64 KiB of each"),
             )
         }
-        names = list(facts)
-        served = Gauge(
-            "metarank_service_info", "What is served", names, registry=kept, multiprocess_mode="max"
-        )
+        served = Gauge("service_info", "What is served", list(facts), multiprocess_mode="max", **own)
         served.labels(**facts).set(1)
         self._lengths: dict[str, Callable[[], float]] = {}
         self._folder = os.environ.get(_SHARED_METRICS)

@@ -20,6 +20,7 @@ from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 from metarank._util.parameters import check_integer
@@ -77,7 +78,7 @@ def run_processes(
     ):
         hosts = local_names((host, *allowed_hosts), listener)
         service = _Service(_Served(load, listener, options, hosts, name, metrics))
-        with _stopping_by_signals(service):
+        with handling_signals(service.told_to_stop):
             try:
                 service.start(processes)
                 if not service.stopping:
@@ -113,6 +114,10 @@ class _Service:
         self._patience = served.options.stop_timeout + 5
         self._processes: list[BaseProcess] = []
         self.stopping = False
+
+    def told_to_stop(self, *_: object) -> None:
+        """A signal came."""
+        self.stopping = True
 
     def start(self, processes: int) -> None:
         """Start so many, and wait until all of them answer."""
@@ -182,15 +187,12 @@ def _is_told(ready: Connection) -> bool:
 
 
 @contextlib.contextmanager
-def _stopping_by_signals(service: _Service) -> Iterator[None]:
+def handling_signals(to: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM go to a handler inside the block, in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def stop(*_: object) -> None:
-        service.stopping = True
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, to) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 import gc
 import math
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Collection, Generator
 
 import numpy as np
@@ -20,6 +18,7 @@ from metarank.apps.serve.app import create_app
 from metarank.apps.serve.connections import connection_class
 from metarank.apps.serve.hosts import local_names
 from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.processes import handling_signals
 from metarank.model.estimator import MetaRanker
 
 # Connections that may wait to be accepted.
@@ -51,15 +50,8 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        if threading.current_thread() is not threading.main_thread():
+        with handling_signals(self.handle_exit):
             yield
-            return
-        before = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for which, handler in before.items():
-                signal.signal(which, handler)
 
 
 def run(

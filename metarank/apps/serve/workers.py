@@ -8,12 +8,12 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from metarank.apps.serve.answers import Asked, Call, Reply, fault_reply, reply_to
+from metarank.apps.serve.answers import Answerer, Asked, Call, Observer, Reply, fault_reply, reply_to
 from metarank.apps.serve.budget import Budget, Share
 from metarank.apps.serve.errors import Refused
 from metarank.apps.serve.options import ServeOptions
@@ -40,14 +40,6 @@ _LOOK = 0.2
 _LAST = 10.0
 
 Receive = Callable[[], Awaitable[Any]]
-
-
-class Answering(Protocol):
-    """What `Answerer` does for the threads."""
-
-    def read(self, call: Call) -> Asked: ...
-    def together(self, asked: Sequence[Asked]) -> Iterator[tuple[int, Reply]]: ...
-    def steps(self, asked: Asked) -> Iterator[Reply | int]: ...
 
 
 @dataclass(eq=False)
@@ -85,23 +77,22 @@ class Workers:
     answering : Answerer
         Reads calls and answers them.
     options : ServeOptions
-    observe : callable (stage, seconds), optional
+    observe : callable (stage, seconds)
         Told how long each request waited, and was worked on with those it was taken with: "wait", "answer".
-    count : callable (number of requests), optional
+    count : callable (number of requests)
         Told how many were taken at once.
     """
 
     def __init__(
         self,
-        answering: Answering,
+        answering: Answerer,
         options: ServeOptions,
-        observe: Callable[[str, float], None] | None = None,
-        count: Callable[[int], None] | None = None,
+        observe: Observer,
+        count: Callable[[int], None],
     ) -> None:
         self._answering = answering
         self.options = options
-        self._observe = observe or (lambda stage, seconds: None)
-        self._count = count or (lambda requests: None)
+        self._observe, self._count = observe, count
         self._small: deque[_Waiting] = deque()
         self._large: list[_Waiting] = []
         self._large_next = False
