@@ -127,7 +127,8 @@ def unbiased(
     if isinstance(names, str):
         raise TypeError(f"names must be a list of metrics, got {names!r}")
     gains = {name: _Gain.parse(name) for name in names}
-    observed = _Observed(Y_true, scores, Y_pred, inv_propensity, n_relevant, g, n_jobs)
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, n_jobs=n_jobs)
+    observed = _Observed(inputs, inv_propensity, n_relevant, g)
     return {name: mean(observed.per_row(gain)).value for name, gain in gains.items()}
 
 
@@ -152,7 +153,8 @@ def unbiased_per_row(
     array([ 1., nan])
     """
     gain = _Gain.parse(name)
-    return _Observed(Y_true, scores, Y_pred, inv_propensity, n_relevant, g, n_jobs).per_row(gain)
+    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, n_jobs=n_jobs)
+    return _Observed(inputs, inv_propensity, n_relevant, g).per_row(gain)
 
 
 def concentration_bound(
@@ -281,17 +283,8 @@ class _Gain:
 class _Observed:
     """Observed labels with their propensities, checked once, and the gains of the points."""
 
-    def __init__(
-        self,
-        Y_true: Any,
-        scores: Any,
-        Y_pred: Any,
-        inv_propensity: Any,
-        n_relevant: Any,
-        g: Any,
-        n_jobs: int | None,
-    ) -> None:
-        self.inputs = inputs = Inputs(Y_true, scores, Y_pred=Y_pred, n_jobs=n_jobs)
+    def __init__(self, inputs: Inputs, inv_propensity: Any, n_relevant: Any, g: Any) -> None:
+        self.inputs = inputs
         if n_relevant is not None and g is not None:
             raise ValueError(f"n_relevant and g must not both be given, got n_relevant and g = {g!r}")
         self.weight = weights_of_pairs(inv_propensity, inputs)

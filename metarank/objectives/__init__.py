@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from metarank._util.lazy import imported_when_used
 from metarank.objectives.aggregation import LabelAggregation, LossAggregation
 from metarank.objectives.auc_by_label import diff_auc, dominates, min_auc, multipartite_auc, per_label_auc
 from metarank.objectives.bayes import (
@@ -61,15 +61,12 @@ __all__ = [
 ]
 
 
-_HOME = {
-    "MultiObjectiveRanker": "metarank.objectives.multi_objective",
-    "ParetoFront": "metarank.objectives.pareto",
-    "pareto_front": "metarank.objectives.weight_sweep",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # What trains rankers is imported when first used.
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'metarank.objectives' has no attribute {name!r}")
+# What trains rankers is imported when first used.
+__getattr__ = imported_when_used(
+    __name__,
+    {
+        "MultiObjectiveRanker": "metarank.objectives.multi_objective",
+        "ParetoFront": "metarank.objectives.pareto",
+        "pareto_front": "metarank.objectives.weight_sweep",
+    },
+)

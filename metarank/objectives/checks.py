@@ -54,8 +54,6 @@ def check_targets(Y: Any, *, n_rows: int | None = None, name: str = "Y") -> tupl
         if len(lengths) > 1 or any(column.ndim != 1 for column in columns):
             raise ValueError(f"the columns of {name} must be vectors of one length, got shapes {lengths}")
         values = np.column_stack(columns) if columns else np.empty((0, 0))
-        if not columns:
-            raise ValueError(f"{name} must hold at least one objective (K >= 1), got none")
     else:
         if hasattr(Y, "columns"):
             names = [str(column) for column in getattr(Y, "column_names", Y.columns)]

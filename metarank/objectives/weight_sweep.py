@@ -6,19 +6,19 @@ import copy
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import comb
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from metarank._util.parameters import LARGEST_SEED, seed_of
+from metarank._util.parameters import LARGEST_SEED, check_integer, seed_of
 from metarank._util.progress import as_part, report
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import (
     Grouping,
     check_eval_set,
     check_groups,
+    check_matrix,
     check_targets,
     check_weights,
     metric_of,
@@ -28,7 +28,6 @@ from metarank.objectives.labels import hash_uniform
 from metarank.objectives.learning import PLUG_IN
 from metarank.objectives.multi_objective import METHODS, MultiObjectiveRanker
 from metarank.objectives.pareto import ParetoFront
-from metarank.objectives.watch import Metrics
 
 # Those whose answer moves with the weights; "epsilon" has constraints instead.
 SWEPT = tuple(method for method in METHODS if method != "epsilon")
@@ -129,29 +128,19 @@ def pareto_front(
     metric = metric_of(settings.metric, grouping)
     corner = check_reference(0.0 if reference is None else reference, len(names))
 
-    watched = check_eval_set(eval_set, eval_group, eval_qid, names)
-    groups, where = {"group": group, "qid": qid}, "eval_set"
-    if watched is None:
+    data = {"X": features, "Y": dict(zip(names, values.T)), "group": group, "qid": qid}
+    data |= {"eval_set": eval_set, "eval_group": eval_group, "eval_qid": eval_qid}
+    where = "eval_set"
+    if check_eval_set(eval_set, eval_group, eval_qid, names) is None:
         out = _held_out(grouping, settings.random_state)
         where = f"the {out.sum()} held-out rows"
-        ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
-        groups = {"group": None, "qid": None if ids is None else ids[~out]}
-        eval_qid = None if ids is None else ids[out]
-        watched = features[out], values[out], check_groups(int(out.sum()), None, eval_qid)
-        eval_set = features[out], dict(zip(names, values[out].T))
-        features, values = features[~out], values[~out]
-    eval_X, eval_values, eval_grouping = watched
-    groups |= {"eval_group": eval_group, "eval_qid": eval_qid}
-    sweep = _Sweep(
-        settings,
-        {"X": features, "Y": dict(zip(names, values.T)), "eval_set": eval_set} | groups,
-        eval_X,
-        settings._metrics(eval_values, eval_grouping, names, where),  # refuses a label without an order there
-        n_models=len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods),
-    )
+        data |= _parts(features, data["Y"], grouping, out)
+    n_models = len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods)
+    sweep = _Sweep(settings, data, where, n_models)
     alone = [sweep.fit("loss", corner, f"{name} alone") for name, corner in zip(names, np.eye(len(names)))]
     models = [model for method in methods for model in sweep.models(method, swept, alone)]
     report("done", 1.0)
+    measured = sweep.metrics.grouping
     return ParetoFront(
         objective_names=names,
         metric=metric,
@@ -162,8 +151,8 @@ def pareto_front(
         alone=dict(zip(names, alone)),
         alone_points=np.array([model.attained_ for model in alone]),
         reference=corner,
-        n_rows=len(eval_values),
-        n_queries=len(eval_grouping.ids) if eval_grouping.has_queries else 0,
+        n_rows=len(measured.order),
+        n_queries=len(measured.ids) if measured.has_queries else 0,
     )
 
 
@@ -174,23 +163,22 @@ class _Sweep:
     ----------
     settings : MultiObjectiveRanker
     data : dict
-        Arguments of `MultiObjectiveRanker.fit`.
-    eval_X : features to measure on
-    metrics : Metrics
-        On these rows.
+        Arguments of `MultiObjectiveRanker.fit`; a label without an order in its `eval_set` is refused.
+    where : str
+        How messages call these rows.
     n_models : int
         How many will be trained, for the report of progress.
     """
 
     def __init__(
-        self,
-        settings: MultiObjectiveRanker,
-        data: dict[str, Any],
-        eval_X: Any,
-        metrics: Metrics,
-        n_models: int,
+        self, settings: MultiObjectiveRanker, data: dict[str, Any], where: str, n_models: int
     ) -> None:
-        self.settings, self.data, self.eval_X, self.metrics = settings, data, eval_X, metrics
+        self.settings, self.data = settings, data
+        names = list(data["Y"])
+        found = check_eval_set(data["eval_set"], data["eval_group"], data["eval_qid"], names, where)
+        assert found is not None
+        self.eval_X, values, grouping = found
+        self.metrics = settings._metrics(values, grouping, names, where)
         self._n_models, self._n_done = n_models, 0
 
     def models(
@@ -257,22 +245,12 @@ def simplex_lattice(n_objectives: int, n_weights: int) -> np.ndarray:
 
 def _check_weights(weights: Any, n_weights: Any, n_objectives: int) -> np.ndarray:
     """float64 (m, K), rows that sum to 1."""
-    if isinstance(n_weights, bool) or not isinstance(n_weights, Integral) or n_weights < n_objectives:
-        raise ValueError(
-            f"n_weights must be an integer, at least one for each of the {n_objectives} objectives, got "
-            f"{n_weights!r}"
-        )
+    check_integer("n_weights", n_weights, n_objectives)
     if weights is None:
         return simplex_lattice(n_objectives, int(n_weights))
-    try:
-        rows = np.asarray(weights, np.float64)
-    except (ValueError, TypeError):
-        raise ValueError(f"weights must be numbers of shape (m, {n_objectives}), got {weights!r}") from None
-    if rows.ndim != 2 or rows.shape[1] != n_objectives or len(rows) == 0:
-        raise ValueError(
-            f"weights must have shape (m, {n_objectives}), a row a model and an entry an objective, got "
-            f"{rows.shape}"
-        )
+    rows = check_matrix(weights, "weights")
+    if rows.shape[1] != n_objectives:
+        raise ValueError(f"weights must have shape (m, {n_objectives}), a row a model, got {rows.shape}")
     checked = [check_weights(row, n_objectives, name=f"weights[{i}]") for i, row in enumerate(rows)]
     return np.array([row / row.sum() for row in checked])
 
@@ -298,3 +276,16 @@ def _held_out(grouping: Grouping, seed: int) -> np.ndarray:
     chosen = np.zeros(len(ids), bool)
     chosen[np.lexsort((ids, u))[: max(1, round(len(ids) / 4))]] = True
     return chosen[grouping.group_of_row] if grouping.has_queries else chosen
+
+
+def _parts(X: Any, Y: dict[str, np.ndarray], grouping: Grouping, out: np.ndarray) -> dict[str, Any]:
+    """Arguments of `MultiObjectiveRanker.fit` for all rows but some, which are watched."""
+    ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
+    return {
+        "X": X[~out],
+        "Y": {name: column[~out] for name, column in Y.items()},
+        "group": None,
+        "qid": None if ids is None else ids[~out],
+        "eval_set": (X[out], {name: column[out] for name, column in Y.items()}),
+        "eval_qid": None if ids is None else ids[out],
+    }

@@ -259,7 +259,7 @@ class LabelEmbedder(Saved, BaseEstimator):
     def _encoded_names(self) -> np.ndarray:
         """f_text of all labels, float32 (L, E); a loaded model encodes its names when first asked."""
         assert self.label_names_ is not None
-        return self._encoded(self.label_names_, resolve_n_jobs(self.n_jobs))
+        return self._encoded(self.label_names_, self._threads())
 
     @property
     def _reads_names(self) -> bool:
@@ -289,7 +289,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         Ranking
         """
         k = check_k(k)
-        return self.rank_vectors(self._queries(texts)[0], k)
+        return self.rank_vectors(self.encode(texts), k)
 
     def rank_vectors(self, queries: np.ndarray, k: int = 10, *, n_jobs: int | None = None) -> Ranking:
         """As `rank`, for vectors float32 (n, E) from `encode`; `n_jobs=None` takes the model's."""
@@ -303,8 +303,7 @@ class LabelEmbedder(Saved, BaseEstimator):
 
     def decision_function(self, texts: Any) -> np.ndarray:
         """Scores of all labels, float32 (n, L)."""
-        queries, n_jobs = self._queries(texts)
-        return self._labels.scores(queries, n_jobs)
+        return self._labels.scores(self.encode(texts), self._threads())
 
     def predict_proba(self, texts: Any) -> np.ndarray:
         """``1 / (1 + exp(-score))`` of all labels, float32 (n, L)."""
@@ -318,15 +317,17 @@ class LabelEmbedder(Saved, BaseEstimator):
         texts : sequence of str (n), or a `Dataset` with texts
         candidates : Candidates, sparse matrix (n, L), or list of n lists of labels, ids or names
         """
-        queries, n_jobs = self._queries(texts)
+        queries = self.encode(texts)
         pairs: Candidates = check_candidates(
             candidates, len(queries), LabelTable(self.n_labels_, self.label_names_)
         )
-        return self._labels.scores_of_pairs(queries, pairs, n_jobs)
+        return self._labels.scores_of_pairs(queries, pairs, self._threads())
 
     def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
         """The vector q of each text, float32 (n, E); `n_jobs=None` takes the model's."""
-        return self._queries(texts, n_jobs)[0]
+        check_is_fitted(self)
+        tokens = self._tokens(check_texts(texts, "texts"))
+        return self.model_.queries(tokens, self._threads(n_jobs))
 
     def encode_names(self, names: Sequence[str]) -> np.ndarray:
         """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
@@ -340,8 +341,7 @@ class LabelEmbedder(Saved, BaseEstimator):
             If ``combine="id"``, whose labels have no names.
         """
         check_is_fitted(self)
-        names = self._check_names(names)
-        n_jobs = resolve_n_jobs(self.n_jobs)
+        names, n_jobs = self._check_names(names), self._threads()
         f_text = self._encoded(names, n_jobs)
         ids = self._unseen_ids(f_text, n_jobs) if self._has_ids else None
         return self.model_.label_vectors(ids, f_text, n_jobs)
@@ -403,13 +403,8 @@ class LabelEmbedder(Saved, BaseEstimator):
             raise ValueError(f"names say nothing where combine={self.structure_['combine']!r}")
         return names
 
-    def _threads(self, n_jobs: int | None) -> int:
+    def _threads(self, n_jobs: int | None = None) -> int:
         return resolve_n_jobs(self.n_jobs if n_jobs is None else n_jobs)
-
-    def _queries(self, texts: Any, n_jobs: int | None = None) -> tuple[np.ndarray, int]:
-        check_is_fitted(self)
-        texts, n_jobs = check_texts(texts, "texts"), self._threads(n_jobs)
-        return self.model_.queries(self._tokens(texts), n_jobs), n_jobs
 
     @property
     def _labels(self) -> ScoredLabels:

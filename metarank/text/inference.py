@@ -36,11 +36,11 @@ class TextModel:
 
     def queries(self, texts: TokenLists, n_jobs: int = 1) -> np.ndarray:
         """q, float32 (n, E)."""
-        return self._encode(texts, self._query_layers, True, n_jobs)
+        return self._encode(texts, self._layers["query"], True, n_jobs)
 
     def names(self, names: TokenLists, n_jobs: int = 1) -> np.ndarray:
         """f_text, float32 (r, E)."""
-        return self._encode(names, self._name_layers, self.name_activation == "relu", n_jobs)
+        return self._encode(names, self._layers["name"], self.name_activation == "relu", n_jobs)
 
     def label_vectors(self, ids: np.ndarray | None, names: np.ndarray | None, n_jobs: int = 1) -> np.ndarray:
         """f, float32 (r, E), see `combined`."""
@@ -64,14 +64,11 @@ class TextModel:
         return _transposed(self.weights["project.weight"]), self.weights["project.bias"]
 
     @cached_property
-    def _query_layers(self) -> list[np.ndarray]:
-        return self._layers("query")
+    def _layers(self) -> dict[str, list[np.ndarray]]:
+        sides = ("query", "name") if self.combine in WITH_NAMES else ("query",)
+        return {side: self._layers_of(side) for side in sides}
 
-    @cached_property
-    def _name_layers(self) -> list[np.ndarray]:
-        return self._layers("name")
-
-    def _layers(self, side: str) -> list[np.ndarray]:
+    def _layers_of(self, side: str) -> list[np.ndarray]:
         """What the kernel takes: matrices with a row an input, each with its bias."""
         w = {n.removeprefix(f"{side}."): v for n, v in self.weights.items() if n.startswith(f"{side}.")}
         if self.encoder == "bilstm":

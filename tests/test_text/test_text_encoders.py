@@ -153,7 +153,7 @@ def test_the_core_refuses_what_does_not_fit():
         model.queries(TokenLists(np.array([0, 1]), np.array([30], np.int32)))
     with pytest.raises(ValueError, match="indptr"):
         model.queries(TokenLists(np.array([0, 2]), np.array([3], np.int32)))
-    table, layers = model.weights["subwords"], model._query_layers
+    table, layers = model.weights["subwords"], model._layers["query"]
     with pytest.raises(ValueError, match="forward must have"):
         _core.encode_bilstm(np.array([0]), np.array([], np.int32), table[:, :5].copy(), *layers, True, 1)
     with pytest.raises(ValueError, match="bias must have an entry a label"):
