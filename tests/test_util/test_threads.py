@@ -40,17 +40,17 @@ def test_limit_of_blas_holds_until_its_last_user_is_done():
     def first() -> None:
         with single_threaded_blas():
             entered.set()
-            assert second_inside.wait(10)
+            assert second_inside.wait(300)
         left.set()
 
     second_inside = threading.Event()
     with threadpool_limits(limits=3, user_api="blas"):
         thread = threading.Thread(target=first)
         thread.start()
-        assert entered.wait(10)
+        assert entered.wait(300)
         with single_threaded_blas():
             second_inside.set()
-            assert left.wait(10)
+            assert left.wait(300)
             assert blas_threads() == {1}
         thread.join()
         assert blas_threads() == {3}

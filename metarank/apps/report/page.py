@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib.resources import files
 
 from metarank._util import svg
 from metarank._util.files import whole_file
@@ -11,13 +12,13 @@ from metarank._util.html import escape
 from metarank._util.version import __version__
 from metarank.apps.report.content import Report
 from metarank.apps.report.examples import Example, Suggestion
-from metarank.apps.report.style import CSS
 from metarank.apps.report.words import block_of
 from metarank.metrics import Interval, Metric
 from metarank.model.explain import DIGITS
 
 # Columns shown in the chart of importance.
 _TOP_COLUMNS = 15
+_FAR = "further down or is no candidate"
 
 
 def write_report(path: str | os.PathLike[str], report: Report) -> None:
@@ -37,36 +38,26 @@ def write_report(path: str | os.PathLike[str], report: Report) -> None:
 
 def to_html(report: Report) -> str:
     """The page as a string."""
-    charts = [
-        c
-        for c in (
-            _over_k(report, "precision"),
-            _over_k(report, "recall"),
-            _tail(report),
-            _calibration(report),
-        )
-        if c
-    ]
-    importance = [c for c in (_blocks(report), _columns(report)) if c]
+    charts = _over_k(report, "precision"), _over_k(report, "recall"), _tail(report), _calibration(report)
     body = [
         _header(report),
         _section("How good are the lists?", _metrics_table(report)),
-        _section(
-            "Where the quality comes from", f'<div class="charts">{"".join(charts)}</div>' if charts else ""
-        ),
-        _section(
-            "What the model looks at",
-            f'<div class="charts">{"".join(importance)}</div>' if importance else "",
-        ),
+        _section("Where the quality comes from", _charts(*charts)),
+        _section("What the model looks at", _charts(_blocks(report), _columns(report))),
         _section("Rows and their labels", _examples(report)),
     ]
+    style = files("metarank.apps.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(report.title)}</title><style>{CSS}</style></head>\n<body><main>\n"
+        f"<title>{escape(report.title)}</title><style>{style.strip()}</style></head>\n<body><main>\n"
         + "\n".join(part for part in body if part)
         + f"\n<footer>metarank {escape(__version__)}</footer>\n</main></body></html>\n"
     )
+
+
+def _charts(*charts: str) -> str:
+    return f'<div class="charts">{"".join(charts)}</div>' if any(charts) else ""
 
 
 def _header(report: Report) -> str:
@@ -140,13 +131,11 @@ def _over_k(report: Report, which: str) -> str:
         title = f"Precision: {svg.percent(values[0])} of the first labels of {first} are right"
         label = "share of the first k that is relevant"
     else:
-        title = (
-            f"Recall: {svg.percent(values[-1])} of the relevant labels are among the first {report.ks[-1]}"
-        )
+        found = svg.percent(values[-1])
+        title = f"Recall: {found} of the relevant labels are among the first {report.ks[-1]}"
         label = "share of the relevant found"
-    return _figure(
-        title, svg.line_chart(title, "k (length of the list)", label, report.ks, curves), list(curves)
-    )
+    chart = svg.line_chart(title, "k (length of the list)", label, report.ks, curves)
+    return _figure(title, chart, list(curves))
 
 
 def _tail(report: Report) -> str:
@@ -177,11 +166,9 @@ def _calibration(report: Report) -> str:
     if r.error == r.error:
         title = f"Calibration: forecasts of 10 % and more are off by {100 * r.error:.2g} points on average"
     chart = svg.reliability(title, r.forecast.tolist(), r.observed.tolist(), r.counts.tolist())
+    pairs = svg.count(r.counts.sum())
     return _figure(
-        title,
-        chart,
-        (),
-        f"{svg.count(r.counts.sum())} candidate pairs in ten bins; on the dashed line forecasts are exact.",
+        title, chart, note=f"{pairs} candidate pairs in ten bins; on the dashed line forecasts are exact."
     )
 
 
@@ -190,28 +177,28 @@ def _blocks(report: Report) -> str:
         return ""
     names, values = zip(*report.importance.blocks)
     title = f"Sources of evidence: “{names[0]}” moves the score most"
-    chart = svg.horizontal_bars(title, "mean |contribution| to the score", names, values, range(len(names)))
     note = f"The sum of each source's columns, over {svg.count(report.importance.n_pairs)} listed labels."
-    return _figure(title, chart, (), note)
+    return _contributions(title, names, values, range(len(names)), note)
 
 
 def _columns(report: Report) -> str:
-    if report.importance is None or not report.importance.columns:
-        return ""
-    top = [pair for pair in report.importance.columns if pair[1] > 0][:_TOP_COLUMNS]
-    if not top:
+    top = [] if report.importance is None else report.importance.columns
+    top = [pair for pair in top if pair[1] > 0][:_TOP_COLUMNS]
+    if report.importance is None or not top:
         return ""
     names, values = zip(*top)
     order = [title for title, _ in report.importance.blocks]
     title = f"Columns: the {len(top)} that move the score most"
     groups = [order.index(block_of(name).title) for name in names]
+    note = "z(...) is a column standardised within the row's candidates; colours as for the sources."
+    return _contributions(title, names, values, groups, note)
+
+
+def _contributions(
+    title: str, names: Sequence[str], values: Sequence[float], groups: Sequence[int], note: str
+) -> str:
     chart = svg.horizontal_bars(title, "mean |contribution| to the score", names, values, groups)
-    return _figure(
-        title,
-        chart,
-        (),
-        "z(...) is a column standardised within the row's candidates; colours as for the sources.",
-    )
+    return _figure(title, chart, note=note)
 
 
 # --- the examples ---
@@ -231,19 +218,14 @@ def _example(e: Example) -> str:
     if e.found:
         parts.append(_suggestions("Found", "found", e.found))
     if e.missed:
-        items = "".join(f"<li><b>{escape(name)}</b> {_where(rank)}</li>" for name, rank in e.missed)
+        items = "".join(
+            f"<li><b>{escape(name)}</b> <small>stands {f'at {rank}' if rank else _FAR}</small></li>"
+            for name, rank in e.missed
+        )
         parts.append(f'<h4 class="missed">Missed</h4><ul>{items}</ul>')
     if e.proposed:
         parts.append(_suggestions("Newly proposed", "new", e.proposed))
     return "".join(parts) + "</article>"
-
-
-def _where(rank: int) -> str:
-    return (
-        f"<small>stands at {rank}</small>"
-        if rank
-        else "<small>stands further down or is no candidate</small>"
-    )
 
 
 def _suggestions(title: str, css: str, suggestions: Sequence[Suggestion]) -> str:
