@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -156,11 +156,11 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
     content = read_bytes(path)
     try:
         if content.startswith(MAGIC):
-            columns = _parquet(path, content, ids)
+            columns = _with_queries(*_parquet(path, content, ids), ids)
         elif _SVMLIGHT.match(_first_line(content)):
             columns = _svmlight(path, content, ids)
         else:
-            columns = _csv(path, content, ids)
+            columns = _with_queries(*_csv(path, content, ids), ids)
         if columns.n_rows == 0:
             raise ValueError("the file has no rows")
         if ids is not None and columns.ids is None:
@@ -171,7 +171,8 @@ def read_columns(path: PathLike, ids: str | None = None) -> Columns:
     return columns
 
 
-def _csv(path: Path, content: bytes, ids: str | None) -> Columns:
+def _csv(path: Path, content: bytes, ids: str | None) -> tuple[Columns, list[str]]:
+    """The columns, and what stands in the one of queries."""
     text = decode(content, path)
     if text.lstrip()[:1] in ("{", "[", "@", "%"):
         raise ValueError("expected CSV, TSV, Parquet or svmlight text, found JSON or ARFF")
@@ -199,7 +200,7 @@ def _csv(path: Path, content: bytes, ids: str | None) -> Columns:
     dense = {
         name: np.concatenate([np.zeros(0), *parts]) for name, parts in blocks.items() if name not in wrong
     }
-    return _named(path, n_rows, names, dense, wrong, ids, kept)
+    return Columns(str(path), n_rows, names, dense, wrong), kept
 
 
 def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
@@ -217,7 +218,7 @@ def _numbers_of(cells: Sequence[str]) -> tuple[np.ndarray, int | None]:
     return values, None
 
 
-def _parquet(path: Path, content: bytes, ids: str | None) -> Columns:
+def _parquet(path: Path, content: bytes, ids: str | None) -> tuple[Columns, list[Any]]:
     with damage_named(path):
         table = read_table(io.BytesIO(content))
     _check_names(table.column_names)
@@ -232,7 +233,7 @@ def _parquet(path: Path, content: bytes, ids: str | None) -> Columns:
             dense[name] = column.cast("float64", safe=False).to_numpy()
         else:
             wrong[name] = f"the type {column.type}"
-    return _named(path, table.num_rows, table.column_names, dense, wrong, ids, kept)
+    return Columns(str(path), table.num_rows, table.column_names, dense, wrong), kept
 
 
 def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
@@ -275,21 +276,14 @@ def _svmlight(path: Path, content: bytes, ids: str | None) -> Columns:
     )
 
 
-def _named(
-    path: Path,
-    n_rows: int,
-    names: list[str],
-    dense: dict[str, np.ndarray],
-    wrong: dict[str, str],
-    ids: str | None,
-    kept: list[Any],
-) -> Columns:
-    if ids not in names:
-        return Columns(str(path), n_rows, names, dense, wrong)
+def _with_queries(columns: Columns, kept: list[Any], ids: str | None) -> Columns:
+    """With the column of queries, where there is one of the name `ids`."""
+    if ids not in columns.names:
+        return columns
     empty = next((i for i, value in enumerate(kept) if value is None or not str(value).strip()), None)
     if empty is not None:
         raise ValueError(f"the column {ids!r} is empty at row {empty}: every row must have its query")
-    return Columns(str(path), n_rows, names, dense, wrong | {ids: "queries"}, _ids_of(kept), ids)
+    return replace(columns, wrong=columns.wrong | {ids: "queries"}, ids=_ids_of(kept), query=ids)
 
 
 def _ids_of(values: Iterable[Any]) -> np.ndarray:

@@ -21,7 +21,14 @@ from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, smooth_idf
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.checks import Layout, check_features, check_savable_width, check_writable, library_of
+from metarank.types.checks import (
+    Layout,
+    as_list,
+    check_features,
+    check_savable_width,
+    check_writable,
+    library_of,
+)
 from metarank.types.view import Features
 
 _NOTHING = np.empty(0)
@@ -107,8 +114,6 @@ class InputEncoder(Saved):
         """
         texts = texts_of(X)
         if self.vectorizer is not None:
-            if isinstance(X, Dataset) and X.texts is not None:
-                texts = list(X.texts)
             if texts is None and _is_empty(X):
                 texts = []
             if texts is None:
@@ -117,16 +122,11 @@ class InputEncoder(Saved):
                     f"got {type(X).__name__}"
                 )
             return self.vectorizer.rows(texts)
-        if isinstance(X, Dataset):
-            if X.X is None:
-                raise TypeError(
-                    "X must hold numeric features, since this model was trained on numbers; got texts"
-                )
-            X = X.X
-        elif texts:
+        if texts or (isinstance(X, Dataset) and X.X is None):
             raise TypeError(
                 "X must hold numeric features, since this model was trained on numbers; got texts"
             )
+        X = X.X if isinstance(X, Dataset) else X
         names = _column_names(X)
         if names is not None and self.names is not None and names != self.names:
             differ = next((i for i, pair in enumerate(zip(names, self.names)) if pair[0] != pair[1]), None)
@@ -230,11 +230,9 @@ def texts_of(X: Any) -> list[str] | None:
         raise TypeError(f"X must be a list of texts, not one text: pass [{X[:40]!r}]")
     if isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind not in "OUT":
         return None
-    if library_of(X, "X") in ("pandas", "polars", "pyarrow") and not hasattr(X, "columns"):
-        give = next((n for n in ("to_pylist", "to_list", "tolist") if hasattr(X, n)), None)
-        X = X if give is None else getattr(X, give)()
-    elif getattr(X, "ndim", None) == 1 and hasattr(X, "tolist"):
-        X = X.tolist()
+    of_columns = library_of(X, "X") in ("pandas", "polars", "pyarrow") and not hasattr(X, "columns")
+    if of_columns or getattr(X, "ndim", None) == 1:
+        X = as_list(X)
     if isinstance(X, Sequence) and any(isinstance(row, Mapping) for row in X):
         raise TypeError("X must hold rows of numbers or texts, got a dict: pass a data frame, or its texts")
     if isinstance(X, Sequence) and any(isinstance(text, str) for text in X):

@@ -40,6 +40,8 @@ METADATA_KEY = b"metarank"
 # Columns of `to_parquet`; `read_parquet` knows a file of its own by the metadata.
 INDICES, VALUES, LABELS, GRADES, TEXT = "x_indices", "x_values", "labels", "grades", "text"
 TITLES = "titles"
+# Of a data set, what stands in the metadata.
+ABOUT = "name n_features n_labels label_names label_names_are_ids label_separator feature_names label_texts"
 
 
 @dataclass(frozen=True)
@@ -266,17 +268,7 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
         columns[TEXT] = pa.array(dataset.texts, pa.string())
     if dataset.titles is not None:
         columns[TITLES] = pa.array(dataset.titles, pa.string())
-    about = {
-        "version": 1,
-        "name": dataset.name,
-        "n_features": dataset.n_features,
-        "n_labels": dataset.n_labels,
-        "label_names": dataset.label_names,
-        "label_names_are_ids": dataset.label_names_are_ids,
-        "label_separator": dataset.label_separator,
-        "feature_names": dataset.feature_names,
-        "label_texts": dataset.label_texts,
-    }
+    about = {"version": 1} | {name: getattr(dataset, name) for name in ABOUT.split()}
     table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
     with whole_file(path, "wb") as f:
         pq.write_table(table, f)

@@ -15,7 +15,7 @@ import inspect
 import pkgutil
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,14 +112,10 @@ def load_pydocs(split: str | None = None, seed: int = 0) -> Dataset:
         raise ValueError(f"split must be None, 'train' or 'test', got {split!r}")
     documents = {d.name: d for d in _corpus()}
     labels = sorted({name for d in documents.values() for name in d.see_also})
-    column = {name: j for j, name in enumerate(labels)}
     rows = [d for d in documents.values() if d.see_also and split in (None, _side(d.name, seed))]
-    indices = [column[name] for d in rows for name in d.see_also]
-    indptr = np.cumsum([0] + [len(d.see_also) for d in rows])
-    Y = sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(len(rows), len(labels)))
     return Dataset(
         X=None,
-        Y=Y,
+        Y=_links(rows, labels),
         texts=[d.text for d in rows],
         label_names=labels,
         label_texts=[f"{name}: {documents[name].summary}" for name in labels],
@@ -156,13 +152,17 @@ def see_also_graph() -> SeeAlsoGraph:
     True
     """
     documents = _corpus()
-    number = {d.name: i for i, d in enumerate(documents)}
-    indices = [number[name] for d in documents for name in d.see_also]
+    names = [d.name for d in documents]
+    return SeeAlsoGraph(names, _links(documents, names))
+
+
+def _links(documents: Sequence[_Document], names: list[str]) -> sp.csr_matrix:
+    """float32 CSR: 1 where a document names a name."""
+    column = {name: j for j, name in enumerate(names)}
+    indices = [column[name] for d in documents for name in d.see_also]
     indptr = np.cumsum([0] + [len(d.see_also) for d in documents])
-    n = len(documents)
-    return SeeAlsoGraph(
-        list(number), sp.csr_matrix((np.ones(len(indices), np.float32), indices, indptr), shape=(n, n))
-    )
+    values = np.ones(len(indices), np.float32)
+    return sp.csr_matrix((values, indices, indptr), shape=(len(documents), len(names)))
 
 
 def _side(name: str, seed: int) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank.data.vectorizer import smooth_idf
 from metarank.persist.fields import Array, Known, Text
 from metarank.persist.spec import Saved, Spec
 
@@ -63,7 +64,7 @@ class FeatureTransform(Saved):
             self.kind = "tfidf" if counts else "unit"
             if counts:
                 df = np.bincount(X.indices, minlength=X.shape[1])
-                self.weights = (1.0 + np.log((1.0 + n) / (1.0 + df))).astype(np.float32)
+                self.weights = smooth_idf(df, n)
         else:
             # Sums over rows, one column at a time, in float64: no BLAS.
             std = X.std(axis=0, dtype=np.float64)

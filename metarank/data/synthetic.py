@@ -154,10 +154,9 @@ def make_extreme(
     if missing is not None:
         from metarank.metrics.propensity import inv_propensity
 
-        kept = rng.random(Y.nnz) < 1 / inv_propensity(Y, *missing)[Y.indices]
-        seen = sp.csr_matrix(
-            (Y.data[kept], Y.indices[kept], np.concatenate([[0], np.cumsum(kept)])[Y.indptr]), shape=Y.shape
-        )
+        seen = Y.copy()
+        seen.data[rng.random(Y.nnz) >= 1 / inv_propensity(Y, *missing)[Y.indices]] = 0
+        seen.eliminate_zeros()
     dataset = Dataset(X, seen, name="extreme")
     return (dataset, Y) if return_true else dataset
 

@@ -26,6 +26,7 @@ from metarank.data.xc import (
     sizes_of,
     start_of,
 )
+from metarank.types.arrays import stacked
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -256,13 +257,7 @@ def _joined(parts: list[Dataset]) -> Dataset:
     width = max(Y.shape[1] for Y in labels)
     same = [sp.csr_matrix((Y.data, Y.indices, Y.indptr), (Y.shape[0], width)) for Y in labels]
     Y = sp.vstack(same, "csr")
-    X: Any = None
-    if first.X is not None:
-        X = (
-            sp.vstack([p.X for p in parts], "csr")
-            if sp.issparse(first.X)
-            else np.vstack([p.X for p in parts])
-        )
+    X = None if first.X is None else stacked([part.X for part in parts])
     texts = None if first.texts is None else [text for part in parts for text in part.texts or ()]
     titles = None if first.titles is None else [title for part in parts for title in part.titles or ()]
     return Dataset(

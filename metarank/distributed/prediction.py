@@ -143,25 +143,14 @@ def rank_points(
             size = int(bounds[i + 1] - bounds[i])
             ranges.append(client.submit(_merged_rows, pieces, size, k, pure=False))
         if out is None:
-            found = client.gather(ranges)
-            return Ranking(
-                np.concatenate([rows for rows, _ in found]),
-                np.concatenate([scores for _, scores in found]),
-                _n_rows(X),
-            )
+            rows_of_labels, probabilities = map(np.concatenate, zip(*client.gather(ranges)))
+            return Ranking(rows_of_labels, probabilities, _n_rows(X))
         names = model.label_names_
-        urls = [_file(out, i) for i in range(n_files)]
-        written = [
-            client.submit(
-                _write_rows,
-                url,
-                found,
-                int(first),
-                None if names is None else names[int(first) : int(last)],
-                pure=False,
-            )
-            for url, found, (first, last) in zip(urls, ranges, pairwise(bounds))
-        ]
+        written = []
+        for i, (first, last) in enumerate(pairwise(bounds)):
+            called = None if names is None else names[int(first) : int(last)]
+            found = ranges[i], int(first), called
+            written.append(client.submit(_write_rows, _file(out, i), *found, pure=False))
         return list(client.gather(written))
 
 
@@ -286,10 +275,14 @@ def _heads(
     """The k best of each label, labels ascending, the best first, ties by row."""
     order = np.lexsort((row, -score, label))
     label, row, score = label[order], row[order], score[order]
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    place = np.arange(len(label)) - np.repeat(starts, np.diff(np.append(starts, len(label))))
-    kept = place < k
+    kept = _places(label) < k
     return label[kept], row[kept], score[kept]
+
+
+def _places(label: np.ndarray) -> np.ndarray:
+    """The place of each entry among those of its label, which follow one another."""
+    starts = np.flatnonzero(np.diff(label, prepend=-1))
+    return np.arange(len(label)) - np.repeat(starts, np.diff(np.append(starts, len(label))))
 
 
 def _piece(pieces: list[Any], i: int) -> Any:
@@ -304,8 +297,7 @@ def _merged_rows(
     label, row, score = _heads(label, row, score, k)
     rows = np.full((n_labels, k), -1, np.int64)
     scores = np.full((n_labels, k), -np.inf, np.float32)
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    place = np.arange(len(label)) - np.repeat(starts, np.diff(np.append(starts, len(label))))
+    place = _places(label)
     rows[label, place], scores[label, place] = row, score
     return rows, scores
 

@@ -23,6 +23,7 @@ from metarank.distributed.prediction import over_rows
 from metarank.distributed.workers import check_client, check_folder, shared_folder
 from metarank.model.estimator import MetaRanker
 from metarank.model.inputs import FitOptions
+from metarank.types.arrays import stacked
 from metarank.types.ranking import Ranking
 from metarank.types.view import TrainingSet
 
@@ -163,8 +164,7 @@ propensity_weight, memory_budget, label_separator, verbose : as for `MetaRanker`
 
     def predict_proba(self, X: Any, **options: Any) -> np.ndarray | sp.csr_matrix:
         """As `MetaRanker.predict_proba`, on the cluster."""
-        parts = self._over_rows("predict_proba", X, (), options)
-        return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+        return stacked(self._over_rows("predict_proba", X, (), options))
 
     def predict(self, X: Any, optimize: str | None = None, **options: Any) -> Any:
         """As `MetaRanker.predict`, on the cluster."""

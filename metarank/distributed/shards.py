@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.training_rows import DenseRows, training_rows
+from metarank.types.arrays import stacked
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
@@ -106,11 +106,10 @@ def resolved(
         return rows, distances
     ids = np.concatenate([here for here, _ in vectors])
     order = np.argsort(ids)
-    parts = [X for _, X in vectors]
-    stacked = sp.vstack(parts, "csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+    offers = stacked([X for _, X in vectors])
     for query, offered in zip(found.open, found.by_query):
         own = np.sort(offered[offered >= 0])
-        shard = RowShard(stacked[order[np.searchsorted(ids[order], own)]], own)
+        shard = RowShard(offers[order[np.searchsorted(ids[order], own)]], own)
         near = shard.nearest(X[query : query + 1], rows.shape[1], n_jobs)
         rows[query], distances[query] = near[0][0], near[1][0]
     return rows, distances

@@ -88,6 +88,11 @@ def joined_ids(ids: Sequence[np.ndarray], n_nodes: Sequence[int], n_leaves: Sequ
     return np.concatenate(moved)
 
 
+def stacked(parts: Sequence[Features]) -> Features:
+    """The rows of several matrices, at least one and all dense or all sparse, one after another."""
+    return sp.vstack(parts, "csr") if sp.issparse(parts[0]) else np.concatenate(parts)
+
+
 def dense_blocks(X: Features, candidates: Candidates) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(X, indptr, labels) in one piece where X is dense, in blocks of dense rows where it is sparse."""
     check_rows(X, candidates)

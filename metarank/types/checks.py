@@ -298,6 +298,12 @@ def library_of(values: Any, name: str) -> str:
     return module
 
 
+def as_list(values: Any) -> Any:
+    """A column or an array as a list; anything else as it is."""
+    give = next((name for name in ("to_pylist", "to_list", "tolist") if hasattr(values, name)), None)
+    return values if give is None else getattr(values, give)()
+
+
 def plain_column(values: Any, name: str) -> Any:
     """A column of pandas, polars or Arrow as an array of numbers, or a list with None where nothing is there.
 
@@ -321,12 +327,8 @@ def plain_column(values: Any, name: str) -> Any:
         whole = not values.isna().any() and getattr(dtype, "kind", "O") in "biuf"
         kind = getattr(dtype, "kind", "O")
         values = values.to_numpy(bool if kind == "b" else f"{kind}8") if whole else values.tolist()
-    elif module == "polars" and hasattr(values, "to_list"):
-        values = values.to_list()
-    elif module == "pyarrow" and hasattr(values, "to_pylist"):
-        values = values.to_pylist()
-    if isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
-        values = values.tolist()
+    elif module in ("polars", "pyarrow") or (isinstance(values, np.ndarray) and values.dtype == object):
+        values = values if getattr(values, "ndim", 1) > 1 else as_list(values)
     if isinstance(values, list) and any(map(_is_missing, values)):
         floats = all(_is_missing(v) or isinstance(v, (float, np.floating)) for v in values)
         values = values if floats else [None if _is_missing(v) else v for v in values]

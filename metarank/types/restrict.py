@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_candidates
+from metarank.types.checks import as_list, check_candidates
 from metarank.types.label_table import LabelTable
 
 
@@ -131,9 +131,8 @@ def check_lists(
     table = table if isinstance(table, LabelTable) else LabelTable(table)
     if isinstance(labels, (str, bytes)):
         raise TypeError(f"{name} must be a list of labels, got {labels!r:.80}")
-    for give in ("to_list", "tolist"):  # a Series, an array of pandas
-        if hasattr(labels, give) and not isinstance(labels, np.ndarray) and not sp.issparse(labels):
-            labels = getattr(labels, give)()
+    if not isinstance(labels, np.ndarray):
+        labels = as_list(labels)  # a Series, an array of pandas
     if not _is_flat(labels):
         return check_candidates(labels, n_rows, table, name=name)
     return np.unique(table.ids_of(labels, name)).astype(np.int32)
@@ -196,13 +195,9 @@ def _without(
 
 def _is_flat(labels: Any) -> bool:
     """Whether it is one list for all rows: a vector, a set, or a sequence of single labels."""
-    if isinstance(labels, np.ndarray) and labels.dtype != object:
-        return labels.ndim == 1
     if isinstance(labels, np.ndarray):
-        return labels.ndim == 1 and not any(_is_list(item) for item in labels)
-    if isinstance(labels, (Set, Sequence)):
-        return not any(_is_list(item) for item in labels)
-    return False
+        return labels.ndim == 1 and (labels.dtype != object or not any(map(_is_list, labels)))
+    return isinstance(labels, (Set, Sequence)) and not any(map(_is_list, labels))
 
 
 def _is_list(item: Any) -> bool:

@@ -308,8 +308,7 @@ class View:
 
 def _without_columns(Y: sp.csr_matrix, hidden: np.ndarray) -> sp.csr_matrix:
     """Y with nothing in some columns."""
-    kept = ~hidden[Y.indices]
-    before = np.concatenate([[0], np.cumsum(kept)])
-    out = sp.csr_matrix((Y.data[kept], Y.indices[kept], before[Y.indptr].astype(Y.indptr.dtype)), Y.shape)
-    out.has_canonical_format = True
+    out = Y.copy()
+    out.data[hidden[out.indices]] = 0
+    out.eliminate_zeros()
     return out
