@@ -86,6 +86,15 @@ class Inputs:
         return self._rows
 
     @property
+    def listed_scores(self) -> np.ndarray:
+        """The scores of all pairs (row, label) that are listed, without NaN."""
+        rows = self.scores
+        scores = rows.ravel() if isinstance(rows, np.ndarray) else rows.scores
+        if np.any(np.isnan(scores)):
+            raise ValueError("scores must not be NaN")
+        return scores
+
+    @property
     def sets(self) -> sp.csr_matrix:
         """The decisions, CSR (n, L) of ones."""
         if self._sets is None:
@@ -222,19 +231,24 @@ class Inputs:
 
     @property
     def rank(self) -> np.ndarray:
-        return self._standing[0]
+        return self.standing[0]
 
     @property
     def last(self) -> np.ndarray:
-        return self._standing[1]
+        return self.standing[1]
 
     @property
     def not_below(self) -> np.ndarray:
-        return self._standing[3]
+        return self.standing[3]
 
     @cached_property
-    def _standing(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return standing(self.Y, self.scores, self.n_jobs)
+    def standing(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """`rank`, `last`, the number of irrelevant labels with a greater score, and `not_below`."""
+        indptr, labels = self.Y.indptr.astype(np.int64), self.Y.indices.astype(np.int32, copy=False)
+        rows = self.scores
+        if isinstance(rows, np.ndarray):
+            return _core.standing_dense(indptr, labels, rows, self.n_jobs)
+        return _core.standing_listed(indptr, labels, *rows, self.n_jobs)
 
     def row_sum(self, values: np.ndarray) -> np.ndarray:
         """float64 (n,): sums of values of relevant pairs, in ascending order of label."""
@@ -264,16 +278,6 @@ class Inputs:
         else:
             out._rows = None if rows is None else rows[index]
         return out
-
-
-def standing(
-    Y: sp.csr_matrix, rows: np.ndarray | Listed, n_jobs: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(rank, last, above, not_below) of each relevant pair; see `Inputs`."""
-    indptr, labels = Y.indptr.astype(np.int64), Y.indices.astype(np.int32, copy=False)
-    if isinstance(rows, np.ndarray):
-        return _core.standing_dense(indptr, labels, rows, n_jobs)
-    return _core.standing_listed(indptr, labels, *rows, n_jobs)
 
 
 def transpose(rows: np.ndarray | Listed, n_rows: int) -> np.ndarray | Listed:

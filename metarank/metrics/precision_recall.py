@@ -37,11 +37,7 @@ def precision_recall_curve(Y_true: Any, scores: Any) -> tuple[np.ndarray, np.nda
 
 def curve(inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """As `precision_recall_curve`."""
-    rows = inputs.scores
-    scores = rows.ravel() if isinstance(rows, np.ndarray) else rows.scores
-    if np.any(np.isnan(scores)):
-        raise ValueError("scores must not be NaN")
-    ascending = np.sort(scores)
+    ascending = np.sort(inputs.listed_scores)
     thresholds, found = np.unique(inputs.relevant_score, return_counts=True)
     kept = len(ascending) - np.searchsorted(ascending, thresholds.astype(ascending.dtype))
     kept = np.where(np.isneginf(thresholds), inputs.n_rows * inputs.n_labels, kept)

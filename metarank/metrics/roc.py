@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from metarank.metrics.inputs import Inputs, standing, transpose
+from metarank.metrics.inputs import Inputs
 from metarank.metrics.ranking_metrics import divide
 
 
@@ -60,27 +60,17 @@ def macro_auc(inputs: Inputs, k: None = None) -> float:
 
 def label_aucs(inputs: Inputs) -> np.ndarray:
     """AUC of each label over the rows, float64 (L,); NaN where a label has no two classes."""
-    by_label = inputs.Y.T.tocsr()
-    by_label.sort_indices()
-    _, _, above, not_below = standing(by_label, transpose(inputs.scores, inputs.n_rows), inputs.n_jobs)
-    n_relevant = np.diff(by_label.indptr).astype(np.int64)
-    label = np.repeat(np.arange(inputs.n_labels), n_relevant)
-    wrong = np.bincount(label, (above + not_below) / 2, minlength=inputs.n_labels)
-    return 1.0 - divide(wrong, n_relevant * (inputs.n_rows - n_relevant))
+    labels = inputs.swapped
+    _, _, above, not_below = labels.standing
+    wrong = labels.row_sum((above + not_below) / 2)
+    return 1.0 - divide(wrong, labels.n_relevant * (inputs.n_rows - labels.n_relevant))
 
 
 def pooled_auc(inputs: Inputs, k: None = None) -> float:
     """Mann-Whitney: a relevant pair beats the pairs below it and half of those tied with it, other
     relevant ones included, which makes P^2 / 2 wins among the P relevant pairs themselves."""
-    rows = inputs.scores
-    if isinstance(rows, np.ndarray):
-        scores, n_unlisted = rows.ravel(), 0
-    else:
-        scores, n_unlisted = rows.scores, inputs.n_rows * inputs.n_labels - len(rows.scores)
-    relevant = inputs.relevant_score
-    if np.any(np.isnan(scores)):
-        raise ValueError("scores must not be NaN")
-    ordered = np.sort(scores)
+    ordered, relevant = np.sort(inputs.listed_scores), inputs.relevant_score
+    n_unlisted = inputs.n_rows * inputs.n_labels - len(ordered)
     below = np.searchsorted(ordered, relevant, "left") + np.where(np.isneginf(relevant), 0, n_unlisted)
     not_above = np.searchsorted(ordered, relevant, "right") + n_unlisted
     n_relevant = len(relevant)

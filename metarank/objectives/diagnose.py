@@ -11,12 +11,14 @@ import numpy as np
 
 from metarank._util import html as _html
 from metarank.metrics.resampling import Interval
+from metarank.objectives.advice import page_of, recommendation_of, warnings_of
 from metarank.objectives.auc_by_label import dominates
 from metarank.objectives.bayes import label_spread
 from metarank.objectives.checks import check_groups, check_targets, check_weights
 from metarank.objectives.conflicts import pair_conflicts
 from metarank.objectives.intervals import Estimates, auc_estimates, ndcg_estimates
 from metarank.objectives.pair_terms import pair_terms
+from metarank.types.ranking import check_k
 
 # Shares this near to each other hardly change an order.
 _MILD = 1.25
@@ -143,14 +145,10 @@ class Diagnosis:
 
     @property
     def warnings(self) -> list[str]:
-        from metarank.objectives.advice import warnings_of
-
         return warnings_of(self)
 
     @property
     def recommendation(self) -> str:
-        from metarank.objectives.advice import recommendation_of
-
         return recommendation_of(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,8 +156,6 @@ class Diagnosis:
         return _plain(self) | {"warnings": self.warnings, "recommendation": self.recommendation}
 
     def __str__(self) -> str:
-        from metarank.objectives.advice import page_of
-
         return page_of(self)
 
     def _repr_html_(self) -> str:
@@ -233,15 +229,14 @@ def diagnose(
     grouping = check_groups(n, group, qid)
     group_of_row = grouping.group_of_row if grouping.has_queries else None
     columns = _score_columns(scores, n)
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise ValueError(f"k must be a positive integer, got {k!r}")
+    k = check_k(k)
 
     spread = _spread(grades, group_of_row)
     for label, width in zip(label_names, spread):
         if not width > 0:
             where = "in all rows" if group_of_row is None else "in every query"
             raise ValueError(f"Y: label {label!r} has one value {where}: no AUC exists")
-    models, dominance, clear = _judge(columns, grades, group_of_row, int(k))
+    models, dominance, clear = _judge(columns, grades, group_of_row, k)
     return Diagnosis(
         names=label_names,
         n_rows=n,
@@ -250,7 +245,7 @@ def diagnose(
         **_weighing(a, spread, np.ptp(grades, axis=0)),
         correlations=_correlations(grades),
         **_conflicts(grades, a, group_of_row),
-        k=int(k),
+        k=k,
         models=models,
         dominance=dominance,
         clear=clear,

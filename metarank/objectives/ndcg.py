@@ -197,13 +197,7 @@ def ndcg_gradients(
     y = check_vector(target, "target", len(s))
     if group is None and qid is None:
         raise ValueError("nDCG is defined within queries: give group (sizes) or qid (ids)")
-    lists = NdcgLists(
-        y,
-        check_groups(len(s), group, qid),
-        label_gain=label_gain,
-        sigmoid=sigmoid,
-        truncation=truncation,
-        norm=norm,
-    )
+    options = {"label_gain": label_gain, "sigmoid": sigmoid, "truncation": truncation, "norm": norm}
+    lists = NdcgLists(y, check_groups(len(s), group, qid), **options)
     ranked = None if rank_by is None else check_vector(rank_by, "rank_by", len(s))
     return lists.gradients(s, rank_by=ranked, n_jobs=resolve_n_jobs(n_jobs))

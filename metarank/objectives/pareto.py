@@ -12,7 +12,9 @@ import numpy as np
 
 from metarank._util.files import whole_file
 from metarank._util.tables import frame_of, plain_table
+from metarank.objectives.bitmap import write_bitmap
 from metarank.objectives.front import hypervolume, knee, non_dominated
+from metarank.objectives.front_drawing import draw_front
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 
 
@@ -169,8 +171,6 @@ class ParetoFront:
         Two objectives: a point a model, the front as a line. More: parallel coordinates, a line a model. The
         knee and the models of one objective alone are marked and named.
         """
-        from metarank.objectives.front_drawing import draw_front
-
         return draw_front(self)
 
     def plot(self, path: str | os.PathLike[str]) -> None:
@@ -190,8 +190,6 @@ class ParetoFront:
         OSError
             If the file cannot be written.
         """
-        from metarank.objectives.bitmap import write_bitmap
-
         kind = Path(path).suffix.lower()
         if kind not in (".svg", ".png", ".pdf"):
             raise ValueError(f"path must end in .svg, .png or .pdf, got {os.fspath(path)!r}")

@@ -1,5 +1,6 @@
 """Checkpoints: the state from which training resumes after an epoch, with the same result.
 
+The file is of the safetensors format: what torch writes itself is a pickle.
 Batches and sampled labels follow from the seed and the epoch, so the state is the parameters, Adam's
 moments and the history.
 """

@@ -1,4 +1,9 @@
-"""`BatchGradients`: gradients as sums over parts that do not depend on the number of threads."""
+"""`BatchGradients`: gradients as sums over parts that do not depend on the number of threads.
+
+Within a part torch differentiates. Its own threads add up in an order that changes with their number, and so
+would the bytes of a model: parts run side by side, with one thread of torch's each, and are added in their
+order here.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from metarank import _core, metrics
-from metarank.metrics.inputs import Inputs, standing
+from metarank.metrics.inputs import Inputs
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking
 
@@ -86,7 +86,7 @@ def test_standing_agrees_with_its_definition(tied, unlisted, dtype):
     expected = slow_standing(Y, scores)
     for container in (scores, listed_only(scores)):
         inputs = Inputs(Y, container)
-        np.testing.assert_array_equal(standing(inputs.Y, inputs.scores, 1), expected)
+        np.testing.assert_array_equal(inputs.standing, expected)
         got = (inputs.rank, inputs.last, inputs.not_below)
         np.testing.assert_array_equal(got, [expected[i] for i in (0, 1, 3)])
 
