@@ -233,7 +233,8 @@ def marker(series: int, x: float, y: float, note: str = "") -> str:
 def polyline(points: Iterable[Sequence[float]], css: str, note: str = "", style: str = "") -> str:
     """A line through pixels."""
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline class="{css}" points="{path}"{style}>{_titled(note)}</polyline>'
+    start = f'<polyline class="{css}" points="{path}"{style}'
+    return f"{start}>{_titled(note)}</polyline>" if note else f"{start}/>"
 
 
 def cross(x: float, y: float, note: str) -> str:
@@ -280,12 +281,16 @@ def legend(names: Sequence[str], *, bars: bool = False) -> str:
     return f'<div class="legend">{"".join(items)}</div>'
 
 
+def _up_to(series: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """The range of an axis for fractions."""
+    return 0, nice_top(max((v for ys in series.values() for v in ys if not math.isnan(v)), default=1.0))
+
+
 def line_chart(
     title: str, x_label: str, y_label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
 ) -> str:
     """Fractions over k, one line a series; the first series is the one the page is about."""
-    highest = max((v for ys in series.values() for v in ys if not math.isnan(v)), default=1.0)
-    plot = Plot(title, x_label, y_label, (min(xs), max(xs)), (0, nice_top(highest)))
+    plot = Plot(title, x_label, y_label, (min(xs), max(xs)), _up_to(series))
     plot.y_axis(ticks(0, plot.y[1]), percent)
     plot.x_axis(xs if len(xs) <= 12 else ticks(min(xs), max(xs), 8), lambda v: f"{v:g}")
     # The first series is drawn last, on top of the others.
@@ -299,8 +304,7 @@ def grouped_bars(
     title: str, x_label: str, y_label: str, groups: Sequence[str], series: Mapping[str, Sequence[float]]
 ) -> str:
     """Fractions by group, one bar a series side by side."""
-    highest = max((v for ys in series.values() for v in ys if not math.isnan(v)), default=1.0)
-    plot = Plot(title, x_label, y_label, (0, max(len(groups), 1)), (0, nice_top(highest)))
+    plot = Plot(title, x_label, y_label, (0, max(len(groups), 1)), _up_to(series))
     plot.y_axis(ticks(0, plot.y[1]), percent)
     width = 0.8 / max(len(series), 1)
     for i, (name, ys) in enumerate(series.items()):
@@ -370,7 +374,8 @@ def side_by_side(panels: Sequence[Plot], columns: int, style: str, css: str = ""
         f'height="{p.height}">{p.render()}</svg>'
         for i, p in enumerate(panels)
     )
+    named = f' class="{css}"' if css else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{css}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg"{named} '
         f'viewBox="0 0 {min(columns, len(panels)) * width} {n_rows * height}">{style}{placed}</svg>\n'
     )
