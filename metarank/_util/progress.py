@@ -169,7 +169,7 @@ class ProgressLine:
         self.last, self.told = "", 0.0
         self._lock = Lock()
         self._bar: Any = None
-        if self.stream is not None and (self.stream.isatty() or _in_notebook()):
+        if self.stream is not None and (self.stream.isatty() or "ipykernel" in sys.modules):
             try:
                 self._bar = _new_bar(self.stream)
             except OSError:  # nobody reads it; the work goes on
@@ -222,10 +222,6 @@ def _new_bar(stream: IO[str]) -> Any:
         smoothing=0,
         bar_format="{desc}: {percentage:3.0f}%|{bar}| {elapsed}<{remaining}",
     )
-
-
-def _in_notebook() -> bool:
-    return "ipykernel" in sys.modules
 
 
 def check_verbose(verbose: Any) -> None:

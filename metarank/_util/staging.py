@@ -42,7 +42,7 @@ def staging(target: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     place, held = None, None
     try:
         while held is None:
-            place = _unused(target)
+            place = target.parent / f".{target.name}.{secrets.token_hex(4)}{NEW}"
             try:
                 make(place)
             except FileExistsError:
@@ -65,10 +65,6 @@ def staging(target: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         finally:
             if held is not None:
                 os.close(held)
-
-
-def _unused(target: Path) -> Path:
-    return target.parent / f".{target.name}.{secrets.token_hex(4)}{NEW}"
 
 
 def displaced(place: Path) -> Path:

@@ -42,7 +42,7 @@ TAIL_K = 5
 
 @dataclass(frozen=True)
 class Report:
-    """The content of a page; empty parts are left out of it.
+    """The content of a page. The page leaves out empty parts.
 
     Attributes
     ----------
@@ -90,20 +90,20 @@ def measure_report(
     ----------
     model : fitted MetaRanker
     dataset : Dataset
-        Rows as in `MetaRanker.rank`, with labels as `metarank.model.relevance.aligned_relevance` takes them:
-        those that the model never met count as missed, and a note says how many they are.
+        Rows as in `MetaRanker.rank`, with labels as `metarank.model.relevance.aligned_relevance` takes them.
+        Labels that the model never met count as missed; a note says how many there are.
     baselines : dict of name to Ranking of at least ten labels a row, optional
-        What the model is compared with; by default each of its scorers that can propose labels, alone.
+        The methods to compare the model with. By default each of its scorers that can propose labels, alone.
     exclude : as in `MetaRanker.rank`, optional
-        Labels that are neither ranked nor decided nor counted.
+        Labels to leave out of rankings, decisions and metrics.
     rows : sequence of int, optional
-        Rows to be shown as examples; by default some at evenly spaced quantiles of nDCG@5.
+        Rows to show as examples. By default rows at evenly spaced quantiles of nDCG@5.
     n_examples : int
 
     Raises
     ------
     ValueError
-        If the data set is empty or its labels cannot be told to be those of the model.
+        If the data set is empty, or its labels cannot be matched to those of the model.
     """
     if dataset.n_rows == 0:
         raise ValueError("dataset must have at least one row")

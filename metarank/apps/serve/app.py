@@ -64,19 +64,20 @@ def create_app(
     Parameters
     ----------
     model : fitted MetaRanker
-        Asked by ``options.threads`` threads at once; with ``n_jobs=1`` they are all there are.
+        ``options.threads`` threads call it at once. With ``n_jobs=1`` it starts no others.
     options : ServeOptions, optional
     name : str
-        What the model is called on the page and in /health.
+        The model's name on the page and in /health.
     allowed_hosts : collection of str, optional
-        Names in lower case, without a port, that a request's Host header may hold, else 421. By default any.
+        Names that a request's Host header may hold, in lower case and without a port. Any other name gets
+        421. By default every name is allowed.
 
     Returns
     -------
     FastAPI
         An ASGI application for any server; `metarank serve` runs it with uvicorn. Its threads start and end
-        with the application's lifespan. `max_head`, `connections`, `head_timeout` and `idle_timeout` are of
-        `metarank serve` alone: what a connection may do before its request is the server's.
+        with the application's lifespan. Only `metarank serve` applies `max_head`, `connections`,
+        `head_timeout` and `idle_timeout`: elsewhere the server decides what a connection may do.
 
     Examples
     --------
@@ -187,7 +188,7 @@ class _Service:
 
 
 class _Unread(APIRoute):
-    """A route whose endpoint takes the request as it is: of what the framework looks for there is nothing."""
+    """A route whose endpoint takes the request as it is. FastAPI does not look for parameters."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         endpoint: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
@@ -195,9 +196,9 @@ class _Unread(APIRoute):
 
 
 class _Counting:
-    """Counts every request with its status and time; no reply is to be guessed at by a browser.
+    """Counts every request with its status and time, and refuses requests for other hosts.
 
-    Requests for other hosts than the allowed ones go no further.
+    A header forbids browsers to guess the type of a reply.
     """
 
     def __init__(self, app: ASGIApp, metrics: ServiceMetrics, allowed_hosts: Collection[str] | None) -> None:
@@ -225,7 +226,7 @@ class _Counting:
             self.metrics.request(scope["path"], status, time.perf_counter() - start)
 
     def _is_for_us(self, scope: Scope) -> bool:
-        """A browser always names a host; what names none, as by HTTP/1.0, is no page from elsewhere."""
+        """A browser always names a host. A request without one, as in HTTP/1.0, comes from no web page."""
         hosts = self.allowed_hosts
         return hosts is None or all(named(v) in hosts for k, v in scope["headers"] if k == b"host")
 
@@ -237,13 +238,13 @@ async def _refresh(metrics: ServiceMetrics) -> None:
 
 
 async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
-    """The body of a request, within the limits; what it takes of the bytes of all is in `share`.
+    """The body of a request, within the limits. `share` counts its bytes.
 
     Raises
     ------
     Refused
-        415, 413 as soon as it is known to be too large, 429 where others have too many bytes, 408 where it
-        does not arrive in time.
+        415 for another type; 413 as soon as it is known to be too large; 429 if other requests hold too many
+        bytes; 408 if it does not arrive in time.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -272,9 +273,9 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
 
 
 class _Whole(Response):
-    """A reply that gives back what it has of the bytes of all once the client has taken it.
+    """A reply that releases its share of bytes once the client has taken it.
 
-    Sent in pieces, each when the last is on its way: given as one it would lie about twice.
+    It is sent in pieces, each after the last one has left: sent as one it would be in memory twice.
     """
 
     def __init__(self, share: Share | None, *args: Any) -> None:
@@ -306,13 +307,13 @@ def _response(reply: Reply, metrics: ServiceMetrics, share: Share | None = None)
 
 
 def _takes(body: type[RankRequest] | type[ExplainRequest]) -> dict[str, Any]:
-    """A request body as OpenAPI describes it; it is read by the thread that answers, not by the framework."""
+    """A request body as OpenAPI describes it. The answering thread reads it, not the framework."""
     schema = body.model_json_schema()
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
-    """What a client has to know of the model and of the limits."""
+    """What a client needs to know about the model and the limits."""
     reader, options = answerer.reader, answerer.options
     return {
         "name": name,

@@ -1,4 +1,4 @@
-"""`Refused`: a request that gets an error for an answer."""
+"""`Refused`: a request that gets an error."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class Refused(Exception):
     status : int
         Of HTTP.
     message : str
-        What the client is told.
+        What the reply says.
     field : str or None
-        The field of the request that does not keep its rule.
+        The field of the request that breaks a rule.
     retry_after : int or None
         Seconds after which another try may do better.
     reason : str
@@ -38,7 +38,7 @@ class Refused(Exception):
 
 
 def invalid(field: str, message: str) -> Refused:
-    """422: a field of the request does not keep its rule, which `message` tells.
+    """422: a field of the request breaks a rule, which `message` states.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`ServeOptions`: what a service accepts, and how much of it at once."""
+"""`ServeOptions`: the limits of a service."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
 
-# More is a slip of the hand, and past what a system gives a process at some point.
+# More threads are a typing error, and more than some systems give a process.
 _MOST_THREADS = 256
-# Seconds: before the first nothing can be answered, and clocks take none far beyond the last.
+# Seconds. Nothing can be answered sooner, and timers take no value far beyond the last.
 _TIMES = 0.001, 86_400.0
 
 
@@ -22,48 +22,50 @@ def _limit(default: float, help: str) -> Any:
 class ServeOptions:
     """Limits of a service.
 
+    A pair is an instance and a label. A request compares its instances with the labels that the model
+    considers for each of them, at least k.
+
     Attributes
     ----------
     max_batch : int
-        Instances of one request.
+        Most instances in one request.
     max_body : int
-        Bytes of one request.
+        Most bytes in one request.
     max_text : int
-        Characters of one text.
+        Most characters in one text.
     max_k : int
-        Labels of one instance that may be asked for.
+        Most labels returned for an instance.
     max_explain : int
-        Labels that one request may have explained.
+        Most labels explained by one request.
     max_pairs : int
-        Pairs of an instance and a label that one request may have compared: its instances times the labels
-        that the model compares for each, which are at least k. A single instance is always taken.
+        Most pairs compared by one request. A single instance is always accepted.
     max_head : int
-        Bytes of a request line and its headers, else 431.
+        Most bytes of a request line and its headers. A longer head gets 431.
     queue : int
-        Requests that may wait; one more is answered by 429. As many more may wait that are large: of more
-        than `step_pairs` pairs, or of more than 64 KiB.
+        Most requests that wait; one more gets 429. Large requests have a queue of the same length. A request
+        is large if it has more than `step_pairs` pairs or 64 KiB.
     queue_pairs : int
-        Pairs of all large requests that are not answered yet; what would go beyond is answered by 429.
+        Most pairs of all unanswered large requests; a request beyond them gets 429.
     queue_bytes : int
-        Bytes of all requests and replies that the service holds, less the first 64 KiB of each; what would go
-        beyond is answered by 429, a reply by 503.
+        Most bytes of all requests and replies in memory, not counting the first 64 KiB of each. A request
+        beyond them gets 429, a reply 503.
     step_pairs : int
-        Pairs that a thread has compared before it looks whether a request is still waited for, and at others:
-        large requests are answered in steps, and others take turns with them.
+        Pairs that a thread compares before it lets other requests take a turn, and checks whether the client
+        still waits.
     connections : int
-        Requests that may be on their way at a time; one more is answered by 503. As many connections may be
-        open. Where more want to be, that which has waited longest without a request is closed.
+        Most requests at a time; one more gets 503. Also the most open connections: where more arrive, the
+        connection that has been idle longest is closed.
     threads : int
-        Threads that ask the model, at most 256.
+        Threads that call the model, at most 256.
     timeout : float
-        Seconds from the start of a request to its answer, from a thousandth to a day, else 503 (408 where its
-        body has not arrived).
+        Seconds from the start of a request to its answer, from 0.001 to 86,400. A later answer is 503, or 408
+        if the body has not arrived.
     head_timeout : float
-        Seconds in which a request line and its headers must be there, else the connection is closed.
+        Seconds for a request line and its headers to arrive. Then the connection is closed.
     idle_timeout : float
-        Seconds for which a connection is kept after a reply, and in which a client must take a MiB of one.
+        Seconds for which a connection stays open after a reply, and for a client to take a MiB of a reply.
     stop_timeout : float
-        Seconds that requests have to be answered once the service is told to stop; 503 for what is left then.
+        Seconds for requests in flight to finish once the service is told to stop. The rest get 503.
 
     Raises
     ------

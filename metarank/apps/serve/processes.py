@@ -29,7 +29,7 @@ from metarank.apps.serve.options import ServeOptions
 
 logger = logging.getLogger("metarank.serve")
 
-# More is a slip of the hand: each takes some 200 MiB of its own, and a core where it is to be of use.
+# More are a typing error: each takes about 200 MiB of its own, and needs a core to be of use.
 _MOST = 256
 # Seconds between looks at signals, and before a process that ended is replaced.
 _LOOK = 0.2
@@ -49,24 +49,24 @@ def run_processes(
     name: str = "model",
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve a model from several processes until SIGTERM or Ctrl-C; requests in flight have time as in `run`.
+    """Serve a model from several processes until SIGTERM or Ctrl-C; requests in flight finish as in `run`.
 
-    A process that ends by itself is replaced. Should this one be killed, the others end too.
+    A process that dies is replaced. If this process is killed, the others end too.
 
     Parameters
     ----------
     load : callable
-        Gives the model; called in each process, so it must be a function of a module (or a `partial` of one).
+        Returns the model. Each process calls it, so it must be a module's function (or a `partial` of one).
     processes : int
         In [1, 256].
     options : ServeOptions, optional
-        Of each process: `queue` and its pairs and bytes, `connections` and `threads` count there.
+        The limits of each process.
     host, port, allowed_hosts, name, announce : as for `metarank.apps.serve.run.run`
 
     Raises
     ------
     ValueError
-        If nothing can listen at `host` and `port`, or a process ends before it can answer.
+        If the service cannot listen at `host` and `port`, or a process ends before it can answer.
     """
     from metarank.apps.serve.run import listen, url_of
 
@@ -89,7 +89,7 @@ def run_processes(
 
 
 def check_processes(processes: object) -> None:
-    """Refuses what is no number of processes in [1, 256]."""
+    """Raise unless `processes` is an integer in [1, 256]."""
     check_integer("processes", processes, 1, _MOST)
 
 

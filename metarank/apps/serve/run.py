@@ -1,4 +1,4 @@
-"""`run`: the service on a socket, until a signal ends it."""
+"""`run`: the service on a socket, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SWITCH = 0.0005
 
 
 class Server(uvicorn.Server):
-    """Says when it can be asked; a signal is its ordinary end and not raised again.
+    """A uvicorn server that announces when it is ready, and does not raise the signal that stops it again.
 
-    What is in flight `stop_timeout` seconds after it is answered by 503, and given up after its next step.
+    `stop_timeout` seconds after the signal, requests in flight get 503, and work on them ends with its step.
     """
 
     def __init__(self, app: FastAPI, options: ServeOptions, announce: Callable[[], None]) -> None:
@@ -64,29 +64,29 @@ def run(
     name: str = "model",
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve a model until SIGTERM or Ctrl-C; requests in flight have `stop_timeout` seconds to be answered.
+    """Serve a model until SIGTERM or Ctrl-C. Requests in flight have `stop_timeout` seconds to finish.
 
     Parameters
     ----------
     model : fitted MetaRanker
-        Its ``n_jobs`` should be 1: the threads of the service are the parallelism.
+        Its ``n_jobs`` should be 1: the service has threads of its own.
     options : ServeOptions, optional
     host : str
-        Address to listen at; the default is seen from this machine alone.
+        Address to listen at. Only this machine sees the default.
     port : int
-        0 for any that is free.
+        0 for any free port.
     allowed_hosts : collection of str
-        Names that requests may use besides `host` and those of this machine, where it listens at a loopback
-        address: what a proxy beside it passes on.
+        At a loopback address, names that a Host header may hold besides `host` and those of this machine,
+        such as the public name that a proxy passes on.
     name : str
-        What the model is called.
+        The model's name.
     announce : callable (str)
-        Told the URL as soon as requests are answered.
+        Called with the URL once requests are answered.
 
     Raises
     ------
     ValueError
-        If nothing can listen at `host` and `port`.
+        If the service cannot listen at `host` and `port`.
     """
     with contextlib.closing(listen(host, port)) as listener:
         hosts = local_names((host, *allowed_hosts), listener)
@@ -102,9 +102,9 @@ def answer_on(
     name: str,
     announce: Callable[[str], None],
 ) -> None:
-    """`run` on a socket that listens already, and may be shared with other processes."""
+    """`run` on a listening socket, which other processes may share."""
     warm_up(model)
-    # What is there now stays: a collection during a request need not walk through it.
+    # These objects stay: the garbage collector need not visit them during a request.
     gc.collect()
     gc.freeze()
     app = create_app(model, options, name=name, allowed_hosts=allowed_hosts)
@@ -134,12 +134,12 @@ def configured(app: FastAPI, options: ServeOptions) -> uvicorn.Config:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections.
+    """A listening socket.
 
     Raises
     ------
     ValueError
-        If there is no such address, or it is taken.
+        If the address does not exist or is taken.
 
     Examples
     --------
@@ -170,14 +170,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a browser finds what listens at a socket."""
+    """The URL of a listening socket, as a browser on this machine takes it."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def warm_up(model: MetaRanker) -> None:
-    """Ask once, so that indexes which are built on the first request are there before it."""
+    """Rank and explain once: this builds the indexes that the first request would wait for."""
     vectorizer = model.encoder_.vectorizer
     if vectorizer is not None:
         x: list[str] | np.ndarray = [" ".join(vectorizer.vocabulary_[:8])]
