@@ -21,7 +21,7 @@ from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranker.assemble import assemble
-from metarank.ranker.lists import OuterLists, hash_numbers
+from metarank.ranker.lists import hash_numbers
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, held_out_columns, held_out_shortlist, nested_columns
 from metarank.scorers.source import Source, describers, with_scorers
@@ -86,7 +86,7 @@ class PairsToRank:
     is_shortlisted: bool
     standardize: bool
     targets: dict[str, np.ndarray] = field(default_factory=dict)
-    outer: list[OuterPart] | Literal["nested"] | None = None
+    outer: list[OuterPart[Any]] | Literal["nested"] | None = None
     shown: np.ndarray | None = None
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
@@ -146,19 +146,19 @@ def ranked(
 
 def _outer_lists(
     pairs: PairsToRank, n_jobs: int, data: TrainingSet, scorers: Sequence[LabelScorer]
-) -> tuple[OuterLists, ...] | None:
+) -> tuple[OuterPart[FeatureTable], ...] | None:
     """The parts on which the ranker is judged; None means one fold after another."""
     if pairs.outer is None:
         return None
     if pairs.outer != "nested":
-        return tuple(OuterLists(part.held_out, part.seen) for part in pairs.outer)
+        return tuple(pairs.outer)
 
-    def lists_of(part: OuterPart) -> OuterLists:
-        assert part.columns is not None
+    def with_table(part: OuterPart[list[Columns]]) -> OuterPart[FeatureTable]:
+        assert part.described is not None
         own = pairs.candidates.rows(part.seen)
-        return OuterLists(part.held_out, part.seen, assembled(part.columns, pairs, own, n_jobs)[0])
+        return OuterPart(part.held_out, part.seen, assembled(part.described, pairs, own, n_jobs)[0])
 
-    return tuple(nested_columns(scorers, data, pairs.candidates, n_jobs, lists_of))
+    return tuple(nested_columns(scorers, data, pairs.candidates, n_jobs, with_table))
 
 
 def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray:

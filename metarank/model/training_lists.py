@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def pairs_to_rank(
     )
 
 
-def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart] | Literal["nested"] | None:
+def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart[Any]] | Literal["nested"] | None:
     """The parts on which quality, calibration and cuts are learned; see `metarank.scorers.crossfit`."""
     fold = lists.data.fold[lists.rows]
     sizes = np.unique(fold, return_counts=True)[1]

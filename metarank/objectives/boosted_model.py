@@ -14,7 +14,7 @@ from metarank.objectives.watch import Watch
 from metarank.persist.fields import Object, Text
 from metarank.persist.spec import Spec
 from metarank.ranker.boosting import model_text, pointwise_objective
-from metarank.types.booster_text import booster_of, split_gains
+from metarank.types.booster_text import contributions, split_gains
 from metarank.types.boosters import BoosterArrays
 
 # A model in LightGBM's text format that scores 0, over features up to a number.
@@ -51,8 +51,7 @@ class BoostedScorer(ObjectiveModel):
         """float64 (n, d + 1): shares of the columns in the score, and the expected score."""
         if not len(self.arrays.root):
             return np.zeros((len(X), X.shape[1] + 1))
-        booster = booster_of(self.text, self.arrays.n_features)
-        return np.asarray(booster.predict(X, pred_contrib=True, num_threads=1))
+        return contributions(self.text, X)
 
     def importances(self) -> np.ndarray:
         """float64 (d,): the gain of all splits by each feature, as LightGBM counts it."""

@@ -18,7 +18,7 @@ from metarank.ranker.boosting import (
     sampled_pairs,
 )
 from metarank.ranker.lists import RankingData, hash_numbers
-from metarank.types.booster_text import booster_of
+from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 from metarank.types.feature_table import FeatureTable
 
@@ -178,8 +178,7 @@ class BoostedRanker(Ranker):
         return self.arrays_.predict(table.values, n_jobs=n_jobs)
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
-        booster = booster_of(self.model_text_, len(table.names))
-        return np.asarray(booster.predict(table.values, pred_contrib=True, num_threads=1))
+        return contributions(self.model_text_, table.values)
 
 
 def gains_of_labels(gains: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._util.threads import single_threaded_blas
-from metarank.scorers.crossfit import over_folds
+from metarank.scorers.crossfit import OuterPart, over_folds
 from metarank.types.feature_table import FeatureTable
 
 if TYPE_CHECKING:
@@ -22,23 +22,6 @@ DEFAULT_FOLDS = 5
 _BLOCK = 1 << 16
 # Keeps what is drawn for labels without evidence apart from other draws.
 _PLACES_SHIFT = 7_000_003
-
-
-@dataclass(frozen=True, eq=False)
-class OuterLists:
-    """Lists a ranker is judged on, and those it learns from for that, with the table it then sees.
-
-    Parameters
-    ----------
-    held_out, seen : int64 array
-        Ids of lists, ascending.
-    table : FeatureTable of the `seen` lists, or None
-        None: the rows of the table of all.
-    """
-
-    held_out: np.ndarray
-    seen: np.ndarray
-    table: FeatureTable | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +37,7 @@ class RankingData:
     seed : int
     targets : dict of str to float32 array (m,)
         Gains by objective, where there are several; `gains` is then the relevance for any of them.
-    outer : tuple of OuterLists, optional
+    outer : tuple of OuterPart of tables, optional
         What rankers are judged on, and by what they learn for that; by default on one fold after another,
         by what they learn from the other folds.
     shown : bool array (m,), optional
@@ -67,7 +50,7 @@ class RankingData:
     fold: np.ndarray
     seed: int
     targets: dict[str, np.ndarray] = field(default_factory=dict)
-    outer: tuple[OuterLists, ...] | None = None
+    outer: tuple[OuterPart[FeatureTable], ...] | None = None
     shown: np.ndarray | None = None
 
     @classmethod
@@ -160,21 +143,21 @@ class RankingData:
         shown = None if self.shown is None else self.shown[self.pairs_of(kept)]
         return replace(self.lists(kept), outer=outer, shown=shown)
 
-    def trials(self) -> list[OuterLists]:
+    def trials(self) -> list[OuterPart[FeatureTable]]:
         """What a ranker is judged on, part by part: `outer`, or else fold by fold."""
         if self.outer is not None:
             return [part for part in self.outer if len(part.held_out)]
         folds = np.unique(self.fold)
         if len(folds) < 2:
             raise ValueError(f"fold must hold at least two different folds, got {len(folds)}")
-        return [OuterLists(np.flatnonzero(self.fold == f), np.flatnonzero(self.fold != f)) for f in folds]
+        return [OuterPart(np.flatnonzero(self.fold == f), np.flatnonzero(self.fold != f)) for f in folds]
 
-    def learned_in(self, trial: OuterLists) -> RankingData:
+    def learned_in(self, trial: OuterPart[FeatureTable]) -> RankingData:
         """The lists that a ranker to be judged on a part learns from."""
         seen = self.lists(trial.seen)
         if len(np.unique(seen.fold)) < 2:  # described by one View, and so divided anew
             seen = replace(seen, fold=_core.fold_of_rows(len(seen.weight), DEFAULT_FOLDS, self.seed))
-        return seen if trial.table is None else replace(seen, table=trial.table)
+        return seen if trial.described is None else replace(seen, table=trial.described)
 
     def by_fold(self) -> RankingData:
         """Without trials of its own: what is tuned by cross-validation, and not told to anyone."""
@@ -205,15 +188,15 @@ class RankingData:
         return out
 
 
-def _of_lists(part: OuterLists, kept: np.ndarray) -> OuterLists:
+def _of_lists(part: OuterPart[FeatureTable], kept: np.ndarray) -> OuterPart[FeatureTable]:
     """A part of some lists (ascending ids), numbered by their places among them."""
     seen = np.isin(part.seen, kept)
-    table = part.table
+    table = part.described
     if table is not None:
         pairs = pairs_of_lists(table.indptr, np.flatnonzero(seen))
         table = FeatureTable(table.values[pairs], table.names, table.candidates.rows(np.flatnonzero(seen)))
     held_out = part.held_out[np.isin(part.held_out, kept)]
-    return OuterLists(np.searchsorted(kept, held_out), np.searchsorted(kept, part.seen[seen]), table)
+    return OuterPart(np.searchsorted(kept, held_out), np.searchsorted(kept, part.seen[seen]), table)
 
 
 def pairs_of_lists(indptr: np.ndarray, index: np.ndarray) -> np.ndarray:

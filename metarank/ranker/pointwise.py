@@ -18,7 +18,7 @@ from metarank.ranker.boosting import (
     sampled_pairs,
 )
 from metarank.ranker.lists import RankingData, cross_fit_scores
-from metarank.types.booster_text import booster_of
+from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 from metarank.types.feature_table import FeatureTable
 
@@ -154,13 +154,7 @@ class PointwiseRanker(Ranker):
         return raw if raw.ndim == 1 else raw.sum(axis=1) / raw.shape[1]
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
-        parts = [
-            np.asarray(
-                booster_of(text, len(table.names)).predict(table.values, pred_contrib=True, num_threads=1)
-            )
-            for text in self.model_texts_
-        ]
-        return np.mean(parts, axis=0)
+        return np.mean([contributions(text, table.values) for text in self.model_texts_], axis=0)
 
 
 def _differ(gains: np.ndarray, seen: np.ndarray) -> bool:

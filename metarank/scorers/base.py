@@ -188,6 +188,9 @@ class LabelScorer(Saved, BaseEstimator):
     def _check_params(self) -> None:
         """Raise an error for parameters out of range, before any work."""
 
+    def _restored(self) -> None:
+        self._check_params()
+
     # --- labels and rows that change, shards --------------------------------
 
     def updated(self, view: View, *, n_jobs: int = 1) -> LabelScorer | None:

@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import clone
@@ -35,6 +35,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
+D = TypeVar("D")
 
 # The most outer parts: the number of fits that leave out two of them grows with the square.
 _MOST_PARTS = 5
@@ -176,21 +177,22 @@ def stack_folds(one_fold: Callable[[int, int], Candidates], fold: np.ndarray, n_
 
 
 @dataclass(frozen=True, eq=False)
-class OuterPart:
-    """Rows on which a ranker is judged, and rows from which it then learns.
+class OuterPart(Generic[D]):
+    """Lists a ranker is judged on, and those it learns from for that.
 
     Parameters
     ----------
     held_out, seen : int64 array
         Positions of lists, ascending.
-    columns : list of dict of name to float32 array, or None
-        For each scorer, the columns of the pairs of the `seen` rows, from fits without the held-out rows and
-        without the row's own part. None if the columns of all rows already have that property.
+    described : optional
+        What the ranker sees of the pairs of the `seen` lists, fitted without the held-out rows and without
+        the row's own part: the columns of each scorer, or their table. None where what all rows have is so
+        already.
     """
 
     held_out: np.ndarray
     seen: np.ndarray
-    columns: list[dict[str, np.ndarray]] | None = None
+    described: D | None = None
 
 
 def can_nest(data: TrainingSet) -> bool:
@@ -208,7 +210,7 @@ def nested_columns(
     data: TrainingSet,
     candidates: Candidates,
     n_jobs: int,
-    use: Callable[[OuterPart], T],
+    use: Callable[[OuterPart[list[dict[str, np.ndarray]]]], T],
 ) -> list[T]:
     """The result of `use` for each outer part: a fold or a run of folds, with the columns of all other rows.
 
@@ -247,7 +249,7 @@ def nested_columns(
     return in_turn(without, numbers, lambda out: f"without fold {out + 1} of {len(numbers)}")
 
 
-def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart]:
+def inner_parts(fold: np.ndarray, inner: np.ndarray) -> list[OuterPart[Any]]:
     """Outer parts that need no further fit. Each is an inner fold of one fold. The ranker that is judged on
     it learns from the other rows of the same fold, which the same View describes."""
     return [

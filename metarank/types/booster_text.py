@@ -6,6 +6,7 @@ sees that text: the trees are read here, checked, and written anew, with nothing
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,17 @@ def booster_of(text: str, n_features: int) -> Any:
     return lgb.Booster(model_str=rewritten(text, n_features))
 
 
+def contributions(text: str, X: np.ndarray) -> np.ndarray:
+    """float64 (n, d + 1): the share of each feature in the score of each row and, last, the expected score.
+
+    Raises
+    ------
+    ValueError
+        See `booster_of`.
+    """
+    return np.asarray(booster_of(text, X.shape[1]).predict(X, pred_contrib=True, num_threads=1))
+
+
 def rewritten(text: str, n_features: int) -> str:
     """The trees of a model text, checked and written anew; see `booster_of`.
 
@@ -57,11 +69,10 @@ def rewritten(text: str, n_features: int) -> str:
         )
     names = " ".join(f"Column_{i}" for i in range(n_features))
     out = [_HEADER.format(most=n_features - 1, names=names, infos=" ".join(["none"] * n_features))]
-    for number, block in enumerate(blocks):
-        try:
-            out.append(f"Tree={number}\n{_tree(entries_of(block), n_features)}\n\n")
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"tree {number} of a LightGBM text: {error}") from None
+    for number, tree in enumerate(trees_of(blocks, n_features)):
+        if len(tree["children"]) and _depth(tree["children"], number) > _DEEPEST:
+            raise ValueError(f"tree {number} of a LightGBM text must be at most {_DEEPEST} deep")
+        out.append(f"Tree={number}\n{_written_tree(tree)}\n\n")
     out.append("end of trees\n")
     return "".join(out)
 
@@ -107,7 +118,22 @@ def entries_of(block: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
 
 
-def _tree(entries: dict[str, str], n_features: int) -> str:
+def trees_of(blocks: list[str], n_features: int) -> Iterator[dict[str, np.ndarray]]:
+    """The arrays of each tree, checked: a child is a node >= 0 or ``~leaf``, the first node the root.
+
+    Raises
+    ------
+    ValueError
+        Where a tree has categorical splits or linear leaves, or arrays that do not fit together.
+    """
+    for number, block in enumerate(blocks):
+        try:
+            yield _tree(entries_of(block), n_features)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"tree {number} of a LightGBM text: {error}") from None
+
+
+def _tree(entries: dict[str, str], n_features: int) -> dict[str, np.ndarray]:
     if any(entries.get(name, "0").strip() != "0" for name in ("num_cat", "is_linear")):
         raise ValueError("it must have numerical splits and constant leaves only")
 
@@ -127,37 +153,44 @@ def _tree(entries: dict[str, str], n_features: int) -> str:
     n = n_leaves - 1
     if n < 0:
         raise ValueError("it must have a leaf")
-    feature, kind = numbers("split_feature", np.int32, n), numbers("decision_type", np.uint8, n)
-    threshold = numbers("threshold", np.float64, n)
-    children = np.stack([numbers("left_child", np.int32, n), numbers("right_child", np.int32, n)], axis=1)
-    counts = [
-        numbers("leaf_count", np.int32, n_leaves if n else None),
-        numbers("internal_count", np.int32, n),
-    ]
-    if np.any(feature < 0) or np.any(feature >= n_features):
+    sides = [numbers(name, np.int32, n) for name in ("left_child", "right_child")]
+    tree = {
+        "feature": numbers("split_feature", np.int32, n),
+        "threshold": numbers("threshold", np.float64, n),
+        "missing": numbers("decision_type", np.uint8, n),
+        "children": np.stack(sides, axis=1),
+        "leaf_value": leaf_value,
+        "leaf_count": numbers("leaf_count", np.int32, n_leaves if n else None),
+        "internal_count": numbers("internal_count", np.int32, n),
+    }
+    if np.any(tree["feature"] < 0) or np.any(tree["feature"] >= n_features):
         raise ValueError(f"split_feature must lie in [0, {n_features})")
     # The kind says where missing values go; one that is categorical has the lowest bit.
-    if np.any(kind > 10) or np.any(kind & 1):
+    if np.any(tree["missing"] > 10) or np.any(tree["missing"] & 1):
         raise ValueError("decision_type must be one of numerical splits")
-    if any(np.any(c < 0) for c in counts):
+    if any(np.any(tree[name] < 0) for name in ("leaf_count", "internal_count")):
         raise ValueError("counts must not be negative")
-    if n and (_depth(children, n_leaves) > _DEEPEST):
-        raise ValueError(f"it must be at most {_DEEPEST} deep")
+    return tree
+
+
+def _written_tree(tree: dict[str, np.ndarray]) -> str:
+    n_leaves = len(tree["leaf_value"])
+    n = n_leaves - 1
     rows: list[tuple[str, Any]] = [
         ("num_leaves", [n_leaves]),
         ("num_cat", [0]),
-        ("split_feature", feature),
+        ("split_feature", tree["feature"]),
         ("split_gain", [0] * n),
-        ("threshold", threshold),
-        ("decision_type", kind),
-        ("left_child", children[:, 0]),
-        ("right_child", children[:, 1]),
-        ("leaf_value", leaf_value),
+        ("threshold", tree["threshold"]),
+        ("decision_type", tree["missing"]),
+        ("left_child", tree["children"][:, 0]),
+        ("right_child", tree["children"][:, 1]),
+        ("leaf_value", tree["leaf_value"]),
         ("leaf_weight", [0] * n_leaves),
-        ("leaf_count", counts[0] if n else [0]),
+        ("leaf_count", tree["leaf_count"] if n else [0]),
         ("internal_value", [0] * n),
         ("internal_weight", [0] * n),
-        ("internal_count", counts[1]),
+        ("internal_count", tree["internal_count"]),
         ("is_linear", [0]),
         ("shrinkage", [1]),
     ]
@@ -168,16 +201,16 @@ def _written(value: Any) -> str:
     return repr(float(value)) if isinstance(value, np.floating) else str(int(value))
 
 
-def _depth(children: np.ndarray, n_leaves: int) -> int:
+def _depth(children: np.ndarray, number: int) -> int:
     """Levels below the root; ValueError unless every node but the root and every leaf is a child once."""
     n = len(children)
-    if not np.array_equal(np.sort(children.ravel()), np.r_[-n_leaves:0, 1:n]):
-        raise ValueError("every leaf, and every node but the first, must be a child once")
+    if not np.array_equal(np.sort(children.ravel()), np.r_[-n - 1 : 0, 1:n]):
+        raise ValueError(f"tree {number} of a LightGBM text: each leaf and later node must be a child once")
     depth = np.zeros(n, np.int64)
     for node, pair in enumerate(children.tolist()):
         for child in pair:
             if 0 <= child <= node:
-                raise ValueError("a child must be a leaf or a later node")
+                raise ValueError(f"tree {number} of a LightGBM text: a child must be a leaf or a later node")
             if child > 0:
                 depth[child] = depth[node] + 1
     return int(depth.max()) + 1

@@ -17,7 +17,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared
 from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import joined_ids
-from metarank.types.booster_text import entries_of, finite_thresholds, parts_of
+from metarank.types.booster_text import parts_of, trees_of
 
 # LightGBM reads a dense value of this size or less as zero.
 _ZERO = float(np.float32(1e-35))
@@ -116,10 +116,12 @@ class BoosterArrays(Saved):
         header, blocks = parts_of(text)
         if "num_tree_per_iteration" not in header:
             raise ValueError("text must be a model in LightGBM's text format, got no num_tree_per_iteration")
-        n_outputs = int(header["num_tree_per_iteration"])
-        trees = [_parse_tree(block, t) for t, block in enumerate(blocks)]
-        output = np.arange(len(trees)) % n_outputs
-        return cls._joined(trees, output, int(header["max_feature_idx"]) + 1, n_outputs)
+        n_features, n_outputs = int(header["max_feature_idx"]) + 1, int(header["num_tree_per_iteration"])
+        trees = list(trees_of(blocks, n_features))
+        for tree in trees:
+            tree["threshold"] = _outside_zero(tree["threshold"])
+            tree["root"] = np.array([0 if len(tree["children"]) else ~0])
+        return cls._joined(trees, np.arange(len(trees)) % n_outputs, n_features, n_outputs)
 
     @classmethod
     def constant(cls, value: float, n_features: int) -> BoosterArrays:
@@ -173,29 +175,6 @@ class BoosterArrays(Saved):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)
-
-
-def _parse_tree(block: str, number: int) -> dict[str, np.ndarray]:
-    """One ``Tree=`` block: node arrays with tree-local child codes, the root's, and the leaf values."""
-    entries = entries_of(block)
-    if int(entries.get("num_cat", 0)) or int(entries.get("is_linear", 0)):
-        raise ValueError(
-            f"booster must have numerical splits and constant leaves only, "
-            f"got a categorical split or a linear leaf in tree {number}"
-        )
-
-    def numbers(name: str, dtype: type) -> np.ndarray:
-        return np.array(entries.get(name, "").split(), dtype=dtype)
-
-    children = np.stack([numbers("left_child", np.int64), numbers("right_child", np.int64)], axis=1)
-    return {
-        "feature": numbers("split_feature", np.int32),
-        "threshold": _outside_zero(finite_thresholds(numbers("threshold", np.float64))),
-        "children": children,
-        "missing": numbers("decision_type", np.uint8),
-        "root": np.array([0 if len(children) else ~0]),
-        "leaf_value": numbers("leaf_value", np.float64),
-    }
 
 
 def _outside_zero(threshold: np.ndarray) -> np.ndarray:

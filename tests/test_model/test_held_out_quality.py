@@ -177,8 +177,8 @@ def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
         changed = Y.copy()
         changed[part.held_out] = ~changed[part.held_out]
         after = parts_of(changed)[number]
-        for column, values in part.columns[0].items():
-            assert values.tobytes() == after.columns[0][column].tobytes(), column
+        for column, values in part.described[0].items():
+            assert values.tobytes() == after.described[0][column].tobytes(), column
 
 
 def test_nested_columns_are_those_of_fits_without_both_parts():
@@ -196,7 +196,7 @@ def test_nested_columns_are_those_of_fits_without_both_parts():
             alone = ExtraTrees(n_trees=4).fit(TrainingSet(X[rows], Y[rows], np.zeros(len(rows))).view())
             pairs = Candidates.all_labels(int(inside.sum()), 4)
             expected = alone.score(X[part.seen[inside]], pairs)["extra_trees"]
-            assert part.columns[0]["extra_trees"][np.repeat(inside, 4)].tobytes() == expected.tobytes()
+            assert part.described[0]["extra_trees"][np.repeat(inside, 4)].tobytes() == expected.tobytes()
 
 
 def test_inner_parts_learn_from_their_own_fold():

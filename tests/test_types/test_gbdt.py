@@ -108,7 +108,7 @@ def test_unsupported_trees_are_refused() -> None:
     categorical = lgb.train(QUIET | onehot, lgb.Dataset(X, y, categorical_feature=[0]), 3)
     linear = lgb.train(QUIET | {"objective": "l2", "linear_tree": True}, lgb.Dataset(X, y), 3)
     for booster in (categorical, linear):
-        with pytest.raises(ValueError, match="categorical split or a linear leaf"):
+        with pytest.raises(ValueError, match="numerical splits and constant leaves"):
             BoosterArrays.from_lightgbm(booster)
     with pytest.raises(ValueError, match="LightGBM's text format"):
         BoosterArrays.from_text("not a model")

@@ -216,9 +216,6 @@ class LabelNeighbors(LabelScorer):
         means = [*(j for j in SUMMARY_MEANS if j < self.k), *([self.k] if self.k > 1 else [])]
         return orders, means
 
-    def _restored(self) -> None:
-        self._check_params()
-
 
 def _has_index(kind: str) -> Callable[[Any], bool]:
     """Of a shortlister, or of what is known of it: whether it has an approximate index of a kind."""
@@ -419,9 +416,6 @@ class NeighborShortlister(LabelScorer):
         propensity_curve(self.propensity)
         if self.index not in INDEXES:
             raise ValueError(f"index must be among {list(INDEXES)}, got {self.index!r}")
-
-    def _restored(self) -> None:
-        self._check_params()
 
     @property
     def _index_arrays(self) -> Any:

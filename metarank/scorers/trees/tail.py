@@ -132,7 +132,7 @@ class TailClassifiers(LabelScorer):
         ValueError, TypeError
             If a parameter is out of range or of the wrong type.
         """
-        self._check()
+        self._check_params()
         X = view.shared("unit-rows", unit_rows)
         climb = self.solution == "likelihood"
         max_terms = None if climb else self.max_terms
@@ -157,7 +157,7 @@ class TailClassifiers(LabelScorer):
         how = (float(self.gamma), bool(self.unit_means), n_jobs)
         return {COLUMN: self.means_.tail_log_probability(unit_rows(X), candidates, *how)}
 
-    def _check(self) -> None:
+    def _check_params(self) -> None:
         check_real("gamma", self.gamma, *_GAMMAS, "a finite positive number")
         if not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True or False, got {self.unit_means!r}")
@@ -166,9 +166,6 @@ class TailClassifiers(LabelScorer):
         propensity_curve(self.propensity)
         if self.max_terms is not None:
             check_integer("max_terms", self.max_terms, 1)
-
-    def _restored(self) -> None:
-        self._check()
 
 
 def unit_rows(X: Features) -> Features:
