@@ -27,7 +27,7 @@ class Panel(Plot):
     height: int = 300
     left: int = 64
 
-    top = 46
+    top: int = 46
 
     def head(self, heading: str, names: Sequence[str] = ()) -> None:
         self.text(self.left, 14, heading, "label", "start")

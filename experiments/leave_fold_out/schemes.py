@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metarank.scorers.label_weights import unit_rows
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.scorers.trees.hierarchy import learn_hierarchy
 from metarank.scorers.trees.parabel import Parabel
+from metarank.types.arrays import unit_rows
 from metarank.types.view import Features, View
 
 

@@ -29,7 +29,7 @@ class _Panel(Plot):
 
     left: int = 72  # room for "10.0 %" beside the name of the axis
 
-    top = 28 + 2 * _LINE_HEIGHT
+    top: int = 28 + 2 * _LINE_HEIGHT
 
     def head(self, heading: str, names: Sequence[str]) -> None:
         self.text(self.left, 14, heading, "label", "start")

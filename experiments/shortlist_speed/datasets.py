@@ -17,7 +17,7 @@ from settings import REFERENCE, SEED, Extreme
 
 from metarank import data
 from metarank.data.pydocs import own_labels
-from metarank.scorers.label_weights import unit_rows
+from metarank.types.arrays import unit_rows
 
 _BESIDE = Path(__file__).resolve().parents[3] / "shared"
 REFERENCE_TOKENS = 335  # makes rows of 243 words on average

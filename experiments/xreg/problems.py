@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from metarank import data
 from metarank.data.dataset import Dataset
 from metarank.propensity import PRESETS, inv_propensity
-from metarank.scorers.label_weights import unit_rows
+from metarank.types.arrays import unit_rows
 
 SEED = 0
 _SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"

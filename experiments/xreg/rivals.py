@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import Candidates
-from metarank.scorers.label_weights import unit_rows
+from metarank.types.arrays import unit_rows
 
 _ROWS = 256  # whose scores of all labels are in memory at a time
 
