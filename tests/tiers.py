@@ -13,7 +13,7 @@ SLOW = {
     "label_tree_predict", "leakage", "memory", "multi_objective", "name_embedder", "objectives",
     "one_answer", "one_vs_all", "pareto_front", "persist", "pipeline", "pipeline_objectives",
     "progress", "propensity_estimation", "propensity_weight", "pydocs", "rankers", "report",
-    "serve", "serve_attacks", "serve_process", "sklearn_contract", "suggest_missing", "tail",
+    "serve", "serve_attacks", "serve_process", "sklearn_contract", "source_laws", "suggest_missing", "tail",
     "text_embedder", "thresholds", "tree_ensemble", "unknown_labels", "untrusted_models",
     "vectorizer", "vocabulary", "xc",
 }  # fmt: skip

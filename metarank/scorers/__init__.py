@@ -17,53 +17,35 @@ from typing import TYPE_CHECKING
 from metarank._util.lazy import imported_when_used
 from metarank._util.registry import SOURCES
 
-if TYPE_CHECKING:
-    from metarank.scorers.base import LabelScorer
-    from metarank.scorers.classical.boosted_trees import BoostedTrees
-    from metarank.scorers.classical.forest import ExtraTrees
-    from metarank.scorers.classical.kernel_ridge import KernelRidge
-    from metarank.scorers.classical.kernel_svm import KernelSVM
-    from metarank.scorers.linear.linear_svm import LinearClassifier
-    from metarank.scorers.linear.one_vs_all import OneVsAll
-    from metarank.scorers.names.name_embedder import NameEmbedder
-    from metarank.scorers.names.words import NameScorer, SpellingScorer
-    from metarank.scorers.neighbors.centroids import Centroids
-    from metarank.scorers.neighbors.prior import LabelPrior
-    from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
-    from metarank.scorers.trees.instance_tree import FastXML, PfastXML
-    from metarank.scorers.trees.parabel import Parabel
-    from metarank.scorers.trees.pfastrexml import PfastreXML
-    from metarank.scorers.trees.tail import TailClassifiers
-    from metarank.scorers.trees.xreg import XReg
-
-__all__ = [
-    "BoostedTrees",
-    "Centroids",
-    "ExtraTrees",
-    "FastXML",
-    "KernelRidge",
-    "KernelSVM",
-    "LabelNeighbors",
-    "LabelPrior",
-    "LabelScorer",
-    "LinearClassifier",
-    "NameEmbedder",
-    "NameScorer",
-    "NeighborShortlister",
-    "OneVsAll",
-    "Parabel",
-    "PfastXML",
-    "PfastreXML",
-    "SpellingScorer",
-    "TailClassifiers",
-    "XReg",
-]
+if TYPE_CHECKING:  # what type checkers know by its class
+    from metarank.scorers.base import LabelScorer as LabelScorer
+    from metarank.scorers.classical.boosted_trees import BoostedTrees as BoostedTrees
+    from metarank.scorers.classical.forest import ExtraTrees as ExtraTrees
+    from metarank.scorers.classical.kernel_ridge import KernelRidge as KernelRidge
+    from metarank.scorers.classical.kernel_svm import KernelSVM as KernelSVM
+    from metarank.scorers.linear.linear_svm import LinearClassifier as LinearClassifier
+    from metarank.scorers.linear.one_vs_all import OneVsAll as OneVsAll
+    from metarank.scorers.names.name_embedder import NameEmbedder as NameEmbedder
+    from metarank.scorers.names.words import NameScorer as NameScorer
+    from metarank.scorers.names.words import SpellingScorer as SpellingScorer
+    from metarank.scorers.neighbors.centroids import Centroids as Centroids
+    from metarank.scorers.neighbors.prior import LabelPrior as LabelPrior
+    from metarank.scorers.neighbors.voting import LabelNeighbors as LabelNeighbors
+    from metarank.scorers.neighbors.voting import NeighborShortlister as NeighborShortlister
+    from metarank.scorers.trees.instance_tree import FastXML as FastXML
+    from metarank.scorers.trees.instance_tree import PfastXML as PfastXML
+    from metarank.scorers.trees.parabel import Parabel as Parabel
+    from metarank.scorers.trees.pfastrexml import PfastreXML as PfastreXML
+    from metarank.scorers.trees.tail import TailClassifiers as TailClassifiers
+    from metarank.scorers.trees.xreg import XReg as XReg
 
 # Names are imported when first used: everything imports some module of this package.
 _HOME = {entry.cls: entry.module for entry in SOURCES.values()} | {"LabelScorer": "metarank.scorers.base"}
+
+__all__ = sorted(_HOME)
 
 __getattr__ = imported_when_used(__name__, _HOME)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

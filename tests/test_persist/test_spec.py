@@ -8,12 +8,13 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from metarank import load
-from metarank._util.registry import SAVED
+from metarank._util.registry import SAVED, SOURCES
 from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
 from metarank.persist.classes import class_of
@@ -47,7 +48,16 @@ def examples():
         for part in parts(load(Path(__file__).parents[1] / "compatibility/kinds" / kind), set()):
             if part.saved is not None:
                 found.setdefault((type(part).__name__, repr(shape_of(part.get_state()))), part)
-    return list(found.values())
+    return [*found.values(), *fitted_now({name for name, _ in found} | SEEN_ELSEWHERE)]
+
+
+def fitted_now(known):
+    """Sources of the register that no folder of `compatibility/kinds` holds, such as new ones."""
+    ds = makers.sparse(40, L=4)
+    view = makers.training_set(ds.X, ds.Y).view()
+    for entry in SOURCES.values():
+        if entry.cls not in known:
+            yield entry.make()().fit(view)
 
 
 def shape_of(state):
