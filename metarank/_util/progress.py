@@ -1,6 +1,7 @@
-"""Progress of long work and what was chosen on the way: the library reports, whoever cares listens.
+"""Progress of long work, and notes on what was chosen. The library reports; listeners show it.
 
-One report has two faces, the log and `ProgressLine`, which the command line and `verbose=1` show.
+Every report goes to the log and to the listener, such as the `ProgressLine` that the command line and
+`verbose=1` show.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ _PATIENCE = 30.0
 
 
 def report(stage: str, done: float) -> None:
-    """Say that `stage` is reached and the share `done` in [0, 1] of the whole work, or of the part of it that
-    this is (`as_part`, `side_by_side`), lies behind. It costs microseconds, and no result depends on it.
+    """Report that `stage` is reached and the share `done` in [0, 1] of the work is complete: of all work, or
+    of the current part (`as_part`, `side_by_side`). It costs microseconds, and no result depends on it.
     """
     listener = _listener.get()
     level = logging.DEBUG if isinstance(listener, _Part) else logging.INFO
@@ -56,7 +57,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class _Part:
-    """Listens to the reports of a part of the work, and tells them on as of the whole."""
+    """Listens to the reports of a part of the work, and passes them on as reports of the whole."""
 
     def __init__(self, tell: Listener | None, stage: str) -> None:
         self.tell, self.stage = tell, stage
@@ -154,8 +155,8 @@ def is_heard() -> bool:
 
 
 class ProgressLine:
-    """A listener for a person: on a terminal or in a notebook one line, with what is being done, the share
-    that lies behind and the time left; elsewhere a plain line for each stage, and each half minute within it.
+    """A listener that shows progress to a person. On a terminal or in a notebook it rewrites one line with
+    the stage, the share done and the time left. Elsewhere it prints a line a stage, and one each half minute.
 
     Parameters
     ----------
@@ -225,14 +226,14 @@ def _new_bar(stream: IO[str]) -> Any:
 
 
 def check_verbose(verbose: Any) -> None:
-    """Refuses what is neither True, False nor an integer >= 0."""
+    """Raise unless `verbose` is a bool or an integer >= 0."""
     if not isinstance(verbose, Integral) or int(verbose) < 0:
         raise ValueError(f"verbose must be 0 (silent) or 1 (a line of progress), got {verbose!r}")
 
 
 @contextmanager
 def showing_progress(stream: IO[str] | None = None) -> Iterator[None]:
-    """Show the reports inside the block to a person, unless somebody listens already."""
+    """Show the reports inside the block to a person, unless there is a listener already."""
     if _listener.get() is not None:
         yield
         return
@@ -245,9 +246,9 @@ def showing_progress(stream: IO[str] | None = None) -> Iterator[None]:
 
 
 def shows_progress(fit: Callable[P, R]) -> Callable[P, R]:
-    """A `fit` whose progress is shown where the estimator's `verbose` asks for it.
+    """A `fit` that shows its progress if the estimator's `verbose` says so.
 
-    Underflow is no error there, whatever `np.seterr` says: what is too small for a number is 0.
+    Underflow is no error inside, whatever `np.seterr` says: a number that is too small is 0.
     """
 
     @functools.wraps(fit)
@@ -264,7 +265,7 @@ _notes: ContextVar[list[str] | None] = ContextVar("metarank_notes", default=None
 
 
 def note(text: str) -> None:
-    """Say what was chosen, and why: to the log and to whoever keeps notes."""
+    """Report what was chosen, and why, to the log and to `taking_notes`."""
     logger.info("%s", text)
     kept = _notes.get()
     if kept is not None:

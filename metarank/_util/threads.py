@@ -30,7 +30,7 @@ _FORKED = 0x40
 
 
 def available_cores() -> int:
-    """Cores this process may use, by its affinity and its control group's quota (rounded up), at least 1."""
+    """Cores this process may use, by its affinity and its control group's quota (rounded up); at least 1."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS, Windows
@@ -40,8 +40,8 @@ def available_cores() -> int:
 
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads for `n_jobs`: None and -1 mean all cores it may use (`available_cores`), -2 all but
-    one, -3 all but two and so on, as in joblib, and at least one.
+    """Number of threads for `n_jobs`: None and -1 mean all cores of `available_cores`, -2 all but one, -3 all
+    but two and so on, as in joblib, and at least one.
 
     Raises
     ------
@@ -189,9 +189,9 @@ _blas_limit = _BlasLimit()
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS at one thread: the order of their sums depends on the number of threads.
+    """Hold BLAS at one thread, because the order of its sums depends on the number of threads.
 
-    The limit is the process's, and is lifted when the last of the threads that asked for it is done.
+    The limit holds for the process. It is lifted when the last thread that asked for it is done.
     """
     user = _BlasUser()
     try:

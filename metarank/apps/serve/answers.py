@@ -38,7 +38,7 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a client gets: status, JSON, and why it was refused, if it was."""
+    """What a client gets: a status, JSON, and a word for why it was refused, if it was."""
 
     status: int
     body: bytes
@@ -47,7 +47,7 @@ class Reply(NamedTuple):
 
 
 def reply_to(refused: Refused) -> Reply:
-    """The reply to a request that is refused: the message, and the field where it is one field's fault.
+    """The reply to a refused request: the message, and the field if one field is at fault.
 
     Examples
     --------
@@ -70,9 +70,9 @@ class Asked:
     limits : dict
         Arguments of the model's methods.
     labels : list of int
-        Labels to be explained; empty where they are the best.
+        Labels to explain; empty for the best ones.
     pairs : int
-        Of instances and labels that have to be compared.
+        Pairs of an instance and a label to compare.
     """
 
     request: RankRequest | ExplainRequest
@@ -89,10 +89,10 @@ class Asked:
 
     @property
     def company(self) -> tuple[Any, ...] | None:
-        """Requests of equal company may be ranked as one batch; None goes alone.
+        """Requests of equal company may be ranked as one batch. A request with None is ranked alone.
 
-        `k` does not count: the k best are the first of more. But with a list of allowed labels the
-        candidates depend on it.
+        `k` may differ: the k best labels are the first of a longer list. With a list of allowed labels they
+        are not, because the candidates depend on k.
         """
         request = self.request
         if isinstance(request, ExplainRequest) or self.limits or request.propensity_weight is not None:
@@ -109,18 +109,18 @@ class Asked:
 
 
 class Answerer:
-    """Answers requests by a model.
+    """Answers requests with a model. Thread-safe.
 
-    A reply is what `MetaRanker.rank` gives for the request alone, bit for bit, whatever else waits and in
-    however many steps: rows are scored independently of their batch. Safe to be called by several threads.
+    A reply is what `MetaRanker.rank` returns for the request alone, bit for bit, whatever it is ranked with
+    and in however many steps: a row's scores do not depend on its batch.
 
     Parameters
     ----------
     model : fitted MetaRanker
-        Asked by several threads at once, so best with ``n_jobs=1``.
+        Several threads call it at once, so ``n_jobs=1`` is best.
     options : ServeOptions
     observe : callable (stage, seconds), optional
-        Told how long each stage took: "read", "model", "write".
+        Called with the time that each stage took: "read", "model", "write".
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Answerer:
         Raises
         ------
         Refused
-            422 where a field does not keep its rule, or more pairs would be compared than are allowed.
+            422 if a field breaks a rule, or the request compares more pairs than are allowed.
         """
         start = time.perf_counter()
         asked = self._read_rank(call.body) if call.path == "rank" else self._read_explain(call.body)
@@ -178,8 +178,8 @@ class Answerer:
             yield from self._group(asked, group)
 
     def steps(self, asked: Asked) -> Iterator[Reply | int]:
-        """The reply to one request, by steps of at most `step_pairs` pairs (but at least a row, or a label to
-        be explained); after each of them but the last the bytes of the reply so far.
+        """The reply to one request, in steps of at most `step_pairs` pairs, but at least one row or one label
+        to explain. Each step but the last yields the number of bytes of the reply so far.
         """
         if isinstance(asked.request, ExplainRequest):
             return self._explain(asked)
@@ -223,7 +223,7 @@ class Answerer:
         return Asked(_without_lists(request), rows, 1, limits, labels, pairs)
 
     def _pairs_of_row(self, k: int) -> int:
-        """The labels that are compared for an instance, or a bound of that."""
+        """The labels that the model compares for an instance, or an upper bound of their number."""
         return max(1, self.model.answering().pairs_of_row(k))
 
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def _json(content: Any) -> bytes:
 
 
 def _without_lists(request: AnyRequest) -> AnyRequest:
-    """A request without what takes room and stands in another form."""
+    """A request without its long fields, which are kept in another form."""
     long = {"instance", "instances", "labels", "allowed", "exclude"} & set(type(request).model_fields)
     return request.model_copy(update=dict.fromkeys(long))
 
@@ -392,7 +392,7 @@ def _size(part: Any) -> int:
 
 
 def fault_reply(error: Exception) -> Reply:
-    """500, with what happened in the log and not in the reply; 422 for values that make scores overflow."""
+    """500, with the details in the log and not in the reply; 422 for values that make scores overflow."""
     if isinstance(error, ScoresNotFiniteError):
         return reply_to(invalid("instance", str(error)))
     logger.error("a request failed: %s: %s", type(error).__name__, error, exc_info=error)

@@ -1,4 +1,4 @@
-"""`Budget`: so much of something for all requests together."""
+"""`Budget`: an amount that all requests share."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import threading
 
 
 class Budget:
-    """So many pairs, or bytes, that requests may have at a time. Safe to be used by several threads.
+    """The pairs, or bytes, that requests may hold at a time. Thread-safe.
 
     Parameters
     ----------
     most : int
-        Whoever asks for more than this has it where nobody else has anything: a limit below the needs of one
-        request would refuse it for ever.
+        A request for more than this succeeds if nobody else holds anything: otherwise a limit below the needs
+        of one request would refuse it for ever.
 
     Examples
     --------
@@ -31,11 +31,11 @@ class Budget:
 
     @property
     def used(self) -> int:
-        """What is taken."""
+        """The amount that is taken."""
         return self._used
 
     def take(self, size: int, has: int = 0) -> bool:
-        """Take so much, where there is so much; `has` is what the same request took before."""
+        """Take `size` if it is free. `has` is what the same request took before. Returns whether it was."""
         with self._lock:
             if self._used > has and size > 0 and self._used + size > self.most:
                 return False
@@ -49,9 +49,9 @@ class Budget:
 
 
 class Share:
-    """What one request has of a budget; the first `free` of each thing it asks for are not counted.
+    """What one request holds of a budget. The first `free` units of each take are not counted.
 
-    A thread that still works on a request whose share is released already takes no more.
+    Once the share is released, a thread that still works on the request can take no more.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Share:
         self._lock = threading.Lock()
 
     def take(self, size: int, before: int = 0) -> bool:
-        """Take so much for a thing, of which so much was taken `before`, where there is so much."""
+        """Take `size` in all for something that took `before` already. Returns whether it was free."""
         counted = max(0, size - self._free) - max(0, before - self._free)
         with self._lock:
             if self._is_released or not self._budget.take(counted, self._taken):

@@ -1,7 +1,7 @@
-"""`connection_class`: limits in time and in size of what a client does before and after its request.
+"""`connection_class`: limits on what a client does before and after its request, in time and in size.
 
-uvicorn reads a head however long it is and however long it takes, drops its clock of idle connections with
-every byte that comes, and waits without end for a client that does not take its reply.
+uvicorn alone reads a head of any length for any time, restarts its timer of idle connections with every byte,
+and waits for ever for a client that does not take its reply.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from metarank.apps.serve.options import ServeOptions
 
 # Requests that a client may send before the first of them is answered.
 _MOST_AHEAD = 16
-# Connections beyond `connections` that may wait for their request, to be told 503 rather than nothing.
+# Connections beyond `connections` that may send a request, so that they get 503 rather than no reply.
 _MOST_OVER = 32
 
 
 class _Ended(Exception):
-    """What arrives on this connection is read no more."""
+    """This connection is not read any more."""
 
 
 def connection_class(options: ServeOptions, counter: ServiceMetrics) -> type[asyncio.Protocol]:
     """The class of the connections of one service, for `uvicorn.Config(http=...)`.
 
-    - A head takes at most `head_timeout` seconds, from the opening of the connection or from its first byte,
-      and `max_head` bytes: 431, or 408 where some of it was there, and the connection is closed. Trailers
-      and framing between two parts of a body take no more bytes either.
-    - After a reply a connection is kept for `idle_timeout` seconds. What is left of a request that has its
-      reply already must come within `head_timeout`.
-    - A reply of which a client takes nothing for `idle_timeout` seconds is dropped with its connection.
-    - More than `connections` requests at a time are answered by 503. Where more connections are open, that
-      which has waited longest without a request is closed, one that never had any first.
+    - A head may take `head_timeout` seconds, from the opening of the connection or from its first byte, and
+      `max_head` bytes. A longer head gets 431, a late one 408 if some of it has arrived; then the connection
+      is closed. Trailers, and framing between two parts of a body, may take `max_head` bytes too.
+    - After a reply a connection stays open for `idle_timeout` seconds. The rest of a request that has its
+      reply must arrive within `head_timeout`.
+    - If a client takes nothing of a reply for `idle_timeout` seconds, the connection is dropped.
+    - Beyond `connections` requests at a time, a request gets 503. Beyond as many open connections, the one
+      that has waited longest without a request is closed, those that never had one first.
     """
     shared = {"options": options, "counter": counter, "busy": set(), "moments": itertools.count()}
     return type("Connection", (_Connection,), shared)

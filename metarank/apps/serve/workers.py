@@ -20,23 +20,23 @@ from metarank.apps.serve.options import ServeOptions
 
 logger = logging.getLogger("metarank.serve")
 
-# What a thread takes at once from those that wait: enough for the model's batches to pay, and few enough that
-# none waits long for the others.
+# Waiting requests that a thread takes at once: enough for batches to pay, and few enough that none waits long
+# for the others.
 MAX_TOGETHER = 32
 MAX_BYTES_TOGETHER = 16 << 10
-# Bytes of a body from which on it counts as large before it is read.
+# A longer body, in bytes, counts as large before it is read.
 LARGE_BODY = 64 << 10
 # Steps that small requests taken at once may be worth.
 STEPS_TOGETHER = 4
-# For so many seconds after a small request no large one has a step beside small ones that are worked on: the
-# threads would wait for each other at every turn of Python. But it has one so many seconds after its last.
+# For _ATTENTIVE seconds after a small request, no large request takes a step beside small ones: the threads
+# would wait for each other at every switch. After _LONGEST seconds without a step one takes it all the same.
 _ATTENTIVE = 1.0
 _LONGEST = 0.25
 # Weight of the latest batch in the running means of seconds a request and a pair.
 _NEWEST = 0.1
-# Seconds after which it is looked whether a client is still there: most have their reply by then.
+# Seconds until the service checks whether a client is still there. Most have their reply by then.
 _LOOK = 0.2
-# Seconds that a thread has to end once nothing waits for what it does.
+# Seconds for a thread to end once nobody waits for its result.
 _LAST = 10.0
 
 Receive = Callable[[], Awaitable[Any]]
@@ -65,12 +65,12 @@ class _Waiting:
 
 
 class Workers:
-    """Answers calls on threads of their own: small ones that wait together in one go, large ones in steps.
+    """Answers calls on its own threads: waiting small requests together, large ones in steps.
 
-    There is no pause to fill a batch: a free thread takes what waits; batches grow with the load alone. Where
-    both small and large requests wait, threads turn to them by turns, so that neither waits for more than a
-    step of the others, and while small ones come, large ones are worked on between them alone. Of the large
-    ones that with the least left goes first. Between steps, what nobody waits for any more is given up.
+    A free thread takes what waits. It does not wait to fill a batch, so batches grow only with the load.
+    Where small and large requests wait, threads alternate between them, so neither waits for more than a step
+    of the others. While small requests arrive, large ones are worked on only between them. The large request
+    with the least work left goes first. Between steps, requests whose clients have left are dropped.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class Workers:
         Reads calls and answers them.
     options : ServeOptions
     observe : callable (stage, seconds)
-        Told how long each request waited, and was worked on with those it was taken with: "wait", "answer".
+        Called with the time that each request waited ("wait") and was worked on with others ("answer").
     count : callable (number of requests)
-        Told how many were taken at once.
+        Called with the number of requests taken at once.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Workers:
             thread.start()
 
     async def stop(self) -> None:
-        """Take no more calls, answer those that wait for `stop_timeout` seconds, and end the threads."""
+        """Refuse new calls, answer waiting ones for up to `stop_timeout` seconds, then end the threads."""
         assert self._loop is not None
         with self._changed:
             self._open = False
@@ -154,7 +154,7 @@ class Workers:
             logger.error("a step of a request has not ended %g s after the service was to stop", _LAST)
 
     def give_up(self) -> None:
-        """Answer whatever waits by 503; threads end the step that they are at."""
+        """Answer all waiting calls with 503. Threads finish their current step."""
         with self._changed:
             waiting = list(self._all)
         for one in waiting:
@@ -167,16 +167,16 @@ class Workers:
         ----------
         call : Call
         started : float
-            Of `time.monotonic`: when its request came in.
+            When the request came in, by `time.monotonic`.
         share : Share
-            Of the bytes that the service may hold: what the request becomes when it is read is taken from it.
+            Counts the bytes of the request once it is read, and of its reply.
         receive : callable, optional
-            Of ASGI, by which it is told that the client has left; nothing is done for it then.
+            ASGI's receive, which tells when the client has left; work on the call then ends.
 
         Raises
         ------
         Refused
-            429 where a queue is full; 503 where no more is taken, or the answer is not there in time.
+            429 if a queue is full; 503 if the service is stopping or the answer is late.
         """
         assert self._loop is not None
         deadline = started + self.options.timeout
@@ -281,7 +281,7 @@ class Workers:
         return taken, False
 
     def _drop_unwanted(self) -> None:
-        """Large requests that nobody waits for have their places and pairs no more."""
+        """Drop large requests whose clients have left, with their places and pairs."""
         now = time.monotonic()
         unwanted = [one for one in self._large if not one.is_wanted(now)]
         for one in unwanted:
@@ -289,13 +289,13 @@ class Workers:
             self._pairs.give(one.pairs)
 
     def _answer(self, taken: list[_Waiting]) -> None:
-        """Answer requests at once, so far as they are small and together no more than a step."""
+        """Answer requests together, as far as they are small and fit into one batch."""
         start = time.monotonic()
         for one in taken:
             if not one.is_counted:
                 self._observe("wait", start - one.since)
                 one.is_counted = True
-        # Whoever has left, or will have got another answer by now, costs no more work.
+        # A client that has left, or has another answer by now, costs no more work.
         live = [one for one in taken if one.is_wanted(start)]
         if not live:
             return
@@ -320,7 +320,7 @@ class Workers:
             self._seconds += _NEWEST * (took / len(now) / self.options.threads - self._seconds)
 
     def _sorted_out(self, live: list[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-        """Those to be answered now and those that are left for later; others are refused, or are large."""
+        """The requests to answer now, and those for later. Others are refused or become large ones."""
         now: list[_Waiting] = []
         later: list[_Waiting] = []
         pairs, most = 0, self.options.step_pairs
@@ -338,7 +338,7 @@ class Workers:
         return now, later
 
     def _read(self, one: _Waiting) -> bool:
-        """Read a request; False where it is answered by that."""
+        """Read a request. Returns False if it was refused."""
         start = time.monotonic()
         try:
             asked = self._answering.read(one.call)
@@ -370,7 +370,7 @@ class Workers:
             self._deliver([(one, reply_to(refused))], [0.0])
 
     def _step(self, one: _Waiting) -> None:
-        """A step of a large request: read it, or have some more of its pairs compared."""
+        """A step of a large request: read it, or compare some more of its pairs."""
         start = time.monotonic()
         if not one.is_counted:
             self._observe("wait", start - one.since)
@@ -417,7 +417,7 @@ class Workers:
 
 
 def _hold(one: _Waiting, made: int) -> None:
-    """Have room for so many bytes of a reply."""
+    """Count the bytes of a reply; 503 if there is no room for them."""
     if not one.share.take(made, before=one.made):
         raise Refused(503, "too many bytes of replies are held already", retry_after=1, reason="bytes")
     one.made = made
