@@ -7,6 +7,7 @@ puts no bound on the memory that a file may take.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -52,19 +53,22 @@ class _Attribute:
     @property
     def omitted(self) -> tuple[int, float]:
         """What a sparse row means that does not mention the attribute: zero, or the first nominal value."""
-        return (self.column, 0.0) if self.values is None else self.cell(self.values[0])
+        if self.values is None:
+            return self.column, 0.0
+        return self.column, float(self.values[0]) if self.is_binary else 1.0
 
     def cell(self, text: str) -> tuple[int, float]:
         """Column and number of a value."""
+        if text == "?":
+            raise ValueError(f"attribute {self.name!r} has a missing value; fill it in before")
         if self.values is None:
-            number = float(text)
-            if not np.isfinite(number):
-                raise ValueError
-            return self.column, number
-        if text not in self.place:
-            raise ValueError
-        at = self.place[text]
-        return (self.column, float(text)) if self.is_binary else (self.column + at, 1.0)
+            with suppress(ValueError):
+                if np.isfinite(number := float(text)):
+                    return self.column, number
+        elif text in self.place:
+            return (self.column, float(text)) if self.is_binary else (self.column + self.place[text], 1.0)
+        allowed = "a finite number" if self.values is None else f"one of {', '.join(self.values[:12])}"
+        raise ValueError(f"attribute {self.name!r} must be {allowed}, got {text[:80]!r}")
 
 
 def read_arff(
@@ -204,7 +208,7 @@ def _sparse_row(line: str, attributes: list[_Attribute], omitted: dict[int, int]
         if at in seen:
             raise ValueError(f"attribute number {index} occurs twice")
         seen.add(at)
-        cells[at] = _cell(attributes[at], _unquoted(value.strip()))
+        cells[at] = attributes[at].cell(_unquoted(value.strip()))
     return sorted(cell for cell in cells.values() if cell[1] != 0)
 
 
@@ -213,20 +217,8 @@ def _row(line: str, attributes: list[_Attribute]) -> list[tuple[int, float]]:
     values = _values(line)
     if len(values) != len(attributes):
         raise ValueError(f"expected {len(attributes)} values, got {len(values)}")
-    cells = (_cell(a, value) for a, value in zip(attributes, values))
+    cells = (a.cell(value) for a, value in zip(attributes, values))
     return [cell for cell in cells if cell[1] != 0]
-
-
-def _cell(attribute: _Attribute, value: str) -> tuple[int, float]:
-    if value == "?":
-        raise ValueError(f"attribute {attribute.name!r} has a missing value; fill it in before")
-    try:
-        return attribute.cell(value)
-    except ValueError:
-        allowed = (
-            "a finite number" if attribute.values is None else f"one of {', '.join(attribute.values[:12])}"
-        )
-        raise ValueError(f"attribute {attribute.name!r} must be {allowed}, got {value[:80]!r}") from None
 
 
 def _values(text: str) -> list[str]:

@@ -21,14 +21,8 @@ from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, smooth_idf
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
-from metarank.types.checks import (
-    Layout,
-    as_list,
-    check_features,
-    check_savable_width,
-    check_writable,
-    library_of,
-)
+from metarank.types.checks import Layout, check_features, check_savable_width, check_writable
+from metarank.types.containers import as_list, library_of
 from metarank.types.view import Features
 
 _NOTHING = np.empty(0)

@@ -32,7 +32,8 @@ from typing import Any
 import numpy as np
 
 from metarank._util.json import parse_json
-from metarank.types.checks import check_writable, plain_column
+from metarank.types.checks import check_writable
+from metarank.types.containers import plain_column
 
 logger = logging.getLogger("metarank.data")
 

@@ -169,9 +169,8 @@ class Ranking:
         if isinstance(row, tuple):
             raise TypeError(f"a Ranking is indexed by rows alone, got {row!r:.80}")
         if isinstance(row, Integral) and not isinstance(row, (bool, np.bool_)):
-            labels, scores = self.labels[row], self.scores[row]
-            listed = labels >= 0
-            return list(zip(labels[listed].tolist(), scores[listed].tolist()))
+            listed = self.labels[row] >= 0
+            return list(zip(self.labels[row][listed].tolist(), self.scores[row][listed].tolist()))
         return self.rows(np.asarray(row, np.int64) if isinstance(row, list) and not row else row)
 
     @property
