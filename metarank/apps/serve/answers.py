@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.apps.report.words import reasons
-from metarank.apps.serve.errors import Refused, invalid
+from metarank.apps.serve.errors import Refused, invalid, refusing
 from metarank.apps.serve.instances import InputReader, Rows
 from metarank.apps.serve.options import ServeOptions
 from metarank.apps.serve.schema import ExplainRequest, RankRequest, read_body
@@ -193,8 +193,9 @@ class Answerer:
         instances = [request.instance] if request.instances is None else request.instances
         _check_most("k", request.k, self.options.max_k)
         if request.optimize is not None:
-            _checked("optimize", self.model.thresholds_.check_metric, request.optimize)
-        _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
+            with refusing("optimize"):
+                self.model.thresholds_.check_metric(request.optimize)
+        self._check_weight(request.propensity_weight)
         n, each = len(instances), self._pairs_of_row(request.k)
         most = max(1, self.options.max_pairs // each)
         if most < n <= self.options.max_batch:
@@ -212,7 +213,7 @@ class Answerer:
         rows = self.reader.rows([request.instance], "instance")
         most = self.options.max_explain
         _check_most("n_neighbors", request.n_neighbors, self.options.max_k)
-        _checked("propensity_weight", self.model.fitted_.checked_weight, request.propensity_weight)
+        self._check_weight(request.propensity_weight)
         limits = self._limits(request, 1)
         if request.labels is None:
             _check_most("k", request.k, most)
@@ -225,6 +226,10 @@ class Answerer:
     def _pairs_of_row(self, k: int) -> int:
         """The labels that the model compares for an instance, or an upper bound of their number."""
         return max(1, self.model.answering().pairs_of_row(k))
+
+    def _check_weight(self, weight: float | None) -> None:
+        with refusing("propensity_weight"):
+            self.model.fitted_.checked_weight(weight)
 
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
         given = {"exclude": request.exclude, "allowed": request.allowed}
@@ -347,13 +352,6 @@ def _rankings(written: list[bytes], flags: list[bool]) -> Reply:
 def _check_most(field: str, value: int, most: int) -> None:
     if value > most:
         raise invalid(field, f"{field} must be at most {most}, got {value}")
-
-
-def _checked(field: str, check: Callable[..., Any], *arguments: Any) -> None:
-    try:
-        check(*arguments)
-    except (ValueError, TypeError) as error:
-        raise invalid(field, str(error)) from None
 
 
 def _stacked(parts: list[Rows]) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class Refused(Exception):
     """An answer other than 200.
@@ -46,3 +49,22 @@ def invalid(field: str, message: str) -> Refused:
     422
     """
     return Refused(422, message, field=field, reason="invalid")
+
+
+@contextmanager
+def refusing(field: str) -> Iterator[None]:
+    """What the library refuses inside the block, by ValueError or TypeError, is the fault of a field.
+
+    Examples
+    --------
+    >>> try:
+    ...     with refusing("k"):
+    ...         raise ValueError("k must be positive, got 0")
+    ... except Refused as refused:
+    ...     print(refused.status, refused.message)
+    422 k must be positive, got 0
+    """
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise invalid(field, str(error)) from None

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.apps.serve.errors import invalid
+from metarank.apps.serve.errors import invalid, refusing
 from metarank.apps.serve.options import ServeOptions
 from metarank.model.estimator import MetaRanker
 from metarank.types.candidates import Candidates
@@ -56,41 +56,32 @@ class InputReader:
             422 where an instance is not of the model's kind, too long, of another width, has a feature that
             the model does not know, or a value that is NaN, infinite or too large for 32 bits.
         """
-        if len(instances) > self.options.max_batch:
-            raise invalid(
-                field, f"{field} must hold at most {self.options.max_batch} instances, got {len(instances)}"
-            )
+        most = self.options.max_batch
+        if len(instances) > most:
+            raise invalid(field, f"{field} must hold at most {most} instances, got {len(instances)}")
         if self.kind == "text":
             return self._texts(instances, field)
         kinds = {type(instance) for instance in instances}
         if str in kinds:
-            raise invalid(
-                field, f"{field} must hold numeric features, since this model was trained on numbers"
-            )
+            rule = "must hold numeric features, since this model was trained on numbers"
+            raise invalid(field, f"{field} {rule}")
         if len(kinds) > 1:
             raise invalid(field, f"{field} must hold objects or lists, not both")
         read = self._sparse if dict in kinds else self._dense
-        rows = read(instances, field)
-        try:
+        rows, layout = read(instances, field), self.encoder.layout
+        with refusing(field):
             return check_features(
-                rows,
-                n_features=self.n_features,
-                layout=self.encoder.layout,
-                name=field,
-                estimator="this model",
+                rows, n_features=self.n_features, layout=layout, name=field, estimator="this model"
             )
-        except (ValueError, TypeError) as error:
-            raise invalid(field, str(error)) from None
 
     def _texts(self, instances: Sequence[Any], field: str) -> list[str]:
         for i, text in enumerate(instances):
             if not isinstance(text, str):
                 raise invalid(field, f"{_at(field, i)} must be a text, since this model was trained on text")
-            if len(text) > self.options.max_text:
-                raise invalid(
-                    field,
-                    f"{_at(field, i)} must have at most {self.options.max_text} characters, got {len(text)}",
-                )
+            most = self.options.max_text
+            if len(text) > most:
+                said = f"{_at(field, i)} must have at most {most} characters, got {len(text)}"
+                raise invalid(field, said)
         return list(instances)
 
     def _dense(self, instances: Sequence[list[float]], field: str) -> np.ndarray:
@@ -129,10 +120,8 @@ class InputReader:
         Refused
             422 where the model has no such label, no more, or several of that name.
         """
-        try:
+        with refusing(field):
             return self.labels.id_of(label, field)
-        except (ValueError, TypeError) as error:
-            raise invalid(field, str(error)) from None
 
     def lists(self, labels: Sequence[Any], n_rows: int, field: str) -> Candidates | np.ndarray:
         """Labels of a field that takes one list for all instances, or one list for each of them.
@@ -145,10 +134,8 @@ class InputReader:
             raise invalid(
                 field, f"{field} must be one list of labels, or {n_rows}, one an instance, got {len(labels)}"
             )
-        try:
+        with refusing(field):
             return check_lists(labels, n_rows, self.labels, field)
-        except (ValueError, TypeError) as error:
-            raise invalid(field, str(error)) from None
 
 
 def _at(field: str, i: int) -> str:
