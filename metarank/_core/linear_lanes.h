@@ -1,4 +1,5 @@
 // Linear classifiers of several labels at once, over the same rows, by dual coordinate descent.
+// Two more descents, of other arithmetic, stand in linear_train.cpp and one_vs_all.cpp; each says why.
 //
 // Sixteen labels lie side by side in the lanes of two vectors, so that every pass over the
 // features of a row serves sixteen classifiers. For one label, with x extended by a constant

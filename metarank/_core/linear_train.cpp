@@ -1,3 +1,5 @@
+// One label at a time, duals and gradients in double, each row drawn by a hash of its own: not the descent of
+// linear_lanes.h, whose sixteen labels of floats share the order of the rows. One for both would change the weights.
 #include "linear_train.h"
 
 #include <limits>

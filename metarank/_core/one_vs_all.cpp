@@ -1,3 +1,5 @@
+// The margins are those of linear_lanes.h, the descent is not: here costs go by label, and rows outside a growing
+// working set are one row without features, stepped before every other.
 #include "one_vs_all.h"
 
 #include <algorithm>

@@ -92,7 +92,7 @@ class BoostedRanker(Ranker):
         self._check_params()
         if self.objective == "binary":
             data = data.lists(data.weight > 0)
-            target, label_gain = data.gains / (data.gains.max(initial=0) or np.float32(1)), None
+            target, label_gain = data.shares, None
         else:
             data = shorten_lists(data.lists(data.informative), MAX_LIST)
             label_gain = gains_of_labels(data.gains)
@@ -141,7 +141,7 @@ class BoostedRanker(Ranker):
         self, data: RankingData, label_gain: np.ndarray | None, n_jobs: int
     ) -> dict[str, Any]:
         if label_gain is None:
-            objective = pointwise_objective(data.gains / (data.gains.max(initial=0) or np.float32(1)))
+            objective = pointwise_objective(data.shares)
             metric = "binary_logloss" if objective == "binary" else objective
             return self._tree_params(data.seed, n_jobs) | {"objective": objective, "metric": metric}
         return self.list_params(data.seed, n_jobs, label_gain, int(data.sizes.max()))

@@ -71,7 +71,7 @@ class LabelCorrections(Saved):
         self.mean_[-2:], self.scale_[-2:] = 0.0, 1.0
         self.scale_[self.scale_ == 0] = 1.0
         design = (design - self.mean_) / self.scale_
-        target = data.gains / max(float(data.gains.max(initial=0.0)), 1e-30)
+        target = data.shares
         spread = float(pooled.std()) or 1.0
 
         candidates = data.table.candidates

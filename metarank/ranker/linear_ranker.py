@@ -231,7 +231,7 @@ class LogisticRanker(LinearRanker):
     _has_intercept = True
 
     def _target(self, data: RankingData) -> np.ndarray:
-        return data.gains / (data.gains.max(initial=0) or np.float32(1))
+        return data.shares
 
     def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
         rate = float(problem.target.mean())

@@ -113,6 +113,11 @@ class RankingData:
         """bool (n,): lists that hold two different gains and count for something."""
         return informative_lists(self.gains, self.indptr, self.weight)
 
+    @property
+    def shares(self) -> np.ndarray:
+        """float32 (m,): gains over the greatest of all."""
+        return self.gains / (self.gains.max(initial=0) or np.float32(1))
+
     def lists(self, index: np.ndarray) -> RankingData:
         """Some lists (ids or a mask), in the given order."""
         index = np.arange(len(self.weight))[index]

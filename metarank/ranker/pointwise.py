@@ -107,7 +107,7 @@ class PointwiseRanker(Ranker):
         if not self.can_learn(data):
             raise ValueError("gains must differ, got the same gain for every pair of positive weight")
         left_out = self._left_out(data)
-        target = data.gains / data.gains.max()
+        target = data.shares
         objective = pointwise_objective(target)
         params = lightgbm_params(self, data.seed, n_jobs) | {"objective": objective}
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)

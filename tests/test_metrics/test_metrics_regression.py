@@ -414,7 +414,7 @@ def test_reranking_of_other_types(arguments, message):
         ({"metric": "micro-F1"}, "'micro-F1' judges label sets"),
         ({"metric": ["WP@1", "XMAD@1"]}, "metric must be one, or several"),
         ({"metric": []}, "metric must be one, or several"),
-        ({"standard_errors": -1}, "standard_errors must be finite and >= 0, got -1"),
+        ({"standard_errors": -1}, "standard_errors must be a finite number >= 0, got -1"),
         ({"metric": "AUPRC"}, "'AUPRC' is not a mean over rows"),
         ({"metric": "RMSE"}, "'RMSE' is not a mean over rows"),
         ({"metric": "PSP@5"}, "inv_propensity must be given"),

@@ -57,7 +57,10 @@ class SharedRidge:
     @staticmethod
     def gram(X: sp.csr_matrix, dtype: type = np.float64, n_jobs: int = 1) -> np.ndarray:
         """X X' or X'X, whichever is smaller, summed in 64 bits."""
-        return _gram(as_canonical(X if X.shape[0] <= X.shape[1] else X.T), dtype, n_jobs)
+        X = as_canonical(X if X.shape[0] <= X.shape[1] else X.T)
+        K = np.empty((X.shape[0], X.shape[0]), dtype)
+        _core.sparse_gram(X.shape[1], *csr_parts(X), K, n_jobs)
+        return K
 
     @staticmethod
     def size(X: sp.csr_matrix) -> int:
@@ -211,13 +214,6 @@ def _in_threads(task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int
         return
     with ThreadPoolExecutor(n_jobs) as pool:
         yield from pool.map(task, starts)
-
-
-def _gram(X: sp.csr_matrix, dtype: type, n_jobs: int) -> np.ndarray:
-    """X X', summed in 64 bits."""
-    K = np.empty((X.shape[0], X.shape[0]), dtype)
-    _core.sparse_gram(X.shape[1], *csr_parts(X), K, n_jobs)
-    return K
 
 
 def _inverse(K: np.ndarray, penalty: float) -> np.ndarray:

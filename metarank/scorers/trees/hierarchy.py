@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
+from metarank._util.parameters import check_choice, check_integer, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Known
 from metarank.persist.spec import Saved, Spec
@@ -472,19 +473,17 @@ def learn_hierarchy(
     >>> sorted(learn_hierarchy(X, Y, n_trees=1, max_leaf=2).nested())
     [[0, 1], [2, 3]]
     """
-    _check_int("n_trees", n_trees, 1, 10_000)
-    _check_int("first_tree", first_tree, 0, 10_000)
-    _check_int("branching", branching, 2, 256)
-    _check_int("max_leaf", max_leaf, 1, 256)
-    _check_int("n_dims", n_dims, TILE, 1 << 12)
-    _check_int("max_iterations", max_iterations, 1, 1_000_000)
-    _check_int("seed", seed, 0, 2**64 - 1)
+    check_integer("n_trees", n_trees, 1, 10_000)
+    check_integer("first_tree", first_tree, 0, 10_000)
+    check_integer("branching", branching, 2, 256)
+    check_integer("max_leaf", max_leaf, 1, 256)
+    check_integer("n_dims", n_dims, TILE, 1 << 12)
+    check_integer("max_iterations", max_iterations, 1, 1_000_000)
+    check_integer("seed", seed, 0, 2**64 - 1)
     if n_dims % TILE:
         raise ValueError(f"n_dims must be a multiple of {TILE}, got {n_dims}")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance!r}")
-    if representation not in ("principal", "exact"):
-        raise ValueError(f"representation must be 'principal' or 'exact', got {representation!r}")
+    check_real("tolerance", tolerance, 0, np.nextafter(1, 0), "a number in [0, 1)")
+    check_choice("representation", representation, ("principal", "exact"))
     threads = resolve_n_jobs(n_jobs)
     Y = check_labels(Y, ids="positions")[0]
     n_labels = Y.shape[1]
@@ -521,10 +520,7 @@ def learn_hierarchy(
 
 
 def _check_int(name: str, value: Any, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r:.80}")
-    if not low <= value <= high:
-        raise ValueError(f"{name} must lie in [{low}, {high}], got {value}")
+    check_integer(name, value, low, high)
     return int(value)
 
 

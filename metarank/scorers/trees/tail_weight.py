@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from metarank._util.parameters import check_real
 from metarank.metrics import Metric, per_row
 from metarank.metrics.rerank import check_weight, rerank_with_tail
 from metarank.types.candidates import Candidates
@@ -65,10 +65,8 @@ def choose_alpha(
         raise ValueError(f"grid must hold at least one alpha, got {grid!r}")
     for alpha in grid:
         check_weight("grid", alpha)
-    if isinstance(standard_errors, bool) or not isinstance(standard_errors, Real):
-        raise TypeError(f"standard_errors must be a number >= 0, got {standard_errors!r}")
-    if not 0 <= standard_errors < np.inf:
-        raise ValueError(f"standard_errors must be finite and >= 0, got {standard_errors}")
+    most = float(np.finfo(np.float64).max)
+    check_real("standard_errors", standard_errors, 0, most, "a finite number >= 0")
     alphas = sorted(grid, reverse=True)
     chosen = [Metric.parse(name) for name in ([metric] if isinstance(metric, str) else metric)]
     if len({m.greater_is_better for m in chosen}) != 1:
