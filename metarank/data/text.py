@@ -13,6 +13,7 @@ from typing import Any
 from metarank._util.json import first_repeated, parse_json
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
+from metarank.data.vectorizer import checked_texts
 from metarank.data.xc import COMPRESSED, PathLike, read_bytes
 
 logger = logging.getLogger("metarank.data")
@@ -118,11 +119,7 @@ def from_texts(
     >>> from_texts(["red wine", "green tea"], [["drink", "grape"], ["drink"]]).label_names
     ['drink', 'grape']
     """
-    if isinstance(texts, str):
-        raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{position}] must be a string, got {type(text).__name__}")
+    texts = list(checked_texts(texts))
     return Dataset(texts=texts, Y=labels, label_separator=label_separator, name=name)
 
 

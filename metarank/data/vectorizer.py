@@ -128,7 +128,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         """`transform`, without the containers that scikit-learn may be told to put its result in."""
         if not hasattr(self, "vocabulary_"):
             raise NotFittedError("this TextVectorizer is not fitted; call fit first")
-        counts = count_terms(map(self.terms, _checked(texts)), self._column, len(self._column))
+        counts = count_terms(map(self.terms, checked_texts(texts)), self._column, len(self._column))
         return ltc(counts, self.idf_)
 
     def terms(self, text: str) -> list[str]:
@@ -169,7 +169,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
     def _learn(self, texts: Iterable[str]) -> sp.csr_matrix:
         """Set the fitted attributes; returns the term counts of the texts."""
         self._check_parameters()
-        texts = list(_checked(texts))
+        texts = list(checked_texts(texts))
         counter = CountVectorizer(analyzer=self.terms, min_df=self.min_df, dtype=np.float64)
         try:
             counts = counter.fit_transform(texts)
@@ -205,7 +205,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         self._set(self.vocabulary_, self.idf_)
 
 
-def _checked(texts: Iterable[str]) -> Iterator[str]:
+def checked_texts(texts: Iterable[str]) -> Iterator[str]:
+    """The texts one by one; TypeError where they are one string, or one is no text; its position is named."""
     if isinstance(texts, str | bytes):
         raise TypeError("texts must be a sequence of strings, got one string; wrap it in a list")
     for position, text in enumerate(texts):

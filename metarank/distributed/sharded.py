@@ -152,7 +152,8 @@ class ShardedRanker:
         """The neighbours that scorer i finds: by each shard, merged, and where need be looked at again."""
         head, submit = self._head_future, self.client.submit
         found = [self._at(s, _searched, shard, head, features, i) for s, shard in enumerate(self._shards)]
-        together = submit(_merged, head, found, i, pure=False)
+        cuts = [int(k) for k in self._head.votes[i].ks]
+        together = submit(merged, found, cuts, pure=False)
         vectors = [self._at(s, _vectors, shard, together, i) for s, shard in enumerate(self._shards)]
         return submit(_resolved, head, together, features, vectors, pure=False)
 
@@ -169,10 +170,6 @@ def _encoded(head: Head, rows: Any) -> Features:
 
 def _searched(shard: Shard, head: Head, X: Features, i: int) -> tuple[np.ndarray, np.ndarray]:
     return shard.rows[i].nearest(X, max(head.votes[i].ks), task_threads(head.asked.n_jobs))
-
-
-def _merged(head: Head, found: list[tuple[np.ndarray, np.ndarray]], i: int) -> Merged:
-    return merged(found, [int(k) for k in head.votes[i].ks])
 
 
 def _vectors(shard: Shard, found: Merged, i: int) -> tuple[np.ndarray, Features]:

@@ -206,7 +206,7 @@ def test_parts_of_a_table():
         ({"ranker": "auto"}, "ranker_pairs='all' needs ranker='lambdarank'"),
         ({"ranker": BoostedRanker(objective="binary")}, "ranker_pairs='all' needs ranker='lambdarank'"),
         ({"ranker": BoostedRanker(early_stopping=5)}, "that does not stop early"),
-        ({"ranker": BoostedRanker(n_rounds=0)}, "n_rounds must be an integer >= 1"),
+        ({"ranker": BoostedRanker(n_rounds=0)}, "n_rounds must be at least 1, got 0"),
     ],
 )
 def test_bad_parameters_are_named(two, params, rule):
