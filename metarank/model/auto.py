@@ -1,4 +1,4 @@
-"""What "auto" means, and every size by which a fit decides what to do.
+"""What "auto" means, and the sizes by which a fit decides what to do.
 
 | parameter of `MetaRanker` | what "auto" decides by | where |
 | --- | --- | --- |
@@ -11,9 +11,9 @@
 | `label_separator` | the column of labels | `metarank.data.separators` |
 | `memory_budget` | what machine and control group leave | `model.memory` |
 
-What a fit takes of its rows and how it judges its ranker goes by the sizes below. "auto" of a source's or a
-ranker's own parameter is decided in its class. Choices are noted, so that a person can see what was chosen
-and why (`MetaRanker.choices_`).
+The sizes below decide which rows a fit uses and how it judges its ranker. The class of a source or ranker
+decides what "auto" means for its own parameters, and `metarank.scorers.crossfit` how many parts nested folds
+have. `MetaRanker.choices_` tells what was chosen and why.
 """
 
 from __future__ import annotations
@@ -203,9 +203,10 @@ def choose_shortlister(
         if label_text is not None:
             chosen += [proposers["names"](), proposers["spelling"]()]
         compared = "no more" if n_rows <= RIDGE_ROWS else "more"
+        also = "effort is low" if effort == "low" else f"{n_rows} rows {compared} than {RIDGE_ROWS}"
         note(
             f"shortlister: {' and '.join(type(s).__name__ for s in chosen)}, since {n_labels} labels are "
-            f"more than {ALL_LABELS_LIMIT} and {n_rows} rows {compared} than {RIDGE_ROWS}"
+            f"more than {ALL_LABELS_LIMIT} and {also}"
         )
         return chosen
     items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]

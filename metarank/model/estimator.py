@@ -98,7 +98,8 @@ class MetaRanker(Saved, BaseEstimator):
         "pfastxml", "pfastrexml", "one-vs-all", LabelScorer, list, or None
         The sources that propose candidate labels. None ranks all labels. "auto" ranks all labels up to
         1,000; beyond, it takes neighbours, label trees, a ridge over all labels (up to 7,000 rows), and label
-        names if they are known. With features="auto" the sources that propose also describe.
+        names if they are known. With features="auto", all of these also describe beyond 1,000 labels, and
+        the classifiers among them up to 1,000.
     features : "auto", "yang2012", or list of names and LabelScorers
         The sources that describe a pair. "yang2012" gives exactly the 3k + 2 columns of the paper, with k
         chosen by cross-validation.

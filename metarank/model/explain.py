@@ -123,7 +123,7 @@ class Explanation:
         rest = [part for part in self.contributions if part not in head]
         width = max((len(column) for column, _, _ in head), default=0)
         parts = [("where it starts", self.base)]
-        parts += [(f"{column:<{width}} = {self._shown(column, value)}", c) for column, value, c in head]
+        parts += [(f"{column:<{width}} = {self._shown(column, value, c)}", c) for column, value, c in head]
         if rest:
             parts.append((f"{len(rest)} more columns", math.fsum(c for _, _, c in rest)))
         effects = rounded_to_sum([effect for _, effect in parts], self.score)
@@ -135,8 +135,13 @@ class Explanation:
         """The text of `str`, for notebooks."""
         return _html.preformatted(str(self))
 
-    def _shown(self, column: str, value: float) -> str:
-        return f"{value:.4g}" + (f" x {self.propensity_weight:g}" if column == LEAN else "")
+    def _shown(self, column: str, value: float, effect: float) -> str:
+        """The value of a column; of the lean also its weight, and the units of the score in a log-odds."""
+        if column != LEAN:
+            return f"{value:.4g}"
+        lean = value * self.propensity_weight
+        units = f"{effect / lean if lean else 1:.4g}"
+        return f"{value:.4g} x {self.propensity_weight:g}" + (f" x {units}" if units != "1" else "")
 
 
 def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -> list[float]:

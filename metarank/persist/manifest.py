@@ -80,7 +80,8 @@ def checked(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Check
     if type(version) is not int or version < 1 or version > FORMAT_VERSION:
         raise ModelError(
             f"{str(folder)!r} has format version {version!r:.80}; this metarank ({__version__}) reads 1 to "
-            f"{FORMAT_VERSION}: install a newer metarank"
+            f"{FORMAT_VERSION}"
+            + (": install a newer metarank" if type(version) is int and version > 0 else "")
         )
     if _depth_beyond(manifest, limits.depth):
         raise ModelError(f"{str(folder / MANIFEST)!r} is nested deeper than {limits.depth}")

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from metarank._util.files import can_be_written, of_one_moment, whole_folder
 from metarank._util.version import __version__
-from metarank.persist.classes import class_of
+from metarank.persist.classes import ModelError, class_of
 from metarank.persist.manifest import FORMAT, FORMAT_VERSION, MANIFEST, digest_of, one_line
 from metarank.persist.tensors import Tensors, write_tensors
 
@@ -97,8 +97,12 @@ class Writer:
         get_state = getattr(value, "get_state", None)
         if get_state is not None:
             name = type(value).__name__
-            if class_of(name) is not type(value):
-                raise TypeError(
+            try:
+                known = class_of(name)
+            except ModelError:
+                known = None
+            if known is not type(value):
+                raise ValueError(
                     f"{at}: class {name!r} must be marked with metarank.persist.register to be saved"
                 )
             return {"__object__": name, "state": self.encode(get_state(), at)}

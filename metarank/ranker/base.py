@@ -122,7 +122,10 @@ class Ranker(Saved, BaseEstimator):
         if not hasattr(self, "names_"):
             raise ValueError(f"{type(self).__name__} must be fitted before it scores")
         if list(table.names) != self.names_:
-            raise ValueError(f"table.names must be those seen in fit, {self.names_}, got {list(table.names)}")
+            missing = [name for name in self.names_ if name not in table.names]
+            new = [name for name in table.names if name not in self.names_]
+            what = f"without {missing} and with {new}" if missing or new else "in another order"
+            raise ValueError(f"table.names must be those seen in fit, got the columns {what}")
         return as_float32(table)
 
     @abstractmethod
