@@ -155,12 +155,12 @@ def test_trees_of_a_hierarchy() -> None:
     assert [both.trees(t, 1).nested() for t in range(2)] == [both.nested(t) for t in range(2)]
     assert both.trees(0, 2) == both
     for wrong, rule in (
-        ((2, 1), r"first must lie in \[0, 1\], got 2"),
-        ((1, 2), r"count must lie in \[1, 1\]"),
+        ((2, 1), "first must be between 0 and 1, got 2"),
+        ((1, 2), "count must be between 1 and 1"),
     ):
         with pytest.raises(ValueError, match=rule):
             both.trees(*wrong)
-    with pytest.raises(ValueError, match=r"first_tree must lie in \[0, 10000\], got -1"):
+    with pytest.raises(ValueError, match="first_tree must be between 0 and 10000, got -1"):
         learn_hierarchy([[1]], [[1]], first_tree=-1)
 
 
