@@ -27,14 +27,14 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options of whatever reads a data file."""
     group = parser.add_argument_group("reading")
     group.add_argument(
-        "--text-column", metavar="NAME", help="column of the text in a CSV, TSV, JSONL or Parquet file"
+        "--text-column", metavar="NAME", help="text column of a CSV, TSV, JSONL or Parquet file"
     )
-    group.add_argument("--labels-column", metavar="NAME", help="column of the labels in such a file")
+    group.add_argument("--labels-column", metavar="NAME", help="label column of such a file")
     group.add_argument(
         "--label-separator",
         metavar="SEP",
-        help="what parts the labels in one cell: any text, whitespace, json, none (one label a cell), or "
-        "auto, which decides by the whole column (default: the model's, or auto)",
+        help="separator of the labels in one cell: any text, whitespace, json, none (one label per cell), or "
+        "auto, which decides from the whole column (default: that of the model, or auto)",
     )
     group.add_argument("--one-based", action="store_true", help="feature ids of an svmlight file start at 1")
 
@@ -59,9 +59,9 @@ def add_weight_option(parser: argparse.ArgumentParser) -> None:
 
 def add_rows_options(parser: argparse.ArgumentParser, text_help: str) -> None:
     """DIR, and rows: of a file or typed; see `check_rows`."""
-    parser.add_argument("model", metavar="DIR")
+    parser.add_argument("model", metavar="DIR", help="folder of the model")
     parser.add_argument(
-        "input", metavar="INPUT", nargs="?", help="data file, - for standard input; leave out with --text"
+        "input", metavar="INPUT", nargs="?", help="data file, or - for standard input; omit it with --text"
     )
     parser.add_argument("--text", action="append", metavar="TEXT", help=text_help)
 

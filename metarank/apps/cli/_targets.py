@@ -26,7 +26,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         "--targets",
         required=True,
         metavar="NAMES",
-        help="columns of grades >= 0, commas between (of LETOR text: grade, and features by number)",
+        help="comma-separated columns of grades >= 0 (in LETOR text: grade, and features by number)",
     )
     parser.add_argument(
         "--query",
@@ -39,7 +39,7 @@ def names_of(text: str | None, option: str) -> list[str]:
     """The names in "a,b"."""
     names = [name.strip() for name in (text or "").split(",")] if text is not None else []
     if text is not None and not all(names):
-        raise ValueError(f"{option} must be names with commas between, got {text!r}")
+        raise ValueError(f"{option} must be comma-separated names, got {text!r}")
     twice = first_repeated(names)
     if twice is not None:
         raise ValueError(f"{option} must name every column once, got {twice!r} twice")
@@ -51,7 +51,7 @@ def numbers_of(text: str | None, option: str) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"{option} must be numbers with commas between, got {text!r}") from None
+        raise ValueError(f"{option} must be comma-separated numbers, got {text!r}") from None
 
 
 def read(path: str, query: str | None) -> Columns:

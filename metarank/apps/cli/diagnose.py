@@ -13,12 +13,12 @@ HELP = "show what several targets mean for one ranking"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     add_target_options(parser)
-    parser.add_argument("--scores", metavar="NAMES", help="columns of scores to judge, commas between")
+    parser.add_argument("--scores", metavar="NAMES", help="comma-separated columns of scores to judge")
     parser.add_argument(
-        "--weights", metavar="NUMBERS", help="of the targets, commas between (default: equal)"
+        "--weights", metavar="NUMBERS", help="comma-separated weights of the targets (default: equal)"
     )
-    parser.add_argument("--top", type=int, default=10, metavar="K", help="of nDCG@K (default 10)")
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a page")
+    parser.add_argument("--top", type=int, default=10, metavar="K", help="K of nDCG@K (default 10)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def run(args: argparse.Namespace) -> None:

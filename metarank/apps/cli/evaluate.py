@@ -27,17 +27,17 @@ TOP = ["P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("model", metavar="DIR")
-    parser.add_argument("test", metavar="TEST")
+    parser.add_argument("model", metavar="DIR", help="folder of the model")
+    parser.add_argument("test", metavar="TEST", help="labelled data file, or - for standard input")
     parser.add_argument(
-        "--metrics", metavar="NAMES", help="names, commas between, such as P@5,PSP@5,micro-F1"
+        "--metrics", metavar="NAMES", help="comma-separated names, such as P@5,PSP@5,micro-F1"
     )
     parser.add_argument("--intervals", action="store_true", help="95 %% bootstrap confidence intervals")
-    parser.add_argument("--report", metavar="FILE", help="write a report to look at, as one HTML file")
+    parser.add_argument("--report", metavar="FILE", help="write a report, as one HTML file")
     parser.add_argument(
         "--json",
         action="store_true",
-        help="one JSON object: fractions in [0, 1], Coverage in labels; how many labels were unknown, ...",
+        help="print one JSON object, with fractions in [0, 1]",
     )
     add_model_options(parser)
 

@@ -20,12 +20,14 @@ HELP = "show why labels stand where they do"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     add_rows_options(parser, "a text to explain")
-    parser.add_argument("--row", type=int, default=None, metavar="I", help="row of INPUT, from 0 (default 0)")
     parser.add_argument(
-        "--label", action="append", metavar="LABEL", help="id or name; default: the top labels"
+        "--row", type=int, default=None, metavar="I", help="row of INPUT, counted from 0 (default 0)"
+    )
+    parser.add_argument(
+        "--label", action="append", metavar="LABEL", help="id or name (default: the top labels)"
     )
     parser.add_argument("--top", type=int, default=3, metavar="K", help="labels to explain (default 3)")
-    parser.add_argument("--json", action="store_true", help="a JSON list instead of a page")
+    parser.add_argument("--json", action="store_true", help="print a JSON list")
     add_model_options(parser)
 
 

@@ -25,7 +25,7 @@ _PARTS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("path", metavar="DIR|FILE")
+    parser.add_argument("path", metavar="DIR|FILE", help="folder of a model, or data file")
     add_reading_options(parser)
 
 

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features",
         metavar="NAMES",
-        help="columns to learn from, commas between (default: all of numbers that are no targets)",
+        help="comma-separated columns to learn from (default: all numeric ones that are not targets)",
     )
     parser.add_argument(
         "--eval", metavar="FILE", help="rows to measure on (default: a quarter of FILE, held out)"
@@ -40,17 +40,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--aggregations",
         default="label,loss",
         metavar="NAMES",
-        help="of label, loss, product, plug-in-label, plug-in-loss, chebyshev (default label,loss)",
+        help="comma-separated: label, loss, product, plug-in-label, plug-in-loss, chebyshev (default "
+        "label,loss)",
     )
-    parser.add_argument("--model", choices=("linear", "lightgbm"), default="lightgbm")
     parser.add_argument(
-        "--metric", choices=("auto", "auc", "ndcg"), default="auto", help="auto: ndcg within queries"
+        "--model", choices=("linear", "lightgbm"), default="lightgbm", help="(default lightgbm)"
+    )
+    parser.add_argument(
+        "--metric",
+        choices=("auto", "auc", "ndcg"),
+        default="auto",
+        help="auto (default) is ndcg within queries, else auc",
     )
     parser.add_argument(
         "--gain",
         choices=("exponential", "linear"),
         default="exponential",
-        help="of a grade y in nDCG: 2^y - 1 (default), or y, for grades that count or are large",
+        help="gain of a grade y in nDCG: exponential (default) is 2^y - 1, linear is y",
     )
     parser.add_argument(
         "--weights", type=int, default=11, metavar="N", help="weights of the targets to try (default 11)"

@@ -31,10 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     add_rows_options(parser, "a text to label (may be repeated)")
     parser.add_argument(
-        "--top", type=int, default=None, metavar="K", help="labels a row (default 10; with --optimize all)"
+        "--top", type=int, default=None, metavar="K", help="labels per row (default 10; with --optimize all)"
     )
     parser.add_argument(
-        "--optimize", metavar="METRIC", help="keep only the labels above the cut learned for METRIC"
+        "--optimize",
+        metavar="METRIC",
+        help="keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming, "
+        "subset-accuracy",
     )
     parser.add_argument(
         "--out", default="-", metavar="FILE", help=f"file to write (default: standard output): {ENDINGS}"
@@ -42,13 +45,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="what to write where --out has no ending (default txt: scores and names, a block a row)",
+        help="format if --out has no ending (default txt: a block of scores and names per row)",
     )
     parser.add_argument("--crlf", action="store_true", help="lines of csv and tsv end with \\r\\n")
     group = parser.add_argument_group("label lists", description=f"Each FILE: {FORMAT}.")
-    group.add_argument("--exclude", metavar="FILE", help="labels not to be ranked (one line: for all rows)")
-    group.add_argument("--allowed", metavar="FILE", help="all that may be ranked (one line: for all rows)")
-    group.add_argument("--candidates", metavar="FILE", help="shortlists of your own, ranked instead")
+    group.add_argument(
+        "--exclude", metavar="FILE", help="labels that must not be ranked (a single line applies to all rows)"
+    )
+    group.add_argument("--allowed", metavar="FILE", help="the only labels that may be ranked (likewise)")
+    group.add_argument("--candidates", metavar="FILE", help="your own shortlists, which are ranked instead")
     add_model_options(parser)
 
 

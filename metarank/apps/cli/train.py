@@ -37,37 +37,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "train",
         metavar="TRAIN",
-        help="XC-repository text, svmlight multilabel, ARFF, CSV, TSV, JSONL (.gz, .xz, .bz2, .zst too) or "
-        "Parquet; - is standard input",
+        help="training data: XC-repository text, multilabel svmlight, ARFF, CSV, TSV, JSONL (also .gz, .xz, "
+        ".bz2, .zst) or Parquet; - for standard input",
     )
     parser.add_argument("--model", required=True, metavar="DIR", help="folder to write")
-    parser.add_argument("--effort", choices=EFFORTS, default="medium")
-    parser.add_argument("--ranker", default="auto", metavar="NAME")
     parser.add_argument(
-        "--features", default="auto", metavar="NAMES", help="auto, yang2012, or names, commas between"
+        "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
+    )
+    parser.add_argument(
+        "--ranker",
+        default="auto",
+        metavar="NAME",
+        help="auto (default), or a name such as pointwise, lambdarank or ensemble",
+    )
+    parser.add_argument(
+        "--features",
+        default="auto",
+        metavar="NAMES",
+        help="what describes a pair: auto (default), yang2012, or comma-separated names: "
+        + ", ".join(SOURCES),
     )
     parser.add_argument(
         "--shortlister",
         default="auto",
         metavar="NAMES",
-        help="auto, none, or names, commas between: "
+        help="what proposes candidates: auto (default), none (rank all labels), or comma-separated names: "
         + ", ".join(entry.asked_as for entry in SOURCES.values() if entry.asked_as),
     )
-    parser.add_argument("--threshold", default="auto", metavar="NAME")
-    parser.add_argument("--folds", type=int, default=5, metavar="K")
+    parser.add_argument(
+        "--threshold",
+        default="auto",
+        metavar="NAME",
+        help="family of cuts: auto (default), instance, label, global, expected-f1, ...",
+    )
+    parser.add_argument("--folds", type=int, default=5, metavar="K", help="cross-fitting folds (default 5)")
     add_seed_option(parser)
     parser.add_argument(
         "--memory-budget",
         default=None,
         metavar="SIZE",
-        help="most memory to use, such as 4GiB, or auto: says what the fit will take before it starts",
+        help="limit on memory, such as 4GiB, or auto; the estimate is printed before work starts",
     )
     said = parser.add_mutually_exclusive_group()
     said.add_argument("--quiet", action="store_true", help="no progress")
-    said.add_argument("--verbose", action="store_true", help="say what was chosen, and why")
+    said.add_argument("--verbose", action="store_true", help="print the choices of the fit and their reasons")
     add_jobs_option(parser)
     add_reading_options(parser)
-    group = parser.add_argument_group("cluster", description="Needs the extra dask; the model is the same.")
+    group = parser.add_argument_group("cluster", description="Needs the extra dask. The model is the same.")
     where = group.add_mutually_exclusive_group()
     where.add_argument("--dask-scheduler", metavar="ADDRESS", help="train on a Dask cluster, tcp://host:8786")
     where.add_argument(
@@ -76,13 +92,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--resume",
         metavar="FOLDER",
-        help="keep what is done in a folder that all workers see, and go on from there when started again",
+        help="keep results in a folder that all workers see, and continue from them when started again",
     )
     group.add_argument(
         "--ranker-pairs",
         choices=("sample", "all"),
         default="sample",
-        help="all: --ranker lambdarank learns from every pair, on all workers together; not the same model",
+        help="with all, --ranker lambdarank learns from every pair, on all workers; the model then differs",
     )
 
 
