@@ -14,7 +14,7 @@ from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
-from metarank.types.restrict import Limits
+from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features, TrainingSet, View, fold_of_rows
 
 WORDS = (
@@ -144,6 +144,6 @@ def pairs_of(n_rows: int, n_labels: int) -> Candidates:
     return Candidates.all_labels(n_rows, n_labels)
 
 
-def no_limits() -> Limits:
+def no_limits() -> LabelLimits:
     """All labels are allowed, none is excluded."""
-    return Limits()
+    return LabelLimits()

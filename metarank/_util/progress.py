@@ -40,7 +40,7 @@ def report(stage: str, done: float) -> None:
     of the current part (`as_part`, `side_by_side`). It costs microseconds, and no result depends on it.
     """
     listener = _listener.get()
-    level = logging.DEBUG if isinstance(listener, _Part) else logging.INFO
+    level = logging.DEBUG if isinstance(listener, _PartOfWork) else logging.INFO
     logger.log(level, "%3.0f %% %s", 100 * done, stage)
     if listener is not None:
         listener(stage, done)
@@ -56,7 +56,7 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-class _Part:
+class _PartOfWork:
     """Listens to the reports of a part of the work, and passes them on as reports of the whole."""
 
     def __init__(self, tell: Listener | None, stage: str) -> None:
@@ -88,7 +88,7 @@ def as_part(stage: str, start: float, share: float) -> Iterator[None]:
         assert outer is not None
         outer(stage, min(1.0, start + share * done))
 
-    with listening(_Part(tell if is_heard() else None, stage)):
+    with listening(_PartOfWork(tell if is_heard() else None, stage)):
         yield
 
 
@@ -119,7 +119,7 @@ def side_by_side(stages: Sequence[str]) -> list[AbstractContextManager[None]]:
                 assert outer is not None
                 outer(stage, min(1.0, sum(behind) / len(behind)))
 
-        mine = _Part(tell if heard else None, stages[number])
+        mine = _PartOfWork(tell if heard else None, stages[number])
         mine("", 0.0)
         with listening(mine):
             yield
@@ -151,7 +151,7 @@ def in_turn(work: Callable[[T], R], items: Sequence[T], stage: Callable[[T], str
 def is_heard() -> bool:
     """Whether anybody listens: work may be cut into more parts, of the same result, so that it is told of."""
     listener = _listener.get()
-    return listener.tell is not None if isinstance(listener, _Part) else listener is not None
+    return listener.tell is not None if isinstance(listener, _PartOfWork) else listener is not None
 
 
 class ProgressLine:

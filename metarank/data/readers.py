@@ -173,7 +173,10 @@ def _in_label_set(table: Dataset, folder: Path) -> Dataset:
     try:
         Y = under_names(table, names)
     except KeyError as error:
-        raise ValueError(f"{found}: lacks the label {error} of the table {table.name!r}") from None
+        raise ValueError(
+            f"{found}: lacks the label {error} of the table {table.name!r}, whose label set it gives; if it "
+            "belongs to other data, move it away, or pass sidecars=False"
+        ) from None
     texts = plain_or_compressed(folder / "label_text.txt")
     return Dataset(
         texts=table.texts,

@@ -39,7 +39,7 @@ _FITS = (tasks.fit_without_fold, tasks.fit_on_all, tasks.fit_trees, tasks.fit_re
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class DescribedParts:
     """The columns of one source on their workers: its name, the rows of each part, its columns and their
     key."""
 
@@ -152,7 +152,7 @@ class DaskStages(LocalStages):
 
     def describe(  # type: ignore[override]
         self, sources: list[Source], candidates: Candidates, rows: np.ndarray
-    ) -> list[Described]:
+    ) -> list[DescribedParts]:
         """The columns of each source, which stay where they are."""
         parts = self._described = self._parts(rows)
         everything = [np.arange(len(rows))]
@@ -163,7 +163,7 @@ class DaskStages(LocalStages):
             if not source.describes:
                 continue
             scorer, closed = source.scorer, source.scorer.has_held_out_columns
-            own = Described(source.name, everything if closed else parts, [], [])
+            own = DescribedParts(source.name, everything if closed else parts, [], [])
             for i, part in enumerate(own.rows):
                 key = self._key("describe", self._name(scorer), rows[part], _ids(candidates.rows(part)))
                 own.keys.append(key)
@@ -190,7 +190,7 @@ class DaskStages(LocalStages):
             note(text)
         return found.result  # type: ignore[no-any-return]
 
-    def _rank_every_pair(self, columns: list[Described], pairs: PairsToRank) -> RankedPairs:
+    def _rank_every_pair(self, columns: list[DescribedParts], pairs: PairsToRank) -> RankedPairs:
         self._held_out.clear()
         # Workers train together: one that is still busy with something else would keep all others waiting.
         _wait(list(self._fitting.values()))

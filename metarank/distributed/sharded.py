@@ -27,7 +27,7 @@ from metarank.model.fitted import blank_rows
 from metarank.scorers.neighbors.voting import Neighbors, weighed
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking, check_k
-from metarank.types.restrict import Limits
+from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ def _candidates(
         own = [found[i] for found in proposals if i in found]
         whole = len(own) == 1 and own[0].n_labels == n_labels
         parts.append(own[0] if whole else joined_proposals(own, asked.shortlist_size, n_labels))
-    limits = Limits.checked(options["exclude"], options["allowed"], n_rows, model.label_table)
+    limits = LabelLimits.checked(options["exclude"], options["allowed"], n_rows, model.label_table)
     found = Candidates.united(parts) if parts else Candidates.all_labels(n_rows, n_labels)
     rows = slice(0, n_rows)
     found = limits.cut(found.without_labels(model.removed), rows)

@@ -21,7 +21,7 @@ from metarank.scorers.base import columns_of
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.feature_table import FeatureTable
-from metarank.types.restrict import Limits
+from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
 
 # Results of `LabelScorer.search`, by the number of the source.
@@ -61,7 +61,7 @@ class Answering:
         self,
         X: Features,
         own: Candidates | None,
-        limits: Limits,
+        limits: LabelLimits,
         k: int = 1,
         ranker: Ranker | None = None,
         weight: float | None = None,
@@ -76,7 +76,7 @@ class Answering:
         ]
 
     def described(
-        self, X: Features, own: Candidates | None, limits: Limits, k: int = 1, also: int | None = None
+        self, X: Features, own: Candidates | None, limits: LabelLimits, k: int = 1, also: int | None = None
     ) -> Iterator[Described]:
         """The candidates of encoded rows and their meta-features, chunk by chunk.
 
@@ -123,7 +123,7 @@ class Answering:
         return united(parts, X.shape[0], self.model.n_labels).without_labels(self.model.removed)
 
     def completed(
-        self, candidates: Candidates, limits: Limits, rows: slice, least: int, blank: np.ndarray
+        self, candidates: Candidates, limits: LabelLimits, rows: slice, least: int, blank: np.ndarray
     ) -> Candidates:
         """Shortlisted candidates, completed by `Limits.complete`. Blank rows get the most frequent labels
         that may be ranked instead: as many as a source proposes, or `least` of `allowed`.

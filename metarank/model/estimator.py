@@ -51,7 +51,7 @@ from metarank.thresholds import ThresholdLearner
 from metarank.types.checks import check_sample_weight, check_writable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
-from metarank.types.restrict import Limits, check_shortlist
+from metarank.types.restrict import LabelLimits, check_shortlist
 from metarank.types.view import TrainingSet
 
 
@@ -530,7 +530,7 @@ class MetaRanker(Saved, BaseEstimator):
         features = self.encoder_.encode(X)
         n, table = features.shape[0], self.label_table_
         own = None if candidates is None else check_shortlist(candidates, n, table)
-        limits = Limits.checked(exclude, allowed, n, table)
+        limits = LabelLimits.checked(exclude, allowed, n, table)
         k = min(k, self.n_labels_)
         weight = self.fitted_.checked_weight(propensity_weight)
         ranker = self.fitted_.weighted_ranker(objective_weights)
@@ -661,7 +661,7 @@ class MetaRanker(Saved, BaseEstimator):
     ) -> list[Scored]:
         self._check_is_fitted()
         features = self.encoder_.encode(X)
-        limits = Limits.checked(exclude, allowed, features.shape[0], self.label_table_)
+        limits = LabelLimits.checked(exclude, allowed, features.shape[0], self.label_table_)
         weight = self.fitted_.checked_weight(propensity_weight)
         return self.answering().scored(features, None, limits, weight=weight)
 
@@ -752,7 +752,7 @@ class MetaRanker(Saved, BaseEstimator):
         if features.shape[0] != 1:
             raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
         label = self.label_table_.id_of(label, "label")
-        limits = Limits.checked(exclude, allowed, 1, self.label_table_)
+        limits = LabelLimits.checked(exclude, allowed, 1, self.label_table_)
         weight = self.fitted_.checked_weight(propensity_weight)
         ranker = self.fitted_.weighted_ranker(objective_weights)
         return explain_pair(self.answering(), features, label, n_neighbors, limits, weight, ranker)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from metarank.model.answer import Answering
     from metarank.model.fitted import FittedModel
     from metarank.ranker import Ranker
-    from metarank.types.restrict import Limits
+    from metarank.types.restrict import LabelLimits
     from metarank.types.view import Features
 
 # Name of the lean towards rare labels among the columns.
@@ -171,7 +171,7 @@ def explain_pair(
     features: Features,
     label: int,
     n_neighbors: int,
-    limits: Limits,
+    limits: LabelLimits,
     weight: float,
     ranker: Ranker,
 ) -> Explanation:

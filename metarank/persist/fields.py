@@ -474,7 +474,7 @@ class Rows(Csr):
 # --- containers of fields ------------------------------------------------------------
 
 
-class Part(Field):
+class Nested(Field):
     """Several fields of one object, saved in a nested mapping."""
 
     fields: tuple[Field, ...]
@@ -505,7 +505,7 @@ class Part(Field):
         return within.values
 
 
-class Entries(Part):
+class Entries(Nested):
     """An attribute that is a dict, with one field for each entry."""
 
     put, take, measure = Field.put, Field.take, Field.measure
@@ -520,7 +520,7 @@ class Entries(Part):
         super().measure(SimpleNamespace(**value), known)
 
 
-class Group(Part):
+class Group(Nested):
     """Fields, saved beside the others, of which `build` makes one attribute."""
 
     build: Callable[..., Any]

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from metarank._util.progress import as_part
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.fields import Field, Params, Part, Strings
+from metarank.persist.fields import Field, Nested, Params, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
 from metarank.types.feature_table import FeatureTable
@@ -140,4 +140,4 @@ class Ranker(Saved, BaseEstimator):
 
 def saved_with(*fitted: Field, params: Params | None = None) -> Spec:
     """The spec of a ranker that learns these: their sizes may name the number of columns, "columns"."""
-    return Spec(params or Params(), Strings("names_", "columns"), Part("fitted", *fitted))
+    return Spec(params or Params(), Strings("names_", "columns"), Nested("fitted", *fitted))

@@ -111,10 +111,6 @@ class Shortlister(LabelScorer):
         self.__dict__ = learned.__dict__ | params
         return self
 
-    def _seeded_params(self) -> dict[str, Any]:
-        """The parameters as they are saved, with the seed of the fit as `random_state`."""
-        return {**self.get_params(), "random_state": vars(self).get("random_state_", self.random_state)}
-
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         raise TypeError(f"{type(self).__name__} must implement _learn")
 

@@ -15,9 +15,9 @@ from metarank.persist.fields import (
     Integer,
     Known,
     List,
+    Nested,
     Number,
     Params,
-    Part,
     Strings,
     Text,
 )
@@ -30,7 +30,7 @@ from metarank.text.parameters import check_parameters
 from metarank.text.subwords import Subwords
 
 
-class _Tensors(Part):
+class _Tensors(Nested):
     """Arrays in a file of the safetensors format."""
 
     def state_of(self, obj: Any) -> dict[str, Any]:

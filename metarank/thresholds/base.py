@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from metarank.persist.fields import Field, Part
+from metarank.persist.fields import Field, Nested
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.lists import ScoredLists
 
@@ -33,4 +33,4 @@ class Cut(Saved, ABC):
 
 def saved_with(*learned: Field) -> Spec:
     """The spec of a cut that learns these."""
-    return Spec(Part("state", *learned))
+    return Spec(Nested("state", *learned))

@@ -13,7 +13,7 @@ from metarank.metrics.platt import Platt, mean_log_odds
 from metarank.persist.fields import Array, Dim, Each, List, Number, Object, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.cross_label import CrossLabel
-from metarank.thresholds.lists import LabelIndex, saved_index
+from metarank.thresholds.lists import LabelPositions, saved_index
 from metarank.types.candidates import Candidates
 
 # Terms between labels cost L² numbers and need rows to pay for them.
@@ -25,7 +25,7 @@ _STANDARD_ERRORS = 1.0
 
 
 @dataclass(frozen=True)
-class Form:
+class CalibrationForm:
     """What a calibrator may use.
 
     The first `columns` of `list_context` (2: only 1 and s), terms of each label for the first
@@ -39,16 +39,16 @@ class Form:
 
 
 FORMS = {
-    "pooled": Form(2, 0, 0.0),
-    "label slopes, ridge 1": Form(2, 2, 1.0),
-    "label offsets, ridge 10": Form(2, 1, 10.0),
-    "label offsets, ridge 1": Form(2, 1, 1.0),
-    "label slopes, ridge 3": Form(2, 2, 3.0),
-    "context, label offsets": Form(9, 1, 3.0),
-    "context, label slopes": Form(9, 2, 3.0),
-    "label slopes, cross-label 30": Form(2, 2, 3.0, 30.0),
-    "context, cross-label 100": Form(9, 2, 3.0, 100.0),
-    "context, cross-label 30": Form(9, 2, 3.0, 30.0),
+    "pooled": CalibrationForm(2, 0, 0.0),
+    "label slopes, ridge 1": CalibrationForm(2, 2, 1.0),
+    "label offsets, ridge 10": CalibrationForm(2, 1, 10.0),
+    "label offsets, ridge 1": CalibrationForm(2, 1, 1.0),
+    "label slopes, ridge 3": CalibrationForm(2, 2, 3.0),
+    "context, label offsets": CalibrationForm(9, 1, 3.0),
+    "context, label slopes": CalibrationForm(9, 2, 3.0),
+    "label slopes, cross-label 30": CalibrationForm(2, 2, 3.0, 30.0),
+    "context, cross-label 100": CalibrationForm(9, 2, 3.0, 100.0),
+    "context, cross-label 30": CalibrationForm(9, 2, 3.0, 30.0),
 }
 
 
@@ -63,7 +63,7 @@ def _within(name: str, *dims: Dim, least: float = -_MOST) -> Array:
     return Array(name, np.float64, dims, least=least, most=_MOST)
 
 
-def _name_of(form: Form) -> str:
+def _name_of(form: CalibrationForm) -> str:
     return next(name for name, known in FORMS.items() if known == form)
 
 
@@ -71,7 +71,7 @@ def _name_of(form: Form) -> str:
 class LabelLogistic(Saved):
     """A fitted form: coefficients of the columns, by label for the first of them, and between labels."""
 
-    form: Form
+    form: CalibrationForm
     shared: np.ndarray
     by_label: np.ndarray
     cross: CrossLabel | None = None
@@ -154,22 +154,24 @@ class Calibrator(Saved):
         target = relevant.astype(np.float64)
         self.platt_ = Platt().fit(scores, target)
         s = self.platt_.logits(scores)
-        self.index_ = LabelIndex(np.unique(candidates.labels))
+        self.index_ = LabelPositions(np.unique(candidates.labels))
         X = _core.list_context(s, candidates.indptr)
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale[scale < 1e-9] = 1.0
         mean[0], scale[0] = 0.0, 1.0
         self.mean_, self.scale_ = mean, scale
         X = (X - mean) / scale
-        data = _Training(candidates, X, s, self.index_.of(candidates.labels), target, fold, len(self.index_))
+        data = _CalibrationData(
+            candidates, X, s, self.index_.of(candidates.labels), target, fold, len(self.index_)
+        )
 
         start = np.zeros(X.shape[1])
         start[:2] = mean[1], scale[1]
-        fits: dict[Form, _CrossFit] = {}
+        fits: dict[CalibrationForm, _CrossFit] = {}
         held_out: dict[str, np.ndarray] = {}
         models: dict[str, LabelLogistic] = {}
         for name, form in FORMS.items():
-            plain = Form(form.columns, form.label_columns, form.label_ridge)
+            plain = CalibrationForm(form.columns, form.label_columns, form.label_ridge)
             if plain not in fits:
                 fits[plain] = data.cross_fit(plain, start)
             if form.cross_ridge is None:
@@ -218,7 +220,7 @@ class _CrossFit:
 
 
 @dataclass(frozen=True, eq=False)
-class _Training:
+class _CalibrationData:
     candidates: Candidates
     X: np.ndarray
     s: np.ndarray
@@ -236,7 +238,7 @@ class _Training:
         c = self.candidates
         return c.is_full and 1 < c.n_labels <= _CROSS_LABELS and c.n_pairs <= _CROSS_PAIRS
 
-    def cross_fit(self, form: Form, start: np.ndarray) -> _CrossFit:
+    def cross_fit(self, form: CalibrationForm, start: np.ndarray) -> _CrossFit:
         fold = self.fold_of_pair
         X = _columns(self.X, form)
 
@@ -256,7 +258,9 @@ class _Training:
             held_out[fold == f] = without[int(f)].logits(self.X, self.index)[fold == f]
         return _CrossFit(model, held_out, without)
 
-    def cross_fit_between_labels(self, form: Form, base: _CrossFit) -> tuple[LabelLogistic, np.ndarray]:
+    def cross_fit_between_labels(
+        self, form: CalibrationForm, base: _CrossFit
+    ) -> tuple[LabelLogistic, np.ndarray]:
         n, n_labels = self.candidates.n_rows, self.candidates.n_labels
         S, Y = self.s.reshape(n, n_labels), self.target.reshape(n, n_labels)
         assert form.cross_ridge is not None
@@ -275,5 +279,5 @@ class _Training:
         return LabelLogistic(form, base.model.shared, base.model.by_label, cross), held_out.ravel()
 
 
-def _columns(X: np.ndarray, form: Form) -> np.ndarray:
+def _columns(X: np.ndarray, form: CalibrationForm) -> np.ndarray:
     return np.ascontiguousarray(X[:, : form.columns])

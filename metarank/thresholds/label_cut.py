@@ -8,7 +8,7 @@ from metarank.persist.fields import Array, Flag, Number
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
-from metarank.thresholds.lists import LabelIndex, ScoredLists, saved_index
+from metarank.thresholds.lists import LabelPositions, ScoredLists, saved_index
 
 
 class LabelCut(Cut):
@@ -28,7 +28,7 @@ class LabelCut(Cut):
 
     family = "label"
 
-    index: LabelIndex
+    index: LabelPositions
     thresholds: np.ndarray
     keep_best: bool
 
@@ -45,7 +45,7 @@ class LabelCut(Cut):
     def fit(self, lists: ScoredLists, metric: str) -> LabelCut:
         counts_f1 = metric.endswith("f1")
         self.keep_best = counts_f1 and lists.never_empty
-        self.index = LabelIndex(np.unique(lists.labels))
+        self.index = LabelPositions(np.unique(lists.labels))
         group, k = self.index.of(lists.labels), len(self.index)
         n_relevant = np.bincount(group[lists.truth], minlength=k)
         trust = n_relevant / np.maximum(n_relevant + self.shrinkage, 1e-12)

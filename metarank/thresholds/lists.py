@@ -82,7 +82,7 @@ class ScoredLists:
         return ScoredLists(part, self.logits[pairs], relevant, self.missed * len(index) / max(1, self.n_rows))
 
 
-class LabelIndex:
+class LabelPositions:
     """Positions of label ids in a sorted list of known ones; any other gets the position behind the last."""
 
     def __init__(self, ids: np.ndarray) -> None:
@@ -103,5 +103,5 @@ class LabelIndex:
 def saved_index(name: str) -> Group:
     """The field of a `LabelIndex`; "labels" is the number of its ids."""
     return Group(
-        name, LabelIndex, Ids("ids", np.int32, ("labels",), below=2**31, ascending=True, key="labels")
+        name, LabelPositions, Ids("ids", np.int32, ("labels",), below=2**31, ascending=True, key="labels")
     )

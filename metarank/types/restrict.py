@@ -16,7 +16,7 @@ from metarank.types.label_table import LabelTable
 
 
 @dataclass(frozen=True)
-class Limits:
+class LabelLimits:
     """The labels that may be ranked for each of n rows.
 
     Parameters
@@ -32,7 +32,7 @@ class Limits:
     removed: np.ndarray | Sequence[int] = ()
 
     @classmethod
-    def checked(cls, exclude: Any, allowed: Any, n_rows: int, table: int | LabelTable) -> Limits:
+    def checked(cls, exclude: Any, allowed: Any, n_rows: int, table: int | LabelTable) -> LabelLimits:
         """The limits a user asks for; removed labels are those of the table.
 
         Raises

@@ -76,7 +76,7 @@ def leaves(fields, state, path=()):
     for field in fields:
         if isinstance(field, f.Group):
             yield from leaves(field.fields, state, path)
-        elif isinstance(field, f.Part):
+        elif isinstance(field, f.Nested):
             if field.saved_key in state:
                 yield from leaves(field.fields, state[field.saved_key], (*path, field.saved_key))
         elif not isinstance(field, f.Derived) and field.saved_key in state:

@@ -16,7 +16,7 @@ from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
 from metarank.thresholds.label_cut import LabelCut
-from metarank.thresholds.lists import LabelIndex, ScoredLists
+from metarank.thresholds.lists import LabelPositions, ScoredLists
 from metarank.thresholds.set_metrics import quality
 from metarank.thresholds.subset import SubsetCut
 from metarank.thresholds.top_k import TopKCut
@@ -311,9 +311,9 @@ def test_quality_worked_by_hand():
 
 
 def test_label_index():
-    index = LabelIndex(np.array([2, 5, 9]))
+    index = LabelPositions(np.array([2, 5, 9]))
     assert index.of(np.int32([5, 2, 3, 99, 9])).tolist() == [1, 0, 3, 3, 2]
-    assert LabelIndex(np.zeros(0)).of(np.int32([4])).tolist() == [0]
+    assert LabelPositions(np.zeros(0)).of(np.int32([4])).tolist() == [0]
 
 
 # --- calibration ---------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Candidates
-from metarank.types.restrict import Limits, check_lists
+from metarank.types.restrict import LabelLimits, check_lists
 
 
 @pytest.fixture(scope="module", params=["dense", "many labels", "many texts"])
@@ -47,7 +47,7 @@ def test_rule_by_hand(seed):
     flat = rng.integers(0, L, rng.integers(0, 25))
     w = rng.integers(1, 4, L).astype(float)
     for allowed, lists in ((per_row, per_row), (flat, [flat.tolist()] * n)):
-        limits = Limits.checked(banned, allowed, n, L)
+        limits = LabelLimits.checked(banned, allowed, n, L)
         for rows in (slice(0, n), slice(2, 5)):
             part = found.rows(rows)
             got = limits.complete(limits.cut(part, rows), rows, least, w)

@@ -23,14 +23,14 @@ ENDINGS = f"{', '.join('.' + name for name in FORMATS)}, all but the last also w
 COLUMNS = ("row", "rank", "label", "name", "score", "without_evidence")
 
 
-class Form(NamedTuple):
+class OutputForm(NamedTuple):
     """A format of `FORMATS`, and "", ".gz" or ".xz"."""
 
     kind: str
     packed: str = ""
 
 
-def form_of(path: str, kind: str | None) -> Form:
+def form_of(path: str, kind: str | None) -> OutputForm:
     """What is to be written to `--out PATH` with `--format KIND`, before any work.
 
     A name without an ending, a device and standard output ("-") take any format, text by default.
@@ -43,9 +43,9 @@ def form_of(path: str, kind: str | None) -> Form:
     Examples
     --------
     >>> form_of("top.csv.gz", None)
-    Form(kind='csv', packed='.gz')
+    OutputForm(kind='csv', packed='.gz')
     >>> form_of("-", "jsonl")
-    Form(kind='jsonl', packed='')
+    OutputForm(kind='jsonl', packed='')
     """
     name = "" if path == "-" or _is_device(path) else os.path.basename(path)
     stem, packed = os.path.splitext(name)
@@ -64,7 +64,7 @@ def form_of(path: str, kind: str | None) -> Form:
         from metarank._util.extra import require_extra
 
         require_extra("data", "pyarrow")
-    return Form(kind, packed.lower())
+    return OutputForm(kind, packed.lower())
 
 
 def _is_device(path: str) -> bool:
@@ -76,7 +76,7 @@ def _is_device(path: str) -> bool:
 
 
 @contextmanager
-def opened(path: str, form: Form) -> Iterator[IO]:
+def opened(path: str, form: OutputForm) -> Iterator[IO]:
     """The file, of text or for Parquet of bytes, packed as its name says; whole or not at all.
 
     The same content gives the same bytes.
@@ -92,7 +92,9 @@ def opened(path: str, form: Form) -> Iterator[IO]:
             yield text
 
 
-def write_records(out: IO, form: Form, records: Iterable[dict[str, Any]], *, crlf: bool = False) -> None:
+def write_records(
+    out: IO, form: OutputForm, records: Iterable[dict[str, Any]], *, crlf: bool = False
+) -> None:
     """Records of rows in any format but text.
 
     ``{"row": i, "without_evidence": bool, "labels": [{"label": id, "name": name, "score": score}, ...]}``.

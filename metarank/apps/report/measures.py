@@ -13,7 +13,7 @@ from metarank.apps.report.words import block_of
 from metarank.model.explain import LEAN
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking
-from metarank.types.restrict import Limits
+from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def importance(
     """
     rows = np.unique(np.linspace(0, ranking.n_rows - 1, min(max_rows, ranking.n_rows)).astype(np.int64))
     encoded: Features = model.encoder_.encode(X)
-    limits = Limits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
+    limits = LabelLimits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
     weight, done, parts = model.propensity_weight_, 0, []
     for candidates, table, blank in model.answering().described(encoded[rows], None, limits):

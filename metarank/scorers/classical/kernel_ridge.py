@@ -12,7 +12,7 @@ from sklearn.base import clone
 from metarank._util.parameters import with_parameters
 from metarank._util.progress import report
 from metarank._util.threads import single_threaded_blas
-from metarank.persist.fields import Array, Number, Object, Params, Part
+from metarank.persist.fields import Array, Nested, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.classical.kernels import METRICS, GramScorer, Kernel, ridge_term, tuned_kernel
 from metarank.types.arrays import linear_scores
@@ -79,7 +79,7 @@ class KernelRidge(GramScorer):
     saved = Spec(
         Params(),
         Object("kernel_", Kernel, ("d",), inline=True, optional=True),
-        Part(
+        Nested(
             "fitted",
             Number("alpha_", 0, key="alpha_"),
             Array("bias_", np.float32, ("L",), key="bias_"),
