@@ -14,9 +14,9 @@ import numpy as np
 from metarank._util.threads import resolve_n_jobs
 from metarank.model.fitted import FittedModel, Scored, blank_rows
 from metarank.model.memory import parse_budget, prediction_chunk
-from metarank.model.stages import Columns, joined_columns
+from metarank.model.stages import Columns
 from metarank.ranker import Ranker
-from metarank.ranker.assemble import assemble
+from metarank.ranker.assemble import assemble, joined_columns
 from metarank.scorers.base import columns_of
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
@@ -156,15 +156,21 @@ class Answering:
         return self.assembled(columns, candidates)
 
     def assembled(self, columns: list[Columns], candidates: Candidates) -> FeatureTable:
-        """The table of the candidate pairs from the columns of the sources, in their order."""
+        """The table of the candidate pairs from the columns of the sources, in their order.
+
+        Columns that the model was not fitted on, such as those that came with a later version, are left out.
+        """
         named, _ = joined_columns(columns)
-        return assemble(
+        table = assemble(
             named,
             candidates,
             standardize=self.model.standardizes,
             raw=self.model.raw_columns,
             n_jobs=resolve_n_jobs(self.n_jobs),
         )
+        wanted = self.model.feature_columns
+        more = len(table.names) > len(wanted) and set(wanted) <= set(table.names)
+        return table.select(wanted) if more else table
 
     def evidence_of(self, table: FeatureTable, ranker: Ranker | None = None) -> np.ndarray:
         """The ranker's scores of described pairs, float64 (m,)."""

@@ -20,7 +20,7 @@ from metarank.model.auto import ranker_name
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.ranker import Ranker, RankingData, make_ranker
-from metarank.ranker.assemble import assemble
+from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import hash_numbers
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, held_out_columns, held_out_shortlist, nested_columns
@@ -184,32 +184,6 @@ def assembled(
     raw = [*classifier_columns, "prior"] if classifier_columns and not pairs.is_shortlisted else None
     table = assemble(named, candidates, standardize=pairs.standardize, raw=raw, n_jobs=n_jobs)
     return table, raw, classifier_columns
-
-
-def joined_columns(
-    columns: Sequence[Columns], is_classifier: Sequence[bool] = ()
-) -> tuple[Columns, list[str]]:
-    """The columns of several scorers under distinct names, and the names of those of classifiers.
-
-    Two scorers may both give a `name`; the later becomes `name#2`.
-
-    Examples
-    --------
-    >>> a, b = {"score": np.zeros(1)}, {"score": np.ones(1)}
-    >>> joined_columns([a, b], [False, True])
-    ({'score': array([0.]), 'score#2': array([1.])}, ['score#2'])
-    """
-    joined: Columns = {}
-    of_classifiers = []
-    for i, own in enumerate(columns):
-        for name, values in own.items():
-            unique, n = name, 2
-            while unique in joined:
-                unique, n = f"{name}#{n}", n + 1
-            joined[unique] = values
-            if i < len(is_classifier) and is_classifier[i]:
-                of_classifiers.append(unique)
-    return joined, of_classifiers
 
 
 class LocalStages:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,32 @@ from metarank import _core
 from metarank._util.threads import resolve_n_jobs
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
+
+
+def joined_columns(
+    columns: Sequence[Mapping[str, np.ndarray]], is_classifier: Sequence[bool] = ()
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The columns of several scorers under distinct names, and the names of those of classifiers.
+
+    Two scorers may both give a `name`; the later becomes `name#2`.
+
+    Examples
+    --------
+    >>> a, b = {"score": np.zeros(1)}, {"score": np.ones(1)}
+    >>> joined_columns([a, b], [False, True])
+    ({'score': array([0.]), 'score#2': array([1.])}, ['score#2'])
+    """
+    joined: dict[str, np.ndarray] = {}
+    of_classifiers = []
+    for i, own in enumerate(columns):
+        for name, values in own.items():
+            unique, n = name, 2
+            while unique in joined:
+                unique, n = f"{name}#{n}", n + 1
+            joined[unique] = values
+            if i < len(is_classifier) and is_classifier[i]:
+                of_classifiers.append(unique)
+    return joined, of_classifiers
 
 
 def assemble(

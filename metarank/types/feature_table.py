@@ -38,6 +38,12 @@ class FeatureTable:
         )
         return FeatureTable(self.values[kept], self.names, candidates)
 
+    def select(self, names: list[str]) -> FeatureTable:
+        """Some of the columns, in the order of `names`."""
+        place = {name: j for j, name in enumerate(self.names)}
+        values = np.ascontiguousarray(self.values[:, [place[name] for name in names]])
+        return FeatureTable(values, list(names), self.candidates)
+
     @property
     def indptr(self) -> np.ndarray:
         return self.candidates.indptr

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from metarank import Dataset, MetaRanker
 from metarank.model import memory
 from metarank.model.auto import named_scorers
+from metarank.ranker.assemble import joined_columns
 from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.shortlist import Parabel
 from metarank.thresholds.set_metrics import METRICS
@@ -431,3 +432,19 @@ def test_excluded_labels_stand_last_and_count_nowhere():
     assert (model.decision_function(X, exclude=exclude).argmin(axis=1) == 1).all()
     assert (model.predict_proba(X, exclude=exclude)[:, 1] == 0).all()
     assert model.score(X, Y, exclude=exclude) <= 1
+
+
+@pytest.mark.parametrize("kind", ["dense", "texts"])
+def test_columns_that_a_model_was_not_fitted_on_do_not_reach_it(kind, monkeypatch):
+    """A later version may derive more columns; models that were saved before answer as they did."""
+    model, ds = makers.fitted(kind), makers.MAKERS[kind]()
+    before = model.rank(ds)
+
+    def with_one_more(columns, *rest):
+        joined, of_classifiers = joined_columns(columns, *rest)
+        return {"derived": next(iter(joined.values())) ** 2, **joined}, of_classifiers
+
+    monkeypatch.setattr("metarank.model.answer.joined_columns", with_one_more)
+    after = model.rank(ds)
+    assert before.labels.tobytes() == after.labels.tobytes()
+    assert before.scores.tobytes() == after.scores.tobytes()
