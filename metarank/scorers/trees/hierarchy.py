@@ -46,23 +46,24 @@ class Hierarchy(Saved):
     """Label trees: inner nodes, their children, and labels as the leaves.
 
     Node n owns the *slots* ``child_start[n]:child_start[n + 1]``; each slot leads to a child node or to a
-    label, and carries one classifier of a label tree. Every label is in one slot of each tree or in none
-    of any (a label without a training point). Two hierarchies are equal if their arrays are.
+    label, and carries one classifier of a label tree. Every label is in one slot of each tree, or in no tree
+    (a label without a training point). Two hierarchies are equal if their arrays are.
 
     Parameters
     ----------
     roots : int32 array (T,)
-        Node id of each tree's root. Trees stand one after another.
+        Node id of the root of each tree. The nodes of a tree are consecutive.
     child_start : int64 array (N + 1,)
     child : int32 array (S,)
-        A slot's child: a node id where >= 0, larger than its parent's; the label ``~child`` where negative.
+        Child of each slot: if >= 0 a node id, larger than that of its parent; if negative, the label
+        ``~child``.
     n_labels : int
         Size L of the label set.
 
     Raises
     ------
     ValueError, TypeError
-        If the arrays do not describe T trees over the same labels, or hold anything but integers.
+        If the arrays do not describe T trees over the same labels, or hold anything other than integers.
 
     Examples
     --------
@@ -208,7 +209,7 @@ class Hierarchy(Saved):
         return range(int(self.roots[tree]), end)
 
     def trees(self, first: int, count: int) -> Hierarchy:
-        """Some consecutive trees by themselves, nodes numbered from 0.
+        """Some consecutive trees, with nodes numbered from 0.
 
         Raises
         ------
@@ -251,7 +252,7 @@ class Hierarchy(Saved):
         return lists[int(self.roots[tree])]
 
     def restricted_to(self, labels: Any) -> Hierarchy:
-        """The trees of some labels; the others are taken out, and nodes left with one child or none.
+        """The trees restricted to some labels, without nodes that are left with fewer than two children.
 
         Parameters
         ----------
@@ -297,27 +298,26 @@ class Hierarchy(Saved):
     ) -> Hierarchy:
         """One tree from the parent of each label and of each inner node.
 
-        A label that has children itself stands beside them, in a node of its own. Inner nodes without a
-        label below are left out, and so are those with one child, whose edge would decide nothing. The
-        children of a node are its labels, ascending, then its inner nodes. Several nodes without a parent
-        are the children of one root.
+        A label with children becomes a sibling of them, in a node of its own. Inner nodes without a label
+        below, and those with a single child, are removed. The children of a node are its labels, ascending,
+        then its inner nodes. If several nodes have no parent, a common root is added.
 
         Parameters
         ----------
         parent : int array (M,), or mapping of child to parent
-            Array: ids 0 to L - 1 are the labels, further ids are inner nodes; -1 where there is no parent.
-            Mapping: labels are the entries of `label_names` (without it, the ids 0 to L - 1), all other
-            keys and values are inner nodes; None, -1 or no entry where an inner node has no parent.
+            Array: ids 0 to L - 1 are the labels, larger ids are inner nodes, and -1 means no parent. Mapping:
+            labels are the entries of `label_names` (without it, the ids 0 to L - 1); all other keys and
+            values are inner nodes; None, -1 or a missing entry means no parent.
         n_labels : int or None
             Size L of the label set; of a mapping with names their number, of an array by default all
             M ids that are no parents.
         label_names : sequence or None
-            What a mapping calls the labels, by id.
+            The keys of the labels in a mapping, by id.
 
         Raises
         ------
         ValueError, TypeError
-            A cycle, a label without a place, an id that is not in [-1, M) or no integer.
+            If there is a cycle, a label is missing, or an id is not an integer in [-1, M).
 
         Examples
         --------
@@ -349,19 +349,19 @@ class Hierarchy(Saved):
     def from_nested(cls, nested: Any, *, n_labels: int | None = None) -> Hierarchy:
         """One tree from nested lists of label ids, each once.
 
-        Nodes without a label or with one child are left out, as by `from_parents`.
+        Nodes without a label or with one child are removed, as by `from_parents`.
 
         Parameters
         ----------
         nested : list of label ids and such lists
         n_labels : int or None
-            Size L of the label set. Given, labels may be missing: they are in no tree and never proposed,
-            and must not have a training point. By default the lists hold all of 0 to L - 1.
+            Size L of the label set. If given, labels may be missing from the lists: they are never proposed
+            and must not have a training point. By default the lists must hold all of 0 to L - 1.
 
         Raises
         ------
         ValueError, TypeError
-            A label twice, missing or out of range; an entry that is neither an id nor a list.
+            If a label is duplicated, missing or out of range, or an entry is neither an id nor a list.
 
         Examples
         --------
@@ -428,7 +428,7 @@ def learn_hierarchy(
     seed: int = 0,
     n_jobs: int | None = 1,
 ) -> Hierarchy:
-    """Label trees by hierarchical clustering: labels of similar training points come close.
+    """Label trees by hierarchical clustering of labels with similar training points.
 
     A label is the unit vector along ``v_l = sum_i y_il x_i`` (XReg, eq. 3). A node of more than `max_leaf`
     labels is cut into ``min(branching, ceil(labels / max_leaf))`` groups of equal size, give or take one,
@@ -441,10 +441,10 @@ def learn_hierarchy(
     Y : relevances (n, L), values >= 0
     n_trees : int
     first_tree : int
-        Number of the first of them, where they are some trees of more. All trees have the same number of
-        slots.
+        Number of the first tree, if only some trees of an ensemble are learned. All trees have the same
+        number of slots.
     branching : int
-        Most child nodes of an inner node, 2 to 256.
+        Largest number of children of an inner node, 2 to 256.
     max_leaf : int
         Most labels of a leaf, 1 to 256.
     representation : "principal" or "exact"
@@ -454,12 +454,12 @@ def learn_hierarchy(
         A multiple of 32; halved while the vectors of all labels or features take more than 512 MiB. No more
         features than that are kept as they are.
     label_vectors : array or CSR (L, anything) or None
-        Vectors to cluster in place of those of eq. 3, such as of the labels' texts; X is then not read.
+        Vectors to cluster instead of those of eq. 3, such as of the labels' texts; X is then ignored.
     max_iterations, tolerance : int, float
         2-means stops after that many rounds, or when the sum of cosines grows by less than this share.
     seed : int >= 0
     n_jobs : int or None
-        Threads; the trees are the same for any number.
+        Threads. The trees do not depend on it.
 
     Raises
     ------

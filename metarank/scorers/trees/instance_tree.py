@@ -1,4 +1,4 @@
-"""`FastXML` and `PfastXML`: forests of trees that part the training points (Jain et al. 2016, 6.1)."""
+"""`FastXML` and `PfastXML`: forests of trees over the training points (Jain et al. 2016, 6.1)."""
 
 from __future__ import annotations
 
@@ -65,54 +65,55 @@ def _check_trees(known: Known) -> None:
 class FastXML(ShortlistingTrees):
     """Trees over points, whose splits rank the labels well on both sides (Prabhu and Varma 2014).
 
-    A node parts its points by a sparse hyperplane. The hyperplane, the side of every point and a ranking of
-    the labels for each side are learned in turn, so that
+    A node splits its points by a sparse hyperplane. The hyperplane, the side of every point and a ranking of
+    the labels for each side are learned alternately, to decrease
 
         min ||w||_1 + C sum_i log(1 + exp(-side_i w.x_i)) - C_rank sum_i nDCG(ranking of side_i, y_i)
 
-    falls (Jain et al. 2016, eq. 4, with the bias a weight like the others). Leaves hold the mean relevance of
-    each label over their points; a prediction averages those of the leaves that a point ends in (eq. 3).
+    (Jain et al. 2016, eq. 4, with the bias treated like the other weights). A leaf holds the mean relevance
+    of each label over its points. A prediction averages the leaves that a point reaches (eq. 3).
 
-    Prediction time grows with the logarithm of the number of points and not with that of labels, and any
-    relevances >= 0 train. Where labels have few points, label trees (`Parabel`) are usually far better.
+    Prediction time grows with the logarithm of the number of points, not with the number of labels. Any
+    relevances >= 0 can be learned. If labels have few points, label trees (`Parabel`) are usually far better.
 
     Parameters
     ----------
     n_trees : int
-        Trees; each starts from sides drawn by its own seed.
+        Number of trees. Each starts from sides drawn with its own seed.
     max_leaf : int
         A node of at most so many points is a leaf.
     labels_per_leaf : int
-        Labels a leaf keeps, those of greatest mean relevance.
+        Labels that a leaf keeps, those of largest mean relevance.
     C : float
-        Weight of the log loss; 1 is the published value. Greater: more features a node, deeper and larger
-        trees. On held-out rows of three sets 1.5 had a better P@5 (on two of them a P@1 0.3 points lower);
-        where points are few, 2 to 4 were far better.
+        Weight of the log loss; 1 is the published value. Larger values give more features per node, and
+        deeper and larger trees. On held-out rows of three sets, 1.5 had a better P@5 (on two of them with a
+        P@1 0.3 points lower). With few points, 2 to 4 were far better.
     C_rank : float
-        Weight of the ranking loss. Of effect only with more rounds than one: before any hyperplane is known,
-        the sides depend on rankings alone.
+        Weight of the ranking loss. It has an effect only with more than one round: before there is a
+        hyperplane, the sides depend on rankings alone.
     rounds : int
-        How often sides and rankings, then the hyperplane, are learned.
+        How many times sides and rankings, then the hyperplane, are learned.
     balanced : bool
-        Let the two sides weigh the same in the log loss: a point's is divided by its side's share of the
-        points. Otherwise small nodes learn little more than a bias, and trees end early.
+        Give both sides the same weight in the log loss: the loss of a point is divided by its side's share of
+        the points. Otherwise small nodes learn little more than a bias, and trees end early.
     normaliser : {"constant", "ideal"}
-        What a point's DCG is divided by: that of L labels of gain 1 (Jain et al. 2016), or its own best
-        (Prabhu and Varma 2014).
+        The divisor of a point's DCG: the DCG of L labels of gain 1 (Jain et al. 2016), or the point's own
+        ideal DCG (Prabhu and Varma 2014).
     relevance : {"graded", "inverse-propensity", "binary"}
         Gain of a relevant label: its value in Y; ``1 / p_l``; or 1.
     propensity : "default", "wikipedia", "amazon" or (a, b)
         Curve of `metarank.metrics.propensity.inv_propensity`, of the training counts.
     tolerance : float
-        A hyperplane is learned until the violation of its optimality conditions has fallen to this share.
+        The optimisation of a hyperplane stops when the violation of its optimality conditions has fallen to
+        this share.
     random_state : int, None, RandomState or Generator
     verbose : int
-        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
+        1 shows the progress of `fit`; see `MetaRanker`.
 
     Notes
     -----
     Rows of X are scaled to unit length, sample weights to mean 1. Labels without a training point are never
-    proposed. As a stage of `MetaRanker` its column is the log of the mean relevance, ``fastxml``.
+    proposed. As a source of `MetaRanker` its column ``fastxml`` is the log of the mean relevance.
 
     Examples
     --------
@@ -229,22 +230,21 @@ class FastXML(ShortlistingTrees):
         return self._parts_of(sizes, int(self.n_trees * (2 * sizes.n_terms + of_leaves)), 0, FEWER_TREES)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
-        """The k labels of each row of greatest mean relevance in the leaves it ends in.
+        """The k labels of each row with the largest mean relevance in the leaves that it reaches.
 
         Parameters
         ----------
         X : features (n, d)
         k : int
-            At most this many labels a row; fewer where the leaves hold fewer.
+            At most this many labels per row; fewer if the leaves hold fewer.
         n_jobs : int or None
             Threads; None uses all cores.
 
         Returns
         -------
         Candidates
-            Labels ascend within a row. The score is the mean over trees: an estimate of the label's
-            relevance, with binary relevance of its probability. Ties are cut in favour of the smaller label
-            id.
+            Labels ascend within a row. The score is the mean over trees, which estimates the relevance of the
+            label; with binary relevance, its probability. Ties at the cut go to the smaller label id.
         """
         check_integer("k", k, 1)
         rows = self._unit_parts(X)
@@ -255,20 +255,21 @@ class FastXML(ShortlistingTrees):
         return Candidates.of_core(indptr, labels, self.n_labels_, scores)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
-        """One float32 column (m,): log of a pair's mean relevance over the greatest of all, at least -80."""
+        """One float32 column (m,): the log of a pair's mean relevance divided by the maximum of all, at least
+        -80."""
         pairs = self._pairs(X, candidates)
         mean, _ = self._trees.pairs(*pairs, False, resolve_n_jobs(n_jobs))
         return {self.column: log(np.maximum(mean, np.float32(LEAST)))}
 
     def tree_scores(self, X: Any, candidates: Candidates, *, n_jobs: int | None = 1) -> np.ndarray:
-        """Float32 (m, n_trees): each pair's relevance in the leaf of each tree; their mean is the score."""
+        """float32 (m, n_trees): relevance of each pair in the leaf of each tree. The score is their mean."""
         pairs = self._pairs(X, candidates)
         _, by_tree = self._trees.pairs(*pairs, True, resolve_n_jobs(n_jobs))
         assert by_tree is not None  # it is asked for
         return np.asarray(by_tree * np.float32(self.scale_))
 
     def leaves(self, X: Any, *, n_jobs: int | None = 1) -> np.ndarray:
-        """Int32 (n, n_trees): the number of the leaf that each row ends in; no two trees share one."""
+        """int32 (n, n_trees): the number of the leaf that each row reaches. Trees share no numbers."""
         rows = self._unit_parts(X)
         return np.asarray(self._trees.leaves(*rows, resolve_n_jobs(n_jobs)))
 
@@ -283,10 +284,11 @@ def _of_mean_1(weight: np.ndarray | None, n: int) -> np.ndarray:
 
 @with_parameters
 class PfastXML(FastXML):
-    """`FastXML` trained for propensity-scored nDCG: a label weighs ``1 / p_l`` (Jain et al. 2016, eq. 4).
+    """`FastXML` trained for propensity-scored nDCG: a label has the weight ``1 / p_l`` (Jain et al. 2016, eq.
+    4).
 
-    Rare labels, which annotators miss more often, count for more, in the splits and in the leaves. All
-    parameters are those of `FastXML`; `relevance` is "inverse-propensity" by default. Its column in a
+    Rare labels, which annotators miss more often, have more weight in the splits and in the leaves. The
+    parameters are those of `FastXML`, but `relevance` is "inverse-propensity" by default. Its column in a
     `MetaRanker` is ``pfastxml``.
 
     Examples

@@ -69,7 +69,7 @@ def _n_nodes(known: Any) -> int:
 
 @with_parameters
 class LabelTree(ShortlistingTrees):
-    """What `Parabel` and `XReg` share; see there."""
+    """The common base of `Parabel` and `XReg`."""
 
     n_trees: int = 3
     branching: int = 16
@@ -164,7 +164,7 @@ class LabelTree(ShortlistingTrees):
 
     @property
     def tree_count(self) -> int:
-        """Trees that a fit grows: those of the hierarchy where one is given."""
+        """The number of trees that a fit grows: that of `hierarchy`, if given."""
         return int(self.n_trees) if self.hierarchy is None else int(self.hierarchy.n_trees)
 
     def _grow(
@@ -284,28 +284,28 @@ class LabelTree(ShortlistingTrees):
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
     ) -> Candidates:
-        """The k labels of each row that a beam search finds most relevant.
+        """The k most relevant labels of each row, by beam search.
 
         Parameters
         ----------
         X : features (n, d)
         k : int
-            At most this many labels a row; fewer where the beam ends in fewer. Each tree names its own
-            max(k, 100) best, and a label that it does not name counts as 0 there: up to 100, a smaller k
-            gives the head of a larger one.
+            At most this many labels per row; fewer if the beam finds fewer. Each tree contributes its max(k,
+            100) best labels; any other label counts as 0 in that tree. So for k up to 100, a smaller k gives
+            the head of a larger one.
         beam : int or None
-            Open nodes a level; the estimator's own by default.
+            Open nodes per level; by default the parameter of the estimator.
         n_jobs : int or None
             Threads; None uses all cores.
 
         Returns
         -------
         Candidates
-            Labels ascend within a row, as in a CSR matrix; the score says which come first, and
-            ``Ranking.from_scores(found, k=5)`` lists them so. It is the mean over trees of the path's
-            probability, times the label's greatest relevance in training. Logistic paths estimate the
-            relevance; those of a hinge loss order labels, and are no probabilities unless calibrated
-            (`Parabel`). Ties are cut in favour of the smaller label id.
+            Labels ascend within a row, as in a CSR matrix; ``Ranking.from_scores(found, k=5)`` orders them by
+            score. The score is the mean over trees of the path's probability, times the largest relevance of
+            the label in training. With the logistic loss it estimates the relevance. With a hinge loss it
+            orders labels, but is not a probability unless calibrated (`Parabel`). Ties at the cut go to the
+            smaller label id.
         """
         check_integer("k", k, 1)
         check_integer("beam", self.beam if beam is None else beam, 1)
@@ -322,7 +322,7 @@ class LabelTree(ShortlistingTrees):
     ) -> Candidates:
         """The k rows of X most relevant to each label (XReg, algorithm 1).
 
-        Node n passes on the ``ceil(factor * share(n) * len(X))`` rows of greatest path probability, where
+        Node n passes on the ``ceil(factor * share(n) * len(X))`` rows of largest path probability, where
         share(n) is the share of training rows with a relevant label below n.
 
         Returns
@@ -344,10 +344,11 @@ class LabelTree(ShortlistingTrees):
         return Candidates(indptr, points, len(rows[0]) - 1, {self.column: self._relevance(scores)})
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): log-probability of each pair, of the ensemble and, if several, of each tree.
+        """float32 columns (m,): the log-probability of each pair, for the ensemble and, if there are several,
+        for each tree.
 
-        Every pair is scored exactly by every tree, whether a beam search would find it or not. A label
-        without a training point has the value -80, which is also the least there is.
+        Every tree scores every pair exactly, whether or not a beam search would find it. The smallest value
+        is -80, which labels without a training point get.
         """
         pairs = self._pairs(X, candidates)
         mean, by_tree = self._trees.score_pairs(*pairs, self.hierarchy_.n_trees > 1, resolve_n_jobs(n_jobs))

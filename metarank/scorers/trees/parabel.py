@@ -23,60 +23,61 @@ _LABELS = 10
 class Parabel(LabelTree):
     """Label trees over relevant and irrelevant labels, searched by beam (Prabhu et al. 2018).
 
-    Labels that share training points are clustered into balanced trees. Every edge has a linear
-    classifier that tells, among the points that reach its parent, those with a relevant label below.
-    A label's score is the product of their probabilities along its path, averaged over trees: right for
-    ranking, and a probability of relevance with `calibrate`, or roughly with the logistic loss.
+    Labels that share training points are clustered into balanced trees. Every edge has a linear classifier
+    that separates, among the points that reach its parent, those with a relevant label below. The score of a
+    label is the product of the probabilities along its path, averaged over trees. It is meant for ranking;
+    with `calibrate`, and roughly with the logistic loss, it is a probability of relevance.
 
     Parameters
     ----------
     n_trees : int
-        Trees; their label vectors are sketched with different seeds.
+        Number of trees. Each projects the label vectors with its own seed.
     branching : int
-        Most child nodes of a node, 2 to 256. 2 gives Parabel's binary trees; wider ones are flatter,
-        faster to search, and often more accurate.
+        Largest number of children of a node, 2 to 256. 2 gives the binary trees of the paper. Wider trees are
+        flatter, faster to search, and often more accurate.
     max_leaf : int
-        Most labels of a leaf, 1 to 256.
+        Largest number of labels of a leaf, 1 to 256.
     beam : int
         Open nodes kept at each level of the search.
     loss : {"squared_hinge", "hinge", "logistic"}
     C : float
-        Weight of the loss against ``1/2 ||w||^2``, the bias (weight of a constant feature 1) included.
+        Weight of the loss against ``1/2 ||w||^2``, which includes the bias (the weight of a constant feature
+        1).
     visitors : int
-        A leaf is also trained on the points that a search of this many open nodes would take there: its
-        classifiers meet the irrelevant points they will be asked about. 0: only points with a relevant
-        label in the leaf.
+        A leaf is also trained on the points that a beam of this width would bring there, so that its
+        classifiers see the irrelevant points of a later search. With 0, only points with a relevant label in
+        the leaf.
     link_power : int
         With a hinge loss, the probability of an edge with margin z is ``exp(-max(0, 1 - z)^link_power)``,
         1 to 5.
     path_weight : float
-        Weight of the path's log-probability, in [0, 1], beside that of the label's own edge. 1 multiplies
-        probabilities along the path; less is better where `visitors` make the leaves' classifiers good
-        judges by themselves. Of no effect with the logistic loss.
+        Weight, in [0, 1], of the path's log-probability relative to that of the label's own edge. 1
+        multiplies the probabilities along the path. Less is better if `visitors` make the classifiers of the
+        leaves reliable by themselves. No effect with the logistic loss.
     prune : float
-        Weights whose absolute value is at most this are dropped.
+        Weights of at most this absolute value are dropped.
     tolerance, max_epochs : float, int
         Dual coordinate descent stops at this violation of the optimality conditions, or after this many
-        passes over the points; the first two leave visitors out.
+        passes over the points. The first two passes omit visitors.
     calibrate : bool
-        Make probabilities of what the margins of a hinge loss give: ``logit P' = a logit P + b``, learned
-        from the labels that a single tree, fitted without them, proposes for a fifth of the rows. Costs that
-        tree, and changes no ranking.
+        Calibrate the scores of a hinge loss to probabilities, ``logit P' = a logit P + b``. A single tree
+        that is fitted without a fifth of the rows provides the data. Calibration costs that tree and does not
+        change the ranking.
     hierarchy : Hierarchy or None
-        Label trees of the user's own, see `metarank.scorers.trees.hierarchy.Hierarchy.from_parents`; then
-        `n_trees`, `branching` and `max_leaf` are not read.
+        Your own label trees; see `metarank.scorers.trees.hierarchy.Hierarchy.from_parents`. `n_trees`,
+        `branching` and `max_leaf` are then ignored.
     label_vectors : array or CSR (L, anything) or None
-        What to cluster labels by instead of their training points, such as vectors of their texts:
+        Vectors by which to cluster labels, instead of their training points; for example of their texts:
         ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
     random_state : int, None, RandomState or Generator
     verbose : int
-        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
+        1 shows the progress of `fit`; see `MetaRanker`.
 
     Notes
     -----
-    Rows of X are scaled to unit length. Relevance counts as 1 where > 0. Labels without a training point are
-    never proposed. As a stage of `MetaRanker` its columns are ``parabel`` (log-probability) and
-    ``parabel1`` ... by tree.
+    Rows of X are scaled to unit length. Relevance > 0 counts as 1. Labels without a training point are never
+    proposed. As a source of `MetaRanker` its columns are ``parabel`` (log-probability) and ``parabel1`` ...
+    for each tree.
 
     Examples
     --------
@@ -87,7 +88,7 @@ class Parabel(LabelTree):
     >>> found.labels
     array([0], dtype=int32)
 
-    A hierarchy of the user's own, here of two branches:
+    With your own hierarchy, here of two branches:
 
     >>> from metarank.scorers.trees.hierarchy import Hierarchy
     >>> tree = Hierarchy.from_parents({"oak": "tree", "fir": "tree", "owl": "bird", "tit": "bird"},

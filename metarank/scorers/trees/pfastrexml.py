@@ -17,43 +17,42 @@ from metarank.types.view import View
 
 @with_parameters
 class PfastreXML(TailReranking, PfastXML):
-    """`PfastXML`, its labels re-ranked by how near a point is to the mean of their training points.
+    """`PfastXML` with its labels re-ranked by the distance of a point to the mean of their training points.
 
-    Trees give labels of few training points low probabilities, since errors on the way down tear those
-    points apart. Every label that some leaf names is therefore scored by (eq. 8)
+    Trees give labels of few training points low probabilities, since errors in the upper nodes separate these
+    points. Every label of the leaves that a point reaches is therefore scored by (eq. 8)
 
         alpha log P + (1 - alpha) log P_tail
 
-    where P is the mean relevance over the greatest there is, and P_tail that of
+    where P is the mean relevance divided by its maximum, and P_tail that of
     `metarank.scorers.trees.tail.TailClassifiers`.
 
     Parameters
     ----------
     alpha : float in (0, 1] or "auto"
-        1 leaves the lists of PfastXML as they are; the paper's is 0.8. "auto": whichever has the greatest
-        mean of PSP@1, 3 and 5 (WP for other relevances) on a fifth of the rows, with ten trees grown without
-        them; the best itself, not the greatest within an error of it as in `metarank.rerank.choose_alpha`.
+        1 is PfastXML itself; the paper uses 0.8. "auto" is the alpha with the largest mean of PSP@1, 3 and 5
+        (WP for other relevances) on a fifth of the rows, with ten trees grown without them. It is the best
+        value itself, unlike in `metarank.rerank.choose_alpha`.
     gamma : float > 0
-        How fast P_tail falls with the distance. Far from all means log P_tail is -gamma / 2 |x - mu_l|^2, so
-        that only gamma (1 - alpha) / alpha matters: there is no need to choose both.
+        How fast P_tail falls with the distance. Far from all means, log P_tail is -gamma / 2 |x - mu_l|^2, so
+        that only gamma (1 - alpha) / alpha matters and one of the two can stay fixed.
     unit_means : bool or "auto"
-        See `TailClassifiers`; False is eq. 7 as printed. "auto": whichever is better on the rows that alpha
-        is chosen on.
+        See `TailClassifiers`; False is eq. 7 as printed. "auto" is chosen on the same rows as alpha.
     tail_solution : {"means", "likelihood"}
         `solution` of `TailClassifiers`.
     max_terms : int or None
-        That of `TailClassifiers`. None, as published: whole means. Held out rows of six sets were ranked as
-        well or better with 500 terms, `unit_means` chosen; where rows are long, in far less time and memory.
+        As in `TailClassifiers`. None keeps whole means, as published. Held-out rows of six sets were ranked
+        as well or better with 500 terms and `unit_means` chosen; with long rows, in far less time and memory.
     reranked : int or None
-        Re-rank this many of a row's best labels only. None, as published: all that a leaf names, which may
-        be thousands where leaves are large. Fewer cost accuracy where alpha is small.
+        Re-rank only this many of the best labels of a row. None re-ranks all labels of the leaves, as
+        published, which may be thousands if leaves are large. Fewer cost accuracy if alpha is small.
     n_trees, max_leaf, labels_per_leaf, C, C_rank, rounds, balanced, normaliser, relevance, propensity,
     tolerance, random_state, verbose : see `FastXML`; `relevance` is "inverse-propensity" by default
 
     Attributes
     ----------
     alpha_ : float
-        The weight that is used; 1 where rows are fewer than 10 and it is to be chosen.
+        The weight in use; 1 if it is to be chosen with fewer than 10 rows.
     tail_ : TailClassifiers or None
 
     Examples
@@ -107,7 +106,7 @@ class PfastreXML(TailReranking, PfastXML):
         return self._learn_tail(view, sample_weight, self.alpha, tails[:1] if fixed else tails, n_jobs)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
-        """As `FastXML.shortlist`, the labels that the leaves name re-ranked first."""
+        """As `FastXML.shortlist`, after the labels of the leaves are re-ranked."""
         if self._plain:
             return super().shortlist(X, k, n_jobs=n_jobs)
         check_integer("k", k, 1)

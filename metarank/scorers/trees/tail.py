@@ -1,4 +1,4 @@
-"""`TailClassifiers`: how probable a label is by the distance to the mean of its few training points."""
+"""`TailClassifiers`: the probability of a label from the distance to the mean of its training points."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class TailClassifiers(LabelScorer):
     One column, ``tail_log_probability``: log P_tail, at most -log 2. `metarank.rerank.rerank_with_tail`
     combines it with predicted relevances. Grades play no part.
 
-    "means" is one pass over the pairs of points and labels, and what eq. 6, the maximum of the likelihood
+    "means" is one pass over the pairs of points and labels. It is the limit, if all points are far from mu_l,
+    of eq. 6, the maximum of the likelihood
 
         sum_i log((1 - y_il) + p_l (2 y_il - 1) / (1 + v_il)),  v_il = exp(gamma / 2 |x_i - mu_l|^2)
 
-    with propensities p_l, comes to where all points are far from mu_l. "likelihood" climbs to that maximum,
-    starting from the mean.
+    with propensities p_l. "likelihood" ascends to that maximum from the mean.
 
     Parameters
     ----------
@@ -59,31 +59,31 @@ class TailClassifiers(LabelScorer):
         How fast the probability falls with the distance.
     unit_means : bool
         Scale the means to unit length too, so that |x - mu_l|^2 is twice the cosine distance. The mean of
-        many points is short, and so, as eq. 7 has it (False), near to every x: frequent labels look
-        probable. Unit means are what XReg's authors re-rank with, and the better choice in our measurements.
+        many points is short, and so, in eq. 7 (False), near to every x, which makes frequent labels look
+        probable. The authors of XReg use unit means, which were also better in our measurements.
     max_terms : int or None
-        Store that many of the largest terms of a sparse mean; None stores all of them. Bounds the memory to
-        ``8 L max_terms`` bytes; |mu_l| stays that of the whole mean.
+        Store only this many of the largest terms of a sparse mean; None stores all. It limits the memory to
+        ``8 L max_terms`` bytes. |mu_l| remains that of the whole mean.
     solution : {"means", "likelihood"}
-        What mu_l is. With `unit_means` the maximum is sought among the mu_l of unit length, for which
-        "means" is the mean scaled to it.
+        How mu_l is estimated. With `unit_means`, the maximum is over mu_l of unit length, and "means" is the
+        mean scaled to unit length.
     propensity : str or (a, b)
         The curve of p_l, see `metarank.metrics.propensity.PRESETS`; for "likelihood" only.
 
     Notes
     -----
     Where the gradient of eq. 6 vanishes, mu_l = sum_i u_il x_i / sum_i u_il with
-    ``u_il = v / (1 + v) - (1 - y_il) v / (1 + v - p_l)``. "likelihood" iterates this mean, but goes only so
-    far towards the next one (half the way, a quarter, ...) as the likelihood rises enough (Armijo's rule):
-    it never falls, and unlike in stochastic gradient descent there is no learning rate to choose and no
-    chance. The maximum is a local one. A label's likelihood counts all its points, and of the points without
+    ``u_il = v / (1 + v) - (1 - y_il) v / (1 + v - p_l)``. "likelihood" iterates this mean, but shortens the
+    step (to a half, a quarter, ...) until the likelihood rises enough (Armijo's rule). So the likelihood
+    never falls, and unlike in stochastic gradient descent there is no learning rate and no randomness. The
+    maximum is a local one. A label's likelihood counts all its points, and of the points without
     it the 50 (or as many as have it) nearest to the mean, of equally near ones any, among those that share
     something with it (x mu_l > 0). The u of the others, about ``-p_l exp(-gamma / 2 |x - mu_l|^2)``, is next
     to nothing unless gamma is small. So mu_l is as sparse as these points are together, terms below 1e-6
     left out. Fitting takes one thread: a sparse product of the means with all points, 64 labels at a time,
     and a few passes over each label's points.
 
-    A label without a training point is as far away as one with a single point that shares nothing with x:
+    A label without a training point has the distance of one whose single point shares nothing with x:
     ``|x - mu_l|^2 = 2``. A row of zeros is that far from every unit mean.
 
     Examples
@@ -121,7 +121,7 @@ class TailClassifiers(LabelScorer):
 
     @property
     def is_quick(self) -> bool:  # type: ignore[override]
-        """Means are; climbing the likelihood is not."""
+        """True for "means"."""
         return self.solution == "means"
 
     def fit(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:

@@ -1,4 +1,4 @@
-"""How much the relevance counts beside tail classifiers, chosen on held-out rows."""
+"""The weight of the relevance beside tail classifiers, chosen on held-out rows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def choose_alpha(
     inv_propensity: Any = None,
     n_jobs: int | None = None,
 ) -> float:
-    """The weight of `rerank_with_tail` that serves a metric on held-out rows.
+    """The weight of `rerank_with_tail` that optimises a metric on held-out rows.
 
-    Of all weights that are within `standard_errors` of the best, the greatest: the weakest intervention.
-    The error is that of the mean over rows of the difference between the two, row by row.
+    The largest weight within `standard_errors` of the best, since it intervenes least. The standard error is
+    that of the mean paired difference over rows.
 
     Parameters
     ----------
@@ -39,20 +39,19 @@ def choose_alpha(
     Y : (n, L) array or sparse matrix
         The relevances of those rows.
     metric : str or sequence of str
-        Any metric of `metarank.metrics` on scores that is a mean over rows, greater or less as is better:
-        none of label sets (micro-F1), none of all pairs (AUPRC, RMSE). Of several, all of one direction,
-        the mean.
+        Any metric of `metarank.metrics` on scores that is a mean over rows; not metrics of label sets
+        (micro-F1) or of all pairs (AUPRC, RMSE). For several metrics of the same direction, their mean.
     grid : sequence of floats in [0, 1]
         Include 1.0 to allow no re-ranking.
     standard_errors : float >= 0
-        0 takes the best weight itself, of equal ones the greatest.
+        0 takes the best weight itself; ties go to the largest.
     inv_propensity : float array (L,), optional
-        For the propensity-scored metrics; from the training labels.
+        For propensity-scored metrics, from the training labels.
 
     Raises
     ------
     ValueError, TypeError
-        If the grid is empty or the metric unsuited, and as in `rerank_with_tail` and
+        If the grid is empty or the metric is unsuitable, and as in `rerank_with_tail` and
         `metarank.metrics.evaluate`.
 
     Examples

@@ -16,39 +16,39 @@ from metarank.types.view import View
 
 @with_parameters
 class XReg(TailReranking, LabelTree):
-    """Extreme regression: how relevant is each of very many labels (Prabhu et al. 2020).
+    """Extreme regression: the degree of relevance of each of very many labels (Prabhu et al. 2020).
 
-    The relevances of a label are divided by their greatest value. A point reaches node n with m(n), the
-    greatest of these shares below it (1 at the root), and goes on to child c with probability m(c) / m(n):
-    the soft target of a logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities multiply
-    along the path, average over trees and are scaled back, label by label. (The paper divides all labels by
-    one value; labels whose relevances are small by that measure are then learned badly.)
+    The relevances of a label are divided by their maximum. A point reaches node n with m(n), the maximum of
+    these shares below n (1 at the root), and proceeds to child c with probability m(c) / m(n): the soft
+    target of a logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities are multiplied
+    along the path, averaged over trees and scaled back, label by label. (The paper divides all labels by one
+    global maximum.)
 
-    Where a label is always equally relevant, as by inverse propensity, the shares are 0 or 1 and any binary
-    classifier will do: the trees are those of `Parabel`, and a label's probability counts as much as it is
-    worth already while labels are searched.
+    If the relevance of a label is constant, as with inverse propensities, the shares are 0 or 1 and any
+    binary classifier will do. The trees are then those of `Parabel`, and the search already weights the
+    probability of a label by its relevance.
 
     Parameters
     ----------
     relevance : {"graded", "inverse-propensity", "binary"}
-        What to regress on: Y itself; ``1 / p_l`` where Y > 0 (the loss then is that of propensity-scored
-        precision); or 1 where Y > 0.
+        Target of the regression: Y itself; ``1 / p_l`` where Y > 0, the gain of propensity-scored precision;
+        or 1 where Y > 0.
     propensity : "default", "wikipedia", "amazon" or (a, b)
-        Curve of `metarank.metrics.propensity.inv_propensity`, of the training counts.
+        Curve of `metarank.metrics.propensity.inv_propensity`, applied to the training counts.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
     tail : float in (0, 1], "auto" or None
         XReg-t: alpha of `metarank.rerank.rerank_with_tail`, by which the 100 best labels of a point (or
         points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for labels
-        of few training points. "auto": whichever has the greatest mean of WP@1, 3 and 5 (PSP for inverse
-        propensities) on a fifth of the rows, with a single tree fitted without them; 1 where rows are fewer
-        than 10. Scores then order labels, but no longer are the relevance expected. None: plain XReg.
+        of few training points. "auto" is the alpha with the largest mean of WP@1, 3 and 5 (PSP for inverse
+        propensities) on a fifth of the rows, with a single tree fitted without them; 1 with fewer than 10
+        rows. The scores then order labels, but no longer estimate the relevance. None is plain XReg.
     loss : {"auto", "logistic", "squared_hinge"}
-        "auto": logistic for graded relevance, else squared hinge, which cannot learn grades.
+        "auto" is logistic for graded relevance, else squared hinge, which cannot learn grades.
     C, visitors, tolerance, max_epochs : numbers or None
-        As in `Parabel`. None: 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best from
-        the points relevant nearby; 1, 20, 0.1 and 5 for squared hinge.
+        As in `Parabel`. None is 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best
+        without visitors; 1, 20, 0.1 and 5 for squared hinge.
     n_trees, branching, max_leaf, beam, link_power, path_weight, prune : see `Parabel`
     hierarchy, label_vectors, random_state, verbose : see `Parabel`
 
@@ -86,7 +86,7 @@ class XReg(TailReranking, LabelTree):
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1
     ) -> Candidates:
-        """As `Parabel.shortlist`; of XReg-t, the 100 best labels re-ranked, then cut to k."""
+        """As `Parabel.shortlist`. XReg-t re-ranks the 100 best labels and then cuts them to k."""
         if self._plain:
             return super().shortlist(X, k, beam=beam, n_jobs=n_jobs)
         check_integer("k", k, 1)
@@ -97,7 +97,7 @@ class XReg(TailReranking, LabelTree):
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
     ) -> Candidates:
-        """As `Parabel.shortlist_points`, the 100 best rows re-ranked with `tail`."""
+        """As `Parabel.shortlist_points`. With `tail`, the 100 best rows are re-ranked."""
         if self._plain:
             return super().shortlist_points(X, k, factor=factor, n_jobs=n_jobs)
         check_integer("k", k, 1)
