@@ -1,6 +1,6 @@
-"""A fitted model on a cluster: any number of rows, part by part, in memory or to Parquet.
+"""Prediction on a cluster: any number of rows, part by part, in memory or to Parquet.
 
-A row's answer depends on that row alone, so that the parts are those of a local answer, to the byte.
+A row's answer depends on that row alone, so that the results equal local ones, to the byte.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ def rank(
         A folder (path or URL of fsspec) to which each part is written, ``part-00000.parquet`` and so on, with
         a record for each pair of a row and a label: ``row`` (its number over all parts, int64), ``rank``
         (from 1), ``label``, ``label_name`` where known, ``score``, ``without_evidence`` (see `Ranking`).
-        Files appear whole or not at all. The folder must be empty or new, so that what is read from it is of
-        this call alone.
+        Files appear complete or not at all. The folder must be empty or new.
     optimize : str, optional
         With `out`: only labels above the cut learned for this metric; see `MetaRanker.predict`.
     options : as for `MetaRanker.rank`
-        Those that hold an entry a row (`candidates`, `exclude`, `allowed`) go with rows of this process only.
+        Options with an entry per row (`candidates`, `exclude`, `allowed`) need rows of this process, not
+        `Partitions`.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def rank_points(
     n_files: int = 8,
     **options: Any,
 ) -> Ranking | list[str]:
-    """For each label its k best rows, by calibrated probability: the same pairs, the other way round.
+    """The k best rows for each label, by calibrated probability.
 
     Parameters
     ----------
@@ -111,16 +111,15 @@ def rank_points(
         A folder for `n_files` Parquet files, each of a range of labels, with a record for each pair:
         ``label``, ``label_name`` where known, ``rank``, ``row``, ``probability``. Must be empty or new.
     n_files : int
-        Ranges of labels that are put together apart from one another.
+        Number of ranges of labels, which are combined separately.
     options : `exclude`, `allowed` as for `rank`
 
     Returns
     -------
     Ranking
-        ``labels[l]`` holds the rows of label l, best first, ties by row; ``scores`` are probabilities, which
-        compare across rows; ``n_labels`` is the number of rows.
-        With `out` the files written, in order of labels. Of a row only its candidates are looked at, those
-        with a probability above 0.
+        ``labels[l]`` holds the rows of label l, best first, ties in order of row. ``scores`` are
+        probabilities, which are comparable between rows. ``n_labels`` is the number of rows. With `out`, the
+        files written, in order of labels. Only candidates of a row with a probability above 0 are considered.
 
     Raises
     ------

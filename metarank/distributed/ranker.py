@@ -35,38 +35,37 @@ _OWN = ("client", "resume", "ranker_pairs")
 
 
 class DaskMetaRanker(MetaRanker):
-    """`MetaRanker` whose scorers and ranker work on a Dask cluster. The model is the same, to the byte.
+    """`MetaRanker` whose sources and ranker are fitted on a Dask cluster. The model is the same, to the byte.
 
-    Each fit of a scorer without a fold, each part of the training rows that it describes, the ranker, and
-    each fit on all rows are tasks. Fits of ensembles of trees divide: a task grows a block of trees (a label
-    tree, five instance trees, fifty extra-trees), one learns what needs none of them, such as the weight of
-    tail classifiers, and one joins them. A worker that is lost costs the tasks whose results it held, which
-    run again. Every worker that works holds the training set.
+    There is a task for each fit of a scorer without a fold, each part of the training rows that it describes,
+    the ranker, and each fit on all rows. Fits of tree ensembles are divided: tasks grow blocks of trees (a
+    label tree, five instance trees, fifty extra-trees), one task learns what does not depend on them, such as
+    the weight of tail classifiers, and one task combines them. If a worker is lost, the tasks whose results
+    it held run again. Every worker in use holds the training set.
 
     Parameters
     ----------
     client : distributed.Client or None
-        None: the client in use, the latest that was made in this process.
+        None is the current client, the latest that was created in this process.
     shortlister, features, label_text, ranker, threshold, n_folds, random_state, effort, shortlist_size, \
 propensity_weight, memory_budget, label_separator, verbose : as for `MetaRanker`
     n_jobs : int or None
-        Threads of a task. None and -1: one for a task with others beside it, and as many as the worker has
-        for one that stands alone, such as the ranker; and all cores for what this process does itself.
+        Threads of a task. None and -1 give one thread to a task that runs beside others, and all threads of
+        the worker to one that runs alone, such as the ranker. This process itself uses all cores.
     resume : path or None
-        A folder that client and workers all see. What is done is kept there, so that a run that was cut off,
-        by the death of the client too, goes on where it was when it is started again. Results are found
-        by their inputs (data, parameters, version): a folder may serve several runs, and may be deleted when
-        they are over. What cannot be written there is warned of when the fit is over.
+        A folder that client and workers share. Results are kept there, so that a run that was interrupted,
+        even by the death of the client, continues when it is started again. Results are found by their inputs
+        (data, parameters, version), so a folder may serve several runs. It may be deleted afterwards. A
+        warning at the end of the fit tells what could not be written.
     ranker_pairs : "sample" or "all"
-        What the ranker learns from. "sample": the bounded sample of a local fit, on one worker. "all": every
-        candidate pair of every training row, by `lightgbm.DaskLGBMRanker` on all workers together, each with
-        the pairs of whole rows; needs ``ranker="lambdarank"`` (or a `BoostedRanker` of that objective). Bins
-        are then found by part, so that scores are not those of a local fit, nor of another number of
-        workers: judge them by metrics. It costs a fit for each fold and one more, with all threads of each
-        worker; this process holds the candidates of all rows, with a gain and a score a pair. Workers
-        connect to each other on ports of LightGBM's choice, without encryption, and should have nothing else
-        to do; where one is lost, the fit that was under way begins again, up to twice. `memory_budget`
-        leaves these pairs out.
+        The training pairs of the ranker. "sample" is the bounded sample of a local fit, on one worker. "all"
+        is every candidate pair of every training row, by `lightgbm.DaskLGBMRanker` on all workers together;
+        it needs ``ranker="lambdarank"`` (or a `BoostedRanker` of that objective). Bins are then computed by
+        part, so that scores differ from those of a local fit and from those with another number of workers:
+        compare them by metrics. It costs one fit per fold and one more, with all threads of each worker. This
+        process holds the candidates of all rows, with a gain and a score per pair. Workers connect to each
+        other on ports that LightGBM chooses, without encryption, and should be otherwise idle. If one is
+        lost, the current fit starts again, up to twice. `memory_budget` does not count these pairs.
 
     Attributes
     ----------
@@ -142,7 +141,7 @@ propensity_weight, memory_budget, label_separator, verbose : as for `MetaRanker`
             )
 
     def fit(self, X: Any, Y: Any = None, **options: Any) -> DaskMetaRanker:
-        """As `MetaRanker.fit`; X may also be `Partitions` (see `read`), which workers read and this process
+        """As `MetaRanker.fit`. X may also be `Partitions` (see `read`), which workers read and this process
         joins, since a fit needs all rows.
         """
         if isinstance(X, Partitions):
@@ -177,7 +176,7 @@ propensity_weight, memory_budget, label_separator, verbose : as for `MetaRanker`
         return over_rows(self.to_local(), method, X, self.client, args, options)
 
     def to_local(self) -> MetaRanker:
-        """The fitted model as an ordinary `MetaRanker`, which knows of no cluster; arrays are shared.
+        """The fitted model as an ordinary `MetaRanker` without a cluster. Arrays are shared.
 
         Raises
         ------
@@ -189,7 +188,7 @@ propensity_weight, memory_budget, label_separator, verbose : as for `MetaRanker`
         return model
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_local()`: what `metarank.load` reads is a `MetaRanker`."""
+        """Save `to_local()`: `metarank.load` returns a `MetaRanker`."""
         self.to_local().save(path)
 
 

@@ -13,7 +13,7 @@ from metarank import _core
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs (instance, label) in CSR order, with the scores of whoever proposed them.
+    """Pairs (instance, label) in CSR order, with the scores of the sources that proposed them.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Candidates:
     def of_core(
         cls, indptr: np.ndarray, labels: np.ndarray, n_labels: int, scores: dict[str, np.ndarray]
     ) -> Candidates:
-        """Arrays that are known to have this form: for one row a second look costs more than the work."""
+        """Construct without checks, which cost more than the work itself for a single row."""
         out = object.__new__(cls)
         out.__dict__.update(indptr=indptr, labels=labels, n_labels=n_labels, scores=scores)
         return out
@@ -92,17 +92,18 @@ class Candidates:
 
     @property
     def row_of_pair(self) -> np.ndarray:
-        """int64 array (m,): the row each pair belongs to."""
+        """int64 array (m,): the row of each pair."""
         return np.repeat(np.arange(self.n_rows, dtype=np.int64), np.diff(self.indptr))
 
     @property
     def pair_keys(self) -> np.ndarray:
-        """int64 array (m,): a number for each pair, ascending, the same of the same pair in others."""
+        """int64 array (m,): a number for each pair, ascending; equal pairs of other `Candidates` have equal
+        numbers."""
         return self.row_of_pair * np.int64(self.n_labels) + self.labels
 
     @property
     def final_score(self) -> np.ndarray:
-        """float32 array (m,): the first of the scores; ValueError where there is none."""
+        """float32 array (m,): the first of the scores; ValueError if there is none."""
         if not self.scores:
             raise ValueError("these candidates carry no scores; pass values")
         return next(iter(self.scores.values()))
@@ -125,7 +126,7 @@ class Candidates:
 
     @classmethod
     def stack(cls, parts: Sequence[Candidates]) -> Candidates:
-        """The rows of several (at least one), of the same labels and sources, one after another."""
+        """The rows of several `Candidates` (at least one) with the same labels and sources, concatenated."""
         counts = np.concatenate([np.diff(part.indptr) for part in parts])
         return cls(
             np.concatenate([[0], np.cumsum(counts)]),
@@ -136,14 +137,14 @@ class Candidates:
 
     @classmethod
     def from_csr(cls, scores: sp.csr_matrix, name: str = "score") -> Candidates:
-        """The stored entries of a CSR matrix (n, L), explicit zeros included, with their values as scores."""
+        """The stored entries of a CSR matrix (n, L), zeros included, with their values as scores."""
         s = sp.csr_matrix(scores)
         if not s.has_sorted_indices:
             s = s.sorted_indices()
         return cls(s.indptr, s.indices, s.shape[1], {name: s.data})
 
     def to_csr(self, values: np.ndarray | None = None) -> sp.csr_matrix:
-        """CSR (n, L) of `values`, or of the final score; pairs with value 0 stay stored."""
+        """CSR (n, L) of `values`, or of the final score. Pairs of value 0 are stored too."""
         values = self.final_score if values is None else np.asarray(values)
         out = sp.csr_matrix((self.n_rows, self.n_labels), dtype=values.dtype)
         out.data, out.indices, out.indptr = values, self.labels, self.indptr
@@ -151,7 +152,7 @@ class Candidates:
         return out
 
     def values_of(self, Y: sp.csr_matrix) -> np.ndarray:
-        """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 where none is stored."""
+        """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 if it is not stored."""
         stored = Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}).pair_keys
         values = np.zeros(self.n_pairs, np.float32)
         if len(stored):
@@ -162,7 +163,7 @@ class Candidates:
         return values
 
     def without(self, excluded: Candidates) -> Candidates:
-        """The pairs that are none of `excluded` (of the same n and L), with their scores.
+        """The pairs that are not in `excluded` (of the same n and L), with their scores.
 
         Examples
         --------
@@ -173,7 +174,7 @@ class Candidates:
         return self.where(~self.among(excluded))
 
     def among(self, others: Candidates) -> np.ndarray:
-        """bool (m,): which pairs are also pairs of `others` (of the same n and L)."""
+        """bool (m,): whether each pair is in `others` (of the same n and L)."""
         found: np.ndarray = np.isin(self.pair_keys, others.pair_keys)
         return found
 
@@ -192,7 +193,7 @@ class Candidates:
         return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
 
     def to_dense(self, values: np.ndarray) -> np.ndarray:
-        """Values (m,) as float32 (n, L); labels that are no candidates stand 1 below the row's lowest."""
+        """Values (m,) as float32 (n, L). Other labels get the row's lowest value minus 1."""
         values = values.astype(np.float32)
         if self.is_full:
             return values.reshape(self.n_rows, self.n_labels)
@@ -220,7 +221,7 @@ class Candidates:
         )
 
     def union(self, other: Candidates) -> Candidates:
-        """Pairs of either; a score missing on one side is the least of that source in the row, or 0."""
+        """The pairs of either. A score that one side lacks is the minimum of that source in the row, or 0."""
         self._check_agrees(other)
         keys = [self.pair_keys, other.pair_keys]
         merged = np.union1d(*keys)
@@ -237,7 +238,7 @@ class Candidates:
 
     @classmethod
     def united(cls, parts: Sequence[Candidates]) -> Candidates:
-        """The pairs of any of several (at least one), as by `union` one after another, without scores.
+        """The union of several `Candidates` (at least one), without scores.
 
         Examples
         --------
@@ -265,7 +266,8 @@ class Candidates:
             )
 
     def transpose(self) -> Candidates:
-        """The same pairs by label: L lists of the instances each label is a candidate of, with their scores.
+        """The same pairs by label: for each of L labels, the instances of which it is a candidate, with
+        scores.
 
         Examples
         --------
@@ -294,7 +296,7 @@ class Candidates:
         return float(found.sum() / total)
 
     def top(self, k: int) -> Candidates:
-        """The k best of each row by the final score; ties go to the smaller label id, NaN comes last."""
+        """The k best pairs of each row by the final score. Ties go to the smaller label id, NaN is last."""
         if k < 1:
             raise ValueError(f"k must be positive, got {k}")
         score = self.final_score

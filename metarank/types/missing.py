@@ -1,4 +1,4 @@
-"""`MissingPairs`: the labels that training rows lack and a model that did not see them is surest of."""
+"""`MissingPairs`: the most probable labels that training rows lack, by models that did not see the rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_PAIRS = 1_000
 
 
 class MissingLabel(NamedTuple):
-    """A training row, a label it does not carry, and the held-out probability that it should."""
+    """A training row, a label that it lacks, and the held-out probability that the label is relevant."""
 
     row: int
     row_name: str | None
@@ -67,14 +67,15 @@ class MissingPairs(Saved):
     def surest(
         cls, candidates: Candidates, probabilities: np.ndarray, gains: np.ndarray, rows: np.ndarray
     ) -> MissingPairs:
-        """The surest of the pairs (m,) without a gain; row i of the candidates is training row rows[i]."""
+        """The most probable of the pairs (m,) without a gain. Row i of the candidates is training row
+        rows[i]."""
         open_pairs = np.flatnonzero(gains <= 0)
         row, label = rows[candidates.row_of_pair[open_pairs]], candidates.labels[open_pairs]
         order = np.lexsort((label, row, -probabilities[open_pairs]))[:MAX_PAIRS]
         return cls(row[order], label[order], probabilities[open_pairs][order])
 
     def top(self, k: int, row_names: Sequence[str] | None, labels: LabelTable | None) -> list[MissingLabel]:
-        """The first k pairs, with names where these are known."""
+        """The first k pairs, with names if they are known."""
         return [
             MissingLabel(
                 int(row),

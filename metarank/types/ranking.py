@@ -29,20 +29,19 @@ class Ranking:
     Parameters
     ----------
     labels : int32 array (n, k)
-        Distinct label ids in [0, n_labels), best first; a row with fewer than k labels is padded
-        with -1 at its end.
+        Distinct label ids in [0, n_labels), best first. Rows with fewer than k labels are padded with -1.
     scores : float32 array (n, k)
-        Not increasing along a row, > -inf for a label; the padding is set to -inf.
+        Non-increasing along a row, and > -inf for a label. The padding is set to -inf.
     n_labels : int
         Size L of the label set.
     label_names : sequence of str, optional
         The L names.
     without_evidence : bool array (n,), optional
-        Rows of which the model knows nothing, such as texts without a word that it knows: their labels are
-        guesses, by their frequency. By default none. Not a column of `to_frame`.
+        Rows of which the model knows nothing, such as texts without a known word. Their labels are guesses by
+        frequency. None by default. `to_frame` has no such column.
     index : sequence (n,), optional
-        What the rows are called: the index of the data frame or Series that was ranked, where it does more
-        than count them from 0. `to_frame` has it for `row`.
+        Names of the rows: the index of the data frame or Series that was ranked, unless it counts from 0.
+        `to_frame` uses it as `row`.
 
     Raises
     ------
@@ -108,13 +107,13 @@ class Ranking:
         without_evidence: np.ndarray | None = None,
         n_jobs: int | None = None,
     ) -> Ranking:
-        """The k labels with the greatest scores of each row; ties go to the smaller label id.
+        """The k labels with the largest scores of each row. Ties go to the smaller label id.
 
         Parameters
         ----------
         scores : (n, L) array, (n, L) sparse matrix, `Candidates` or `Ranking`
-            No ids: integers of which each row holds distinct ids are refused. A label that a sparse matrix
-            does not store, or whose score is -inf, is never listed.
+            Scores, not ids: an integer array that looks like label ids is refused. A label that a sparse
+            matrix does not store, or whose score is -inf, is never listed.
         k : int
             Length of the lists, at least 1; above L the lists are padded.
         values : float array (m,), optional
@@ -177,8 +176,8 @@ class Ranking:
     def names(self) -> np.ndarray:
         """Object array (n, k) of the labels' names, None for the padding.
 
-        A name that several labels share stands with the id, as in "tree (id 7)"; of a label without a name
-        there is the id as a text. Each access makes a new array.
+        If several labels share a name, it is given with the id, as in "tree (id 7)". A label without a name
+        is given as its id. Each access makes a new array.
         """
         table = LabelTable(self.n_labels, self.label_names)
         listed, place = np.unique(self.labels, return_inverse=True)
@@ -186,16 +185,16 @@ class Ranking:
         return shown[place].reshape(self.labels.shape)
 
     def with_index(self, index: Any) -> Ranking:
-        """The same lists of rows that are called so."""
+        """The same lists with other names of the rows."""
         out = copy(self)
         out.__dict__.update(index=_checked_index(index, self.n_rows))
         return out
 
     @classmethod
     def concatenate(cls, parts: Sequence[Ranking]) -> Ranking:
-        """The rows of several rankings of the same k and labels, one after the other.
+        """The rows of several rankings with the same k and labels, concatenated.
 
-        Their `index` is kept where all of them have one.
+        The `index` is kept if all of them have one.
         """
         if len(parts) == 1:
             return parts[0]
@@ -228,13 +227,13 @@ class Ranking:
         return out
 
     def to_frame(self) -> Any:
-        """One record a listed label: row, rank (from 1), label, label_name (where names are known), score.
+        """One record per listed label: row, rank (from 1), label, label_name (if names are known), score.
 
-        `row` is what `index` calls the row, else its number.
+        `row` is the entry of `index`, or else the number of the row.
 
         Returns
         -------
-        pandas.DataFrame, or a dict of the columns as arrays where pandas is not installed.
+        pandas.DataFrame, or a dict of the columns as arrays if pandas is not installed.
         """
         row, column = np.nonzero(self.labels >= 0)
         label = self.labels[row, column]

@@ -42,7 +42,7 @@ _QUERY_ROWS = 256
 
 @with_parameters
 class OneVsAll(Shortlister):
-    """Linear scores ``w . x + b`` of every label, pruned to the weights that matter.
+    """Linear scores ``w . x + b`` for every label, with small weights pruned.
 
     Parameters
     ----------
@@ -53,31 +53,31 @@ class OneVsAll(Shortlister):
         targets t_i. All labels share one factorisation, and held-out scores of training rows are exact at
         little more cost (`score_held_out`).
     relevance : "auto", "binary", "inverse-propensity" or "graded"
-        What a relevant pair weighs, the target of the ridge or the cost c_i of the squared hinge (1 on
-        irrelevant rows): 1; the label's inverse propensity (Jain et al. 2016, eq. 1), which favours rare
-        labels; or, for the ridge only, the value in Y. "auto": "inverse-propensity" for the ridge, "binary"
-        for the squared hinge.
+        Weight of a relevant pair: the target of the ridge, or the cost c_i of the squared hinge (1 on
+        irrelevant rows). It is 1; the label's inverse propensity (Jain et al. 2016, eq. 1), which favours
+        rare labels; or, for the ridge only, the value in Y. "auto": "inverse-propensity" for the ridge,
+        "binary" for the squared hinge.
     propensity : "default", "wikipedia", "amazon" or (a, b)
-        Curve of `metarank.metrics.propensity.inv_propensity`, of the counts in the View; with fewer than 3
-        rows, of which it says nothing, all labels weigh 1.
+        Curve of `metarank.metrics.propensity.inv_propensity`, applied to the counts in the View. With fewer
+        than 3 rows all labels have weight 1.
     C : float in [1e-12, 1e6] or "auto"
         Weight of the loss; the usual penalty of ridge regression is 1 / (2 C). "auto": 1 for the squared
         hinge; for the ridge, of 1/20, 1/6, 1/2 and 3/2 the value with the largest nDCG@5 of exact
         leave-one-out scores, the gain of a pair being its relevance, on at most 3,000 rows of the View.
     weights_per_label : int or None
-        Weights kept for each label, on average: the largest over all labels, in absolute value times the
-        square root of their feature's typical (root mean square) value. None: all.
+        Average number of weights that are kept per label: the largest over all labels, by absolute value
+        times the square root of the root mean square of their feature. None keeps all.
     tolerance : float
-        Squared hinge: largest violation of the conditions of optimality at which training stops.
+        Squared hinge: training stops when no optimality condition is violated by more than this.
     max_epochs : int
-        Squared hinge: most passes over a working set of rows before it may grow again.
+        Squared hinge: largest number of passes over a working set of rows before it may grow again.
     intercept_scaling : float
         Ridge: value of the constant feature whose weight gives b; 0 for b = 0.
     max_size : int
         Ridge: largest factorisation, in rows or features, whichever are fewer: memory grows with its
         square, time with its cube. Larger problems are solved by conjugate gradients.
     verbose : int
-        0: silent. 1: `fit` shows a line of progress, see `MetaRanker`.
+        1 shows the progress of `fit`; see `MetaRanker`.
 
     Attributes
     ----------
@@ -87,10 +87,10 @@ class OneVsAll(Shortlister):
 
     Notes
     -----
-    Rows of X are used as given, where the trees of `Parabel` and `XReg` scale them to unit length: a longer
-    row pulls harder in training and has larger scores, and X times s needs C / s^2. Where length means
-    nothing, as in TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows weigh
-    the same: `fit` refuses a `sample_weight`.
+    Rows of X are used as given, whereas `Parabel` and `XReg` scale them to unit length. A longer row has more
+    influence in training and larger scores, and X times s needs C / s^2. If length has no meaning, as in
+    TF-IDF of texts, normalise rows first (`sklearn.preprocessing.normalize`). All rows have the same weight:
+    `fit` refuses a `sample_weight`.
 
     Column: ``ova_<loss>``. A label without a relevant row in the View is never proposed; its score is 0
     (ridge) or -1 (squared hinge). Held-out scores in closed form are those of all weights, before pruning.
@@ -179,10 +179,10 @@ class OneVsAll(Shortlister):
         return clone(self).set_params(C=self._tuned_C(view, n_jobs))
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
-        """Float32 column (m,): ``w . x + b`` of each pair, of the weights kept.
+        """float32 column (m,): ``w . x + b`` of each pair, with the weights that were kept.
 
-        Ridge: an estimate of the target, which is 0 where the label is irrelevant. Squared hinge: a margin,
-        above 0 where the label is held relevant. The same scores as in `shortlist`.
+        Ridge: an estimate of the target, which is 0 for irrelevant labels. Squared hinge: a margin, positive
+        for labels that are predicted to be relevant. `shortlist` uses the same scores.
 
         Raises
         ------
@@ -222,7 +222,7 @@ class OneVsAll(Shortlister):
         return out
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
-        """The k labels of largest score for each row, or all labels of the View where they are fewer.
+        """The k labels of largest score for each row, or all labels of the View if there are fewer.
 
         Parameters
         ----------
@@ -234,8 +234,8 @@ class OneVsAll(Shortlister):
         Returns
         -------
         Candidates
-            Labels ascend within a row; the score, see `score`, says which come first. Ties at the cut go to
-            the smaller label id.
+            Labels ascend within a row; see `score` for their scores. Ties at the cut go to the smaller label
+            id.
         """
         check_integer("k", k, 1)
         rows = self._row_parts(X)
@@ -244,10 +244,11 @@ class OneVsAll(Shortlister):
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
     ) -> dict[str, np.ndarray]:
-        """Columns of the pairs of training rows, as from fits without the row's fold (before pruning).
+        """Columns of the pairs of training rows, equal to those of fits without the row's fold, before
+        pruning.
 
-        In closed form for the ridge up to `max_size`: propensities and targets are those of the View without
-        the fold, whose own labels take no part.
+        The ridge has a closed form up to `max_size`. Propensities and targets are those of the View without
+        the fold.
         """
         rows = np.arange(len(data.fold)) if rows is None else rows
         held_out = self._held_out_ridge(data, n_jobs)

@@ -96,7 +96,7 @@ class LabelNeighbors(LabelScorer):
     Parameters
     ----------
     k : int, default 10
-        Points of each label that count. A label with fewer has its list padded with the last distance.
+        Number of points of each label. If a label has fewer, its last distance is repeated.
     metrics : sequence of {"l2", "l1", "cosine"}
         Cosine distance is 1 - cos; 1 where either vector is zero.
     columns : {"summary", "raw"}
@@ -106,9 +106,9 @@ class LabelNeighbors(LabelScorer):
 
     Notes
     -----
-    A label without a point in the View is as far away as a row that shares nothing with x and is as long as
-    the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances beyond the largest
-    float32 are held to it, so every value is finite.
+    A label without a point in the View has the distances of a row that shares nothing with x and is as long
+    as the longest training row: sqrt(|x|^2 + max |y|^2), |x|_1 + max |y|_1, 1. Distances are limited to the
+    largest float32, so every value is finite.
 
     Examples
     --------
@@ -131,14 +131,14 @@ class LabelNeighbors(LabelScorer):
     saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
-        """Remember the View's points of each label. Returns self."""
+        """Store the View's points of each label. Returns self."""
         self._check_params()
         self.rows_ = shared_rows(view)
         self.labels_ = view_labels(view)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,) by name, metric by metric, distances before means."""
+        """float32 columns (m,) by name, metric by metric, distances before means."""
         check_candidates(X, candidates, self.labels_.n_labels)
         orders, means = self._statistics()
         metrics = tuple(self.metrics)
@@ -192,7 +192,8 @@ class LabelNeighbors(LabelScorer):
         return self.rows_, self.labels_.matrix()
 
     def of_labels(self, first: int, last: int) -> LabelNeighbors:
-        """With the rows of these labels, and the longest, which set the distance of labels without a row."""
+        """The scorer with the rows of these labels, and the longest row, which sets the distance of labels
+        without a row."""
         start = self.labels_.indptr[first : last + 1]
         own = self.labels_.rows[start[0] : start[-1]]
         kept = np.unique(np.concatenate([own, longest_rows(self.rows_)]))
@@ -236,45 +237,46 @@ def _check_index(known: Known) -> None:
 
 @with_parameters
 class NeighborShortlister(LabelScorer):
-    """Votes of the nearest training points, whatever their labels.
+    """Votes of the nearest training points.
 
     Parameters
     ----------
     ks : sequence of int, default (10, 30)
-        Neighbours that vote; the largest decides the shortlist.
+        Numbers of neighbours that vote; the largest determines the shortlist.
     relevance : {"binary", "inverse-propensity"}
-        What a vote for label l counts: 1, or 1 / p_l (Jain et al. 2016, eq. 1), which favours rare labels.
-        p_l is of the counts in the View, which a training row is not part of; with fewer than 3 rows, 1.
+        Weight of a vote for label l: 1, or 1 / p_l (Jain et al. 2016, eq. 1), which favours rare labels. p_l
+        comes from the counts in the View, which does not contain the training row; with fewer than 3 rows the
+        weight is 1.
     propensity : "default", "wikipedia", "amazon" or (a, b)
         Curve of `metarank.metrics.propensity.inv_propensity`.
     index : {"auto", "flat", "hnsw", "ivfpq"}
-        For dense X, what finds the neighbours. "flat" compares every row. "hnsw" (a graph) and "ivfpq" (lists
-        of short codes, of the least memory) are FAISS's approximate indexes: they propose rows, of which the
-        core takes the nearest. "auto": "hnsw" from 50,000 rows on, "flat" below; fewer than 10,000 rows are
-        always compared one by one. For sparse X the neighbours are exact whatever is asked for.
+        Index that finds the neighbours in dense X. "flat" compares every row. "hnsw" (a graph) and "ivfpq"
+        (lists of short codes, with the least memory) are approximate indexes of FAISS: they propose rows, and
+        the core selects the nearest. "auto" is "hnsw" from 50,000 rows on, else "flat". With fewer than
+        10,000 rows every row is compared in any case. In sparse X the neighbours are always exact.
 
     names : bool, default False
-        Whether the names of the labels that the neighbours carry are compared with a label's own: the column
-        ``vote_names``. Only where names are known (`View.label_text`), and no result otherwise.
+        Whether to compare the name of a label with the names of the neighbours' labels, in the column
+        ``vote_names``. It has no effect if names are not known (`View.label_text`).
 
     Notes
     -----
-    Sparse X: neighbours by cosine similarity, which is also their weight; a row that shares nothing with x
-    is no neighbour. Dense X: neighbours by L2 distance, weight 1 / distance, no distance counted as less than
-    a thousandth of the farthest neighbour's. Ties by row number.
+    Sparse X: neighbours by cosine similarity, which is also their weight. A row that shares no feature with x
+    is not a neighbour. Dense X: neighbours by L2 distance, with weight 1 / distance; a distance counts as at
+    least a thousandth of the farthest neighbour's. Ties are in order of row number.
 
     With N(x) the neighbours and s_i their weights, the score of a label is
 
         vote(x, l) = sum of s_i over i in N(x) with y_il > 0  /  sum of s_i over i in N(x)  *  (1 or 1 / p_l).
 
-    Columns for each k: ``vote<k>``, the share of the neighbours that carry the label, and
+    Columns for each k: ``vote<k>``, the share of the neighbours with the label, and
     ``vote<k>_weighted``, the vote above; 0 for a row without neighbours. With `names` also ``vote_names``:
     the sum of v(x, l') t_l'.t_l over the other labels l', where t_l is the label's name as a row of unit
-    length and v the vote without the factor 1 / p_l. So a rare label is known by its kin, as
-    "gene_expression_data" by "gene_expression".
+    length and v the vote without the factor 1 / p_l. So a rare label gets votes from similar names, such as
+    "gene_expression_data" from "gene_expression".
 
-    An approximate index leaves neighbours out, a few in a hundred (experiments/neighbors); what it
-    finds is the same for any number of threads and any split of the batch, and never a row outside the View.
+    An approximate index misses a few per cent of the neighbours (experiments/neighbors). Its results do not
+    depend on the number of threads or the split of the batch, and never contain a row outside the View.
 
     Examples
     --------
@@ -314,7 +316,7 @@ class NeighborShortlister(LabelScorer):
     )
 
     def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
-        """Remember the View's rows and their labels. Returns self."""
+        """Store the View's rows and their labels. Returns self."""
         self._check_params()
         self.rows_ = shared_rows(view)
         self.labels_ = view_labels(view)
@@ -326,7 +328,7 @@ class NeighborShortlister(LabelScorer):
         return self
 
     def nearest(self, X: Features, *, n_jobs: int = 1) -> Neighbors:
-        """The neighbours of each row, searched once for both `shortlist` and `score`.
+        """The neighbours of each row, for `shortlist` and `score`.
 
         Returns
         -------
@@ -353,7 +355,8 @@ class NeighborShortlister(LabelScorer):
     def score(
         self, X: Features, candidates: Candidates, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; ``vote_names`` if asked.
+        """float32 columns (m,): ``vote<k>`` and ``vote<k>_weighted`` for each k; with `names` also
+        ``vote_names``.
 
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
@@ -369,11 +372,11 @@ class NeighborShortlister(LabelScorer):
     def shortlist(
         self, X: Features, k: int, *, n_jobs: int = 1, neighbors: Neighbors | None = None
     ) -> Candidates:
-        """The min(k, L) labels of each row with the largest vote: the share of the neighbours' weight, or as
-        `relevance` says.
+        """The min(k, L) labels of each row with the largest vote, which is their share of the neighbours'
+        weight, times 1 / p_l if `relevance` asks for it.
 
-        Equal votes are ordered by frequency in the View, then by label id; so a row with fewer than k voted
-        labels, or with no neighbour at all, is completed with the most frequent labels. The score
+        Equal votes are in order of frequency in the View, then of label id. So a row with fewer than k voted
+        labels, or without a neighbour, is completed with the most frequent labels. The score
         ``neighbor_vote`` is the vote plus 1e-6 times the label's share of the View's rows.
         `neighbors` is what `nearest` found for the rows of X, where it was asked before.
         """
