@@ -25,7 +25,7 @@ HARNESSES: dict[str, tuple[str, ...]] = {
     "label_trees": (*_LABEL_TREES, "weight_blocks", "inverted_index"),
     "linear_scores": ("linear_predict",),
     "names": ("names",),
-    "nearest_rows": ("nearest_rows", "inverted_index"),
+    "nearest_rows": ("nearest_rows", "label_neighbors", "inverted_index"),
     "pair_scores": ("pair_scores",),
     "text_encoder": ("text_vectors", "text_encoder"),
     "text_rows": ("text_parse",),
