@@ -102,7 +102,7 @@ class Writer:
             except ModelError:
                 known = None
             if known is not type(value):
-                raise ValueError(
+                raise ModelError(
                     f"{at}: class {name!r} must be marked with metarank.persist.register to be saved"
                 )
             return {"__object__": name, "state": self.encode(get_state(), at)}
