@@ -325,6 +325,7 @@ def _is_text(table: pa.Table, column: str) -> bool:
 
 
 def is_number(type_: pa.DataType) -> bool:
+    """Whether a column of this Arrow type holds numbers: integers, floats or booleans."""
     import pyarrow.types as types
 
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_))
