@@ -279,6 +279,8 @@ class MetaRanker(Saved, BaseEstimator):
         exclude: Any = None,
         objectives: str | MultiObjectiveRanker | None = None,
         n_labels: int | None = None,
+        groups: Any = None,
+        candidates_fold: Any = None,
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
@@ -304,6 +306,14 @@ class MetaRanker(Saved, BaseEstimator):
             settings. After a plug-in, `rank` accepts other weights.
         n_labels : int, optional
             L. The integers in lists are then positions of labels in [0, L).
+        groups : array-like (n,) of integers or texts, optional
+            Rows of the same value (documents of one author, products of one family) stay on the same side of
+            every division of the rows: of the folds, of rows held out to tune or to stop, and of resampling.
+            So quality, calibration and cuts are those of rows from new groups. At least 2 groups; with fewer
+            than `n_folds`, each group is a fold. Copies of a row stay together too, with their groups.
+        candidates_fold : int array (n,), optional
+            The fold of each row, of at least 2 different numbers >= 0, instead of the `n_folds` that are
+            drawn. With `groups`, each group must lie within one fold.
 
         Returns
         -------
@@ -332,6 +342,8 @@ class MetaRanker(Saved, BaseEstimator):
                 n_labels=n_labels,
                 separator=self.label_separator,
                 aggregation=aggregation,
+                groups=groups,
+                candidates_fold=candidates_fold,
             )
             fitted = fit_model(given, self._options(seed, n_jobs), lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.

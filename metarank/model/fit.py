@@ -201,10 +201,11 @@ def training_set(
     spelled = any(source.scorer.source == "label_spelling" for source in sources)
     # If labels are shortlisted, many have no row outside a fold anyway.
     hiding = not proposers(sources) and any(scorer.reads_names for scorer in describers(sources))
+    fold = fold_map(given, options)
     return TrainingSet(
         given.X,
         given.labels.Y,
-        fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X),
+        fold,
         seed=options.seed,
         label_names=given.labels.names,
         label_text=label_text,
@@ -213,8 +214,25 @@ def training_set(
         words=encoder.feature_words,
         feature_scale=encoder.transform.scale,
         targets=given.labels.targets,
-        hidden_in=hidden_labels(given.n_labels, options.n_folds, options.seed) if hiding else None,
+        hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
+        groups=given.groups,
     )
+
+
+def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
+    """The fold of each training row, int32 (n,): the given map, or one that keeps copies and groups whole."""
+    fold = given.fold
+    if fold is None:
+        fold = fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
+    n_folds = int(fold.max()) + 1
+    if given.fold is not None:
+        note(f"folds: {n_folds}, those of candidates_fold")
+    elif given.groups is not None:
+        fewer = f", fewer than n_folds={options.n_folds}" if n_folds < options.n_folds else ""
+        note(
+            f"folds: {n_folds}{fewer}, each of whole groups, of which there are {int(given.groups.max()) + 1}"
+        )
+    return fold
 
 
 def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, options: FitOptions) -> None:

@@ -19,6 +19,7 @@ from metarank.types.candidates import Candidates
 from metarank.types.checks import check_labels, check_sample_weight
 from metarank.types.label_table import LabelTable
 from metarank.types.restrict import check_lists, for_each_row
+from metarank.types.row_groups import check_fold_map, check_groups, check_whole_groups
 from metarank.types.strings import PackedStrings
 from metarank.types.view import Features
 
@@ -102,6 +103,10 @@ class TrainingInput:
         Pairs that must not be candidates.
     aggregation : MultiObjectiveRanker or None
         How several objectives are aggregated.
+    groups : int64 array (n,) or None
+        Rows of the same number stay together in every fold.
+    fold : int32 array (n,) or None
+        The fold map, if it is given: values 0 .. K-1.
     """
 
     encoder: InputEncoder
@@ -113,6 +118,8 @@ class TrainingInput:
     weight: np.ndarray | None = None
     excluded: Candidates | None = None
     aggregation: MultiObjectiveRanker | None = None
+    groups: np.ndarray | None = None
+    fold: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -141,6 +148,8 @@ def read_training(
     n_labels: int | None,
     separator: str | None,
     aggregation: MultiObjectiveRanker | None,
+    groups: Any = None,
+    candidates_fold: Any = None,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     encoder = InputEncoder()
@@ -149,6 +158,9 @@ def read_training(
         raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
     labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation)
     weight = check_sample_weight(sample_weight, features.shape[0])
+    groups = check_groups(groups, features.shape[0])
+    fold = check_fold_map(candidates_fold, features.shape[0])
+    check_whole_groups(groups, fold)
     excluded = None
     if exclude is not None:
         table = LabelTable(labels.Y.shape[1], labels.names)
@@ -168,6 +180,8 @@ def read_training(
         weight=weight,
         excluded=excluded,
         aggregation=aggregation,
+        groups=groups,
+        fold=fold,
     )
 
 

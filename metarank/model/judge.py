@@ -20,7 +20,6 @@ from metarank.model.stages import LocalStages, RankedPairs
 from metarank.model.training_lists import TrainingLists, drawn_rows
 from metarank.thresholds import ThresholdLearner
 from metarank.types.missing import MissingPairs
-from metarank.types.view import same_content
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ def judge(
     # Cuts are learned from labels that have rows.
     shown = data.shows(rows[lists.candidates.row_of_pair], lists.candidates.labels)
     with as_part("thresholds", 0.8, 0.05):
-        group = same_content(lists.X)
+        group = lists.unit
         thresholds = _cuts(lists, scores, shown, group, stages, options)
     probabilities = thresholds.probabilities(lists.candidates, scores)
     missing = MissingPairs.surest(lists.candidates, probabilities, lists.gains, rows)
@@ -78,10 +77,13 @@ def _cuts(
         fold, group, n_relevant = fold[kept], group[kept], n_relevant[kept]
     missed = int(n_relevant.sum()) - int((gains > 0).sum())
     learner, given = ThresholdLearner(options.threshold), (candidates, scores, gains)
+    whole = lists.groups is not None
     return stages.decided(
         "thresholds",
         (options.threshold, candidates.indptr, candidates.labels, scores, gains, fold, group, missed, seed),
-        lambda: learner.fit(*given, fold=fold, group=group, missed=missed, seed=seed),
+        lambda: learner.fit(
+            *given, fold=fold, group=group, missed=missed, seed=seed, draws_whole_groups=whole
+        ),
     )
 
 

@@ -73,6 +73,8 @@ class PairsToRank:
         The rows on which the ranker is judged: these parts, those of `crossfit.nested_columns`, or each fold.
     shown : bool array (m,) or None
         See `RankingData`.
+    groups : int array (n,) or None
+        Group of each row.
     """
 
     ranker: Any
@@ -88,6 +90,7 @@ class PairsToRank:
     targets: dict[str, np.ndarray] = field(default_factory=dict)
     outer: list[OuterPart[Any]] | Literal["nested"] | None = None
     shown: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
@@ -135,6 +138,7 @@ def ranked(
     table, raw, classifier_columns = assembled(columns, pairs, pairs.candidates, n_jobs)
     ranker = pairs.new_ranker(classifier_columns)
     lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
+    lists = replace(lists, groups=pairs.groups)
     # An estimate of the share of the time, right within a factor of two.
     anew = 0.5 if pairs.outer == "nested" else 0.0
     with as_part("describing anew", 0.0, anew):

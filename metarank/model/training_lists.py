@@ -17,7 +17,7 @@ from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
 from metarank.scorers.source import Source, describers, proposers
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingSet, fold_of_rows
+from metarank.types.view import Features, TrainingSet, first_of_unit, fold_of_rows
 
 # Makes the folds of the ranker independent of those of its columns, where they differ.
 _FOLD_SHIFT = 3_000_017
@@ -47,6 +47,16 @@ class TrainingLists:
     is_shortlisted: bool
     candidates: Candidates
     gains: np.ndarray
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Group of each row, if the rows come in groups."""
+        return None if self.data.groups is None else self.data.groups[self.rows]
+
+    @property
+    def unit(self) -> np.ndarray:
+        """int64 (r,): copies of a row and rows of its group have the same number."""
+        return first_of_unit(len(self.rows), self.X, self.groups)
 
 
 def ranked_rows(data: TrainingSet, sources: list[Source], options: FitOptions) -> np.ndarray:
@@ -88,7 +98,8 @@ def training_lists(
     # Rows of only some folds are held out by their Views already; the ranker gets folds of its own.
     fold, X = data.fold[rows], given.X if len(rows) == given.n_rows else given.X[rows]
     if len(np.unique(fold)) < data.n_folds:
-        fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X)
+        groups = None if data.groups is None else data.groups[rows]
+        fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X, groups)
     proposals = stages.propose(sources, rows, options.shortlist_size)
     candidates = united(proposals, len(rows), given.n_labels)
     if given.excluded is not None:
@@ -117,6 +128,7 @@ def pairs_to_rank(
         standardize=options.standardizes,
         targets={name: candidates.values_of(of[rows]) for name, of in given.labels.targets.items()},
         outer=_judged_on(lists, options),
+        groups=lists.groups,
         shown=_with_rows(lists, describers(sources)),
     )
 
@@ -131,7 +143,21 @@ def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart[Any]
         return "nested"
     if lists.is_shortlisted or sizes.min() < auto.LEAST_INNER_ROWS:
         return None
-    return inner_parts(fold, fold_of_rows(len(fold), auto.INNER_PARTS, options.seed + _FOLD_SHIFT, lists.X))
+    inner = _inner_folds(lists, fold, options.seed + _FOLD_SHIFT)
+    return None if inner is None else inner_parts(fold, inner)
+
+
+def _inner_folds(lists: TrainingLists, fold: np.ndarray, seed: int) -> np.ndarray | None:
+    """A division of each fold, int32 (r,); None if a fold has too few groups to be divided."""
+    if lists.groups is None:
+        return fold_of_rows(len(fold), auto.INNER_PARTS, seed, lists.X)
+    inner, unit = np.zeros(len(fold), np.int32), lists.unit
+    for f in np.unique(fold):
+        own = np.flatnonzero(fold == f)
+        if len(np.unique(unit[own])) < auto.INNER_PARTS:
+            return None
+        inner[own] = fold_of_rows(len(own), auto.INNER_PARTS, seed, groups=unit[own])
+    return inner
 
 
 def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool) -> bool:

@@ -12,7 +12,7 @@ from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import sampled_pairs
-from metarank.ranker.lists import RankingData, hash_numbers, informative_lists
+from metarank.ranker.lists import RankingData, informative_lists
 from metarank.types.feature_table import FeatureTable
 
 # Methods that search for weights by what models attain, and the share of lists they are judged on.
@@ -88,7 +88,7 @@ class ObjectivesRanker(Ranker):
         held_out: dict[str, Any] = {}
         if model.aggregation in SEARCHED:
             # Weights that are searched for are judged on lists the models have not learned from.
-            drawn = hash_numbers(len(part.weight), part.seed) % _ONE_IN == 0
+            drawn = part.drawn(one_in=_ONE_IN)
             seen, watched = part.lists(~drawn), part.lists(drawn)
             if all(len(np.unique(v)) > 1 for p in (seen, watched) for v in p.targets.values()):
                 held_out = {

@@ -104,7 +104,7 @@ class BoostedRanker(Ranker):
         held_out = None
         train = data
         if self.early_stopping:
-            aside = hash_numbers(len(data.weight), data.seed) % 10 == 0
+            aside = data.drawn(one_in=10)
             if aside.any() and not aside.all():
                 ids = np.flatnonzero(aside)
                 aside_lists = data.lists(ids)

@@ -14,6 +14,7 @@ from metarank import _core
 from metarank._util.threads import single_threaded_blas
 from metarank.scorers.crossfit import OuterPart, over_folds
 from metarank.types.feature_table import FeatureTable
+from metarank.types.view import first_of_unit, fold_of_rows
 
 if TYPE_CHECKING:
     from metarank.ranker.base import Ranker
@@ -42,6 +43,8 @@ class RankingData:
         by what they learn from the other folds.
     shown : bool array (m,), optional
         Whether the View that describes a pair shows rows of its label; see `placed`.
+    groups : int array (n,), optional
+        Lists of the same group stay together where lists are divided.
     """
 
     table: FeatureTable
@@ -52,6 +55,7 @@ class RankingData:
     targets: dict[str, np.ndarray] = field(default_factory=dict)
     outer: tuple[OuterPart[FeatureTable], ...] | None = None
     shown: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
     def checked(
@@ -124,7 +128,9 @@ class RankingData:
         pairs = self.pairs_of(index)
         table = FeatureTable(self.table.values[pairs], self.table.names, self.table.candidates.rows(index))
         targets = {name: values[pairs] for name, values in self.targets.items()}
-        return RankingData(table, self.gains[pairs], self.weight[index], self.fold[index], self.seed, targets)
+        groups = None if self.groups is None else self.groups[index]
+        weight, fold = self.weight[index], self.fold[index]
+        return RankingData(table, self.gains[pairs], weight, fold, self.seed, targets, groups=groups)
 
     def pairs_of(self, index: np.ndarray) -> np.ndarray:
         """Positions of the pairs of some lists (ids)."""
@@ -133,9 +139,19 @@ class RankingData:
     def pairs(self, kept: np.ndarray) -> RankingData:
         """Some of the pairs (ascending positions); every list stays, perhaps shorter."""
         targets = {name: values[kept] for name, values in self.targets.items()}
-        return RankingData(
-            self.table.pairs(kept), self.gains[kept], self.weight, self.fold, self.seed, targets
+        return replace(
+            self,
+            table=self.table.pairs(kept),
+            gains=self.gains[kept],
+            targets=targets,
+            outer=None,
+            shown=None,
         )
+
+    def drawn(self, one_in: int) -> np.ndarray:
+        """bool (n,): one of so many lists, by hash; lists of the same group are drawn together."""
+        number = hash_numbers(len(self.weight), self.seed)
+        return number[first_of_unit(len(number), None, self.groups)] % one_in == 0
 
     def sample(self, max_pairs: int) -> RankingData:
         """Whole lists drawn by hash up to `max_pairs` pairs, at least one list; itself if it is no larger."""
@@ -161,7 +177,8 @@ class RankingData:
         """The lists that a ranker to be judged on a part learns from."""
         seen = self.lists(trial.seen)
         if len(np.unique(seen.fold)) < 2:  # described by one View, and so divided anew
-            seen = replace(seen, fold=_core.fold_of_rows(len(seen.weight), DEFAULT_FOLDS, self.seed))
+            fold = _fold_of_lists(len(seen.weight), self.seed, seen.groups)
+            seen = replace(seen, fold=fold)
         return seen if trial.described is None else replace(seen, table=trial.described)
 
     def by_fold(self) -> RankingData:
@@ -191,6 +208,12 @@ class RankingData:
         alone = ~self.shown & (others[row] == 0)
         out[alone] = float(values.mean()) if len(values) else 0.0
         return out
+
+
+def _fold_of_lists(n: int, seed: int, groups: np.ndarray | None) -> np.ndarray:
+    if groups is None:
+        return _core.fold_of_rows(n, DEFAULT_FOLDS, seed)
+    return fold_of_rows(n, DEFAULT_FOLDS, seed, groups=groups)
 
 
 def _of_lists(part: OuterPart[FeatureTable], kept: np.ndarray) -> OuterPart[FeatureTable]:

@@ -124,8 +124,8 @@ class Shortlister(LabelScorer):
         """
         if view.n_rows < 2 * share:
             return None
-        inside = fold_of_rows(view.n_rows, share, self.random_state) == 0
-        if not inside.any():
+        inside = fold_of_rows(view.n_rows, share, self.random_state, groups=view.groups) == 0
+        if not inside.any() or inside.all():
             return None
         others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
         weight = None if sample_weight is None else sample_weight[~inside]

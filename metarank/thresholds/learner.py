@@ -125,6 +125,7 @@ class ThresholdLearner(Saved):
         missed: int = 0,
         seed: int = 0,
         group: np.ndarray | None = None,
+        draws_whole_groups: bool = False,
     ) -> ThresholdLearner:
         """Learn the calibration and the cuts of all metrics.
 
@@ -143,6 +144,8 @@ class ThresholdLearner(Saved):
         seed : int
         group : int array (n,), optional
             Rows of the same group, such as copies of one row, stay on the same side of every split.
+        draws_whole_groups : bool
+            Whether bootstraps draw groups instead of rows.
 
         Raises
         ------
@@ -175,9 +178,10 @@ class ThresholdLearner(Saved):
                 self.cuts_ = {metric: NoneCut() for metric in METRICS}
             elif self.threshold == "auto":
                 judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
+                drawn = group if draws_whole_groups else None
                 self.cuts_ = {}
                 for metric in _told(METRICS):
-                    self.cuts_[metric], values = _choose(metric, lists, judge, seed)
+                    self.cuts_[metric], values = _choose(metric, lists, judge, seed, drawn)
                     if len(values):
                         low, high = map(float, np.quantile(values[1:], [0.025, 0.975]))
                         found = float(values[0]), low, high
@@ -245,8 +249,12 @@ def _folds_across(fold: np.ndarray, n_folds: int, seed: int, group: np.ndarray |
     return out
 
 
-def _choose(metric: str, lists: ScoredLists, fold: np.ndarray, seed: int) -> tuple[Cut, np.ndarray]:
+def _choose(
+    metric: str, lists: ScoredLists, fold: np.ndarray, seed: int, group: np.ndarray | None
+) -> tuple[Cut, np.ndarray]:
     """The default of a metric, or a challenger that clearly beats it on held-out rows; fitted on all.
+
+    Bootstraps draw rows, or groups (n,) where these are given.
 
     With what it attains there, and its bootstraps, or nothing where pairs are too few or many to judge.
     """
@@ -257,6 +265,9 @@ def _choose(metric: str, lists: ScoredLists, fold: np.ndarray, seed: int) -> tup
         return default().fit(lists, metric), np.zeros(0)
     n = lists.n_rows
     weight = np.random.default_rng([seed, METRICS.index(metric)]).poisson(1.0, (_BOOTSTRAPS, n))
+    if group is not None:
+        _, first, number = np.unique(group, return_index=True, return_inverse=True)
+        weight = weight[:, first[number]]
     weight = np.concatenate([np.ones((1, n)), weight.astype(np.float64)])
 
     def held_out(make: Callable[[], Cut]) -> np.ndarray:

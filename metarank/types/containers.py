@@ -33,7 +33,7 @@ def check_columns(table: Any, name: str, what: str, hint: str) -> None:
             continue
         found: list[Any] = []
         if kind == "object":  # numbers too may stand in one
-            plain = [v for v in values if not _is_missing(v)]
+            plain = [v for v in values if not is_missing(v)]
             found = [v for v in plain if not isinstance(v, (int, float, np.number, np.bool_, Decimal))]
             if not found:
                 continue
@@ -104,9 +104,9 @@ def plain_column(values: Any, name: str) -> Any:
         values = values.to_numpy(bool if kind == "b" else f"{kind}8") if whole else values.tolist()
     elif module in ("polars", "pyarrow") or (isinstance(values, np.ndarray) and values.dtype == object):
         values = values if getattr(values, "ndim", 1) > 1 else as_list(values)
-    if isinstance(values, list) and any(map(_is_missing, values)):
-        floats = all(_is_missing(v) or isinstance(v, (float, np.floating)) for v in values)
-        values = values if floats else [None if _is_missing(v) else v for v in values]
+    if isinstance(values, list) and any(map(is_missing, values)):
+        floats = all(is_missing(v) or isinstance(v, (float, np.floating)) for v in values)
+        values = values if floats else [None if is_missing(v) else v for v in values]
         if any(map(is_row, values)):
             values = [[] if v is None else v for v in values]
         elif values and not any(isinstance(v, str) for v in values if v is not None):
@@ -114,7 +114,7 @@ def plain_column(values: Any, name: str) -> Any:
     return values
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, or what pandas has for no value."""
     return (
         value is None

@@ -8,6 +8,7 @@ label can leak into the description of its own row.
 from __future__ import annotations
 
 import copy
+import heapq
 import threading
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
 
@@ -32,12 +34,16 @@ LEAST_TO_HIDE = 20
 _HASHED_ROWS = 4096
 
 
-def fold_of_rows(n: int, n_folds: int, seed: int, X: Features | None = None) -> np.ndarray:
+def fold_of_rows(
+    n: int, n_folds: int, seed: int, X: Features | None = None, groups: np.ndarray | None = None
+) -> np.ndarray:
     """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
 
-    Rows of X that say the same share a fold, that of the first of them, since a copy of a held-out row tells
-    its labels; see `same_content`. Of a few rows all may share a fold; then the i-th of different content is
-    in fold i mod K, so that no View is empty.
+    Rows that belong together share a fold, see `first_of_unit`: rows of X that say the same, since a copy of
+    a held-out row tells its labels, and rows of a group. Without groups it is the fold of the first of them.
+    Of a few rows all may share a fold; then the i-th of different content is in fold i mod K, so that no View
+    is empty. With groups, units go one after another, the largest first, to the fold of fewest rows; fewer
+    units than folds make as many folds as there are units.
 
     Examples
     --------
@@ -45,14 +51,59 @@ def fold_of_rows(n: int, n_folds: int, seed: int, X: Features | None = None) -> 
     (6,)
     >>> fold_of_rows(4, 2, 0, np.float32([[1], [2], [1], [3]]))
     array([1, 0, 1, 1], dtype=int32)
+    >>> fold_of_rows(5, 2, 0, groups=np.array([7, 4, 7, 4, 4]))
+    array([1, 0, 1, 0, 0], dtype=int32)
     """
-    fold = _core.fold_of_rows(n, n_folds, seed)
-    first = np.arange(n) if X is None else same_content(X)
-    fold = fold[first]
+    first = first_of_unit(n, X, groups)
+    if groups is not None:
+        return _evenly_filled(first, n_folds, seed)
+    fold = _core.fold_of_rows(n, n_folds, seed)[first]
     if np.any(fold != fold[:1]):
         return fold
     number = np.unique(first, return_inverse=True)[1]
     return (number if number.any() else np.arange(n)).astype(np.int32) % np.int32(n_folds)
+
+
+def first_of_unit(n: int, X: Features | None, groups: np.ndarray | None) -> np.ndarray:
+    """For each row the number of the first row that must be on its side of every division, int64 (n,).
+
+    These are the rows of the same content (`same_content`) and those of the same group, and in turn the rows
+    that belong with them. If copies would join groups to more than half of the rows, and to more than any
+    group has, they are values that X takes often: then groups alone count. A single group cannot be divided,
+    and does not count.
+
+    Examples
+    --------
+    >>> X = np.float32([[1], [2], [1], [3], [4], [5], [6], [7]])
+    >>> first_of_unit(8, X, np.array([0, 0, 1, 2, 3, 4, 5, 6]))
+    array([0, 0, 0, 3, 4, 5, 6, 7])
+    """
+    content = np.arange(n) if X is None else same_content(X)
+    if groups is None:
+        return content
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    if len(first) < 2:
+        return content
+    alike = (np.tile(np.arange(n), 2), np.concatenate([content, first[group]]))
+    _, joined = connected_components(sp.csr_matrix((np.ones(2 * n, np.int8), alike), (n, n)), directed=False)
+    if np.bincount(joined).max() > max(np.bincount(group).max(), n // 2):
+        joined = group
+    _, first, unit = np.unique(joined, return_index=True, return_inverse=True)
+    return first[unit]
+
+
+def _evenly_filled(first: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
+    """The units of rows, the largest first and equal ones in the order of a hash, each to the fold of fewest
+    rows, int32 (n,)."""
+    _, start, unit, size = np.unique(first, return_index=True, return_inverse=True, return_counts=True)
+    order = np.lexsort((_core.fold_of_rows(len(first), 2**31 - 1, seed)[start], -size))
+    filled = [(0, fold) for fold in range(n_folds)]
+    out = np.empty(len(start), np.int32)
+    for i, more in zip(order.tolist(), size[order].tolist()):
+        rows, fold = filled[0]
+        out[i] = fold
+        heapq.heapreplace(filled, (rows + more, fold))
+    return out[unit]
 
 
 def same_content(X: Features) -> np.ndarray:
@@ -146,6 +197,8 @@ class TrainingSet:
     hidden_in : int32 array (L,), optional
         A fold for each label, or -1: the View without that fold shows no row of the label, so that the fold's
         rows are described as if the label were new. See `hidden_labels`.
+    groups : int array (n,), optional
+        Rows of the same group stay together wherever a scorer divides rows.
     """
 
     X: Features
@@ -161,6 +214,7 @@ class TrainingSet:
     feature_scale: np.ndarray | None = None
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
     hidden_in: np.ndarray | None = None
+    groups: np.ndarray | None = None
     # What bounds memory and changes no result: pairs described at once, and whether products that both
     # proposing and describing need are kept in between.
     chunk_pairs: int = field(default=CHUNK_PAIRS, init=False)
@@ -207,6 +261,7 @@ class TrainingSet:
         out.__setstate__(self.__getstate__())
         out.X, out.Y, out.fold = self.X[rows], self.Y[rows], np.ascontiguousarray(fold, np.int32)
         out.targets = {name: Y[rows] for name, Y in self.targets.items()}
+        out.groups = None if self.groups is None else self.groups[rows]
         out.n_folds = int(out.fold.max()) + 1 if len(rows) else 1
         return out
 
@@ -282,6 +337,11 @@ class View:
     def fold(self) -> np.ndarray:
         """Fold of each row *in the View*: the map a scorer's own inner cross-validation uses."""
         return self._data.fold[self.rows]
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Group of each row in the View, if the rows come in groups."""
+        return None if self._data.groups is None else self._data.groups[self.rows]
 
     def shared(self, key: str, build: Callable[[Features], T]) -> T:
         """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""
