@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from metarank.objectives.pareto import ParetoFront
     from metarank.objectives.weight_sweep import pareto_front
     from metarank.persist import load
+    from metarank.thresholds.learner import ThresholdLearner
     from metarank.types.candidates import Candidates
     from metarank.types.ranking import Ranking
 
@@ -43,6 +44,7 @@ __all__ = [
     "MultiObjectiveRanker",
     "ParetoFront",
     "Ranking",
+    "ThresholdLearner",
     "__version__",
     "data",
     "distributed",
@@ -73,6 +75,7 @@ _HOME = {
     "MultiObjectiveRanker": "metarank.objectives.multi_objective",
     "ParetoFront": "metarank.objectives.pareto",
     "Ranking": "metarank.types.ranking",
+    "ThresholdLearner": "metarank.thresholds.learner",
     "load": "metarank.persist",
     "pareto_front": "metarank.objectives.weight_sweep",
 }

@@ -17,7 +17,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import numpy as np
 
 from metarank import MetaRanker, _core, data, metrics
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 
 N, N_NEW = 200, 2000
 KINDS = ("coin flips", "one row a label", "copies")
@@ -37,8 +37,8 @@ def made(kind: str, n_folds: int, seed: int, effort: str) -> dict[str, float]:
     if kind == "copies":
         order = rng.permutation(np.repeat(np.arange(N // 4), 4))
         X, Y = X[order], Y[order]
-    said = Held(ThresholdLearner.fit)
-    ThresholdLearner.fit = said  # type: ignore[method-assign]
+    said = Held(LearnedCuts.fit)
+    LearnedCuts.fit = said  # type: ignore[method-assign]
     model = MetaRanker(n_jobs=1, n_folds=n_folds, random_state=seed, effort=effort).fit(X, Y.astype(int))
     shown = list_quality(np.asarray(model.decision_function(new)), truth)
     chance = list_quality(np.random.default_rng(0).normal(size=truth.shape), truth)
@@ -66,7 +66,7 @@ def drawn(kind: str, rng: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Held:
-    """`ThresholdLearner.fit` that keeps the quality of the held-out scores it is given."""
+    """`LearnedCuts.fit` that keeps the quality of the held-out scores it is given."""
 
     def __init__(self, fit: Any) -> None:
         self.fit = fit

@@ -86,7 +86,7 @@ def page(results: Results) -> str:
             "# Cuts learned alike: label sets by one learner of thresholds\n",
             "Written by `python experiments/small_mlc/cuts_page.py`. A system's *own cut* is at probability "
             "0.5 or margin 0 (Rank-SVM's is learned by it), *regression* is the instance-based threshold of "
-            "Yang & Gopal (2012), and *learned cuts* are those of `metarank.thresholds.ThresholdLearner`, "
+            "Yang & Gopal (2012), and *learned cuts* are those of `metarank.ThresholdLearner`, "
             "one for each metric, learned from the scores of training rows by a model of the other folds: "
             "the same five folds for all, and the free parameters that were chosen on all rows. "
             "Probabilities are handed over as log-odds. metarank has learned cuts alone. Scores, and so "

@@ -10,7 +10,7 @@ from methods import CUTS
 from scipy.special import logit
 
 from metarank import thresholds
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.view import fold_of_rows
 
@@ -26,7 +26,7 @@ def learned_sets(result: Result, Y: np.ndarray, seed: int) -> Result:
     """
     held_out, scores = (_unbounded(result[name], result["probabilities"]) for name in ("held_out", "scores"))
     pairs = Candidates.all_labels(*Y.shape)
-    learner = ThresholdLearner().fit(
+    learner = LearnedCuts().fit(
         pairs, held_out.ravel(), Y.astype(np.float32).ravel(), fold=fold_of_rows(len(Y), 5, seed), seed=seed
     )
     new = Candidates.all_labels(*scores.shape)

@@ -21,7 +21,7 @@ from metarank.data.scaling import FeatureTransform
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.voting import LabelNeighbors
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -126,7 +126,7 @@ def run_baseline(
 
 def regression_sets(training: np.ndarray, Y: np.ndarray, scores: np.ndarray, seed: int) -> np.ndarray:
     """Label sets, bool (n, L), by the instance-based regression threshold learned on training scores."""
-    learner = ThresholdLearner("instance").fit(
+    learner = LearnedCuts("instance").fit(
         Candidates.all_labels(*Y.shape),
         training.ravel(),
         Y.astype(np.float32).ravel(),

@@ -68,6 +68,7 @@ SOURCES = {
 SAVED = {
     "MetaRanker": "metarank.model.estimator",
     "MultiObjectiveRanker": "metarank.objectives.multi_objective",
+    "ThresholdLearner": "metarank.thresholds.learner",
     "LabelEmbedder": "metarank.text.embedder",
     "InputEncoder": "metarank.data.encoder",
     "PackedStrings": "metarank.types.strings",

@@ -47,7 +47,7 @@ from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker, make_ranker
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.types.checks import check_sample_weight, check_writable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
@@ -187,7 +187,7 @@ class MetaRanker(Saved, BaseEstimator):
     choices_ : list of str
         The choices of "auto" and cross-validation, and their reasons, one line each.
     ranker_ : fitted Ranker
-    thresholds_ : fitted ThresholdLearner
+    thresholds_ : fitted LearnedCuts
     inv_propensity_ : float64 array (L,)
         Inverse propensities of the training labels.
     random_state_ : int
@@ -406,7 +406,7 @@ class MetaRanker(Saved, BaseEstimator):
         _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")
         parse_budget(self.memory_budget)
         check_separator(self.label_separator)
-        ThresholdLearner(self.threshold)
+        LearnedCuts(self.threshold)
         return n_jobs
 
     # --- changes of labels and rows -------------------------------------------

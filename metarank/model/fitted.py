@@ -32,7 +32,7 @@ from metarank.persist.fields import (
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.source import Source, describers, proposers, sources_of
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.label_table import LabelTable
@@ -93,7 +93,7 @@ class FittedModel:
     raw_columns : list of str or None
         See `metarank.ranker.assemble.assemble`.
     ranker : Ranker
-    thresholds : ThresholdLearner
+    thresholds : LearnedCuts
     propensity_weight : float
     random_state : int
         The seed of the fit.
@@ -123,7 +123,7 @@ class FittedModel:
     feature_columns: list[str]
     raw_columns: list[str] | None
     ranker: Ranker
-    thresholds: ThresholdLearner
+    thresholds: LearnedCuts
     propensity_weight: float
     random_state: int
     removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -279,7 +279,7 @@ SAVED: tuple[Field, ...] = (
     Number("propensity_weight", 0, 10, older=0.0),
     _Sources("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
     Object("ranker", Ranker, ("columns",), inline=True),
-    Object("thresholds", ThresholdLearner, inline=True),
+    Object("thresholds", LearnedCuts, inline=True),
     Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
     Object("missing", MissingPairs, ("L", "rows"), inline=True, optional=True),
     Derived("random_state", lambda known: seed_of(known.random_state)),

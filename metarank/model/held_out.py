@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from metarank.metrics import per_row
 from metarank.metrics.resampling import Interval
 from metarank.persist.fields import Each, List, Number
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.thresholds.set_metrics import METRICS
 from metarank.types.candidates import Candidates
 
-# Metrics of the order. Those of label sets are in `ThresholdLearner.held_out_`.
+# Metrics of the order. Those of label sets are in `LearnedCuts.held_out_`.
 ORDER = ("P@1", "P@5", "nDCG@5", "MAP")
 SETS = dict(zip(METRICS, ("micro-F1", "macro-F1", "example-F1", "Hamming", "subset-accuracy")))
 # Standard errors on each side of a mean in a 95 % interval.
@@ -26,7 +26,7 @@ def held_out_quality(
     scores: np.ndarray,
     Y: sp.csr_matrix,
     group: np.ndarray,
-    thresholds: ThresholdLearner,
+    thresholds: LearnedCuts,
     n_jobs: int = 1,
 ) -> dict[str, Interval]:
     """Metrics of the order, and of the label sets if the cuts were judged, with 95 % intervals.
@@ -40,7 +40,7 @@ def held_out_quality(
         The rows' relevances, including labels that are not candidates.
     group : int array (n,)
         Rows with the same number are copies, and count as one row in the width of an interval.
-    thresholds : fitted ThresholdLearner
+    thresholds : fitted LearnedCuts
     n_jobs : int
 
     Returns
@@ -52,7 +52,7 @@ def held_out_quality(
     --------
     >>> pairs = Candidates.all_labels(2, 2)
     >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1]]))
-    >>> learner = ThresholdLearner().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
+    >>> learner = LearnedCuts().fit(pairs, np.arange(4.0), Y.toarray().ravel(), fold=np.array([0, 1]))
     >>> held_out_quality(pairs, np.array([2.0, 1, 1, 2]), Y, np.arange(2), learner)["P@1"]
     Interval(value=1.0, low=0.0, high=1.0)
     """

@@ -18,7 +18,7 @@ from metarank.model.propensity_weight import (
 )
 from metarank.model.stages import LocalStages, RankedPairs
 from metarank.model.training_lists import TrainingLists, drawn_rows
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.types.missing import MissingPairs
 
 
@@ -26,7 +26,7 @@ from metarank.types.missing import MissingPairs
 class Judged:
     """The results of `judge`."""
 
-    thresholds: ThresholdLearner
+    thresholds: LearnedCuts
     propensity_weight: float
     missing: MissingPairs
     quality: dict[str, Interval]
@@ -63,7 +63,7 @@ def _cuts(
     group: np.ndarray,
     stages: LocalStages,
     options: FitOptions,
-) -> ThresholdLearner:
+) -> LearnedCuts:
     """Calibration and cuts, from as many whole rows as the limit on pairs allows."""
     every, fold, seed = lists.candidates, lists.fold, options.seed
     unseen = np.bincount(every.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
@@ -76,7 +76,7 @@ def _cuts(
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
         fold, group, n_relevant = fold[kept], group[kept], n_relevant[kept]
     missed = int(n_relevant.sum()) - int((gains > 0).sum())
-    learner, given = ThresholdLearner(options.threshold), (candidates, scores, gains)
+    learner, given = LearnedCuts(options.threshold), (candidates, scores, gains)
     whole = lists.groups is not None
     return stages.decided(
         "thresholds",
@@ -90,7 +90,7 @@ def _cuts(
 def _weight_of_rare_labels(
     lists: TrainingLists,
     scores: np.ndarray,
-    thresholds: ThresholdLearner,
+    thresholds: LearnedCuts,
     stages: LocalStages,
     options: FitOptions,
     has_one_target: bool,
@@ -125,7 +125,7 @@ def _quality(
     scores: np.ndarray,
     shown: np.ndarray,
     group: np.ndarray,
-    thresholds: ThresholdLearner,
+    thresholds: LearnedCuts,
     weight: float,
     n_jobs: int,
 ) -> dict[str, Interval]:

@@ -1,295 +1,311 @@
-"""`ThresholdLearner`: from out-of-fold scores to probabilities and label sets."""
+"""`ThresholdLearner`: probabilities and label sets from the scores of any model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
-from metarank import _core
-from metarank._util.elementary import logistic
-from metarank._util.parameters import check_integer
-from metarank._util.progress import report
-from metarank._util.threads import single_threaded_blas
-from metarank.persist import register
-from metarank.persist.fields import Each, List, Number, Object, Text
+from metarank import persist
+from metarank._util.parameters import check_random_state, one_target, seed_of
+from metarank.metrics import evaluate
+from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.base import Cut
-from metarank.thresholds.budget import BudgetCut
 from metarank.thresholds.calibration import Calibrator
-from metarank.thresholds.expected_f1 import ExpectedF1Cut
-from metarank.thresholds.global_cut import GlobalCut, HalfCut, NoneCut
-from metarank.thresholds.instance_cut import InstanceCut
-from metarank.thresholds.label_cut import LabelCut
-from metarank.thresholds.lists import ScoredLists
-from metarank.thresholds.set_metrics import METRICS, check_metric, quality
-from metarank.thresholds.subset import SubsetCut
-from metarank.thresholds.top_k import TopKCut
+from metarank.thresholds.learned_cuts import LearnedCuts
+from metarank.thresholds.score_matrix import (
+    ScoreMatrix,
+    check_same_columns,
+    column_names,
+)
+from metarank.thresholds.set_metrics import check_metric
 from metarank.types.candidates import Candidates
-from metarank.types.checks import finite_scores
+from metarank.types.row_groups import check_groups
 
-_FAMILIES: dict[str, Callable[[], Cut]] = {
-    "instance": InstanceCut,
-    "label": LabelCut,
-    "global": GlobalCut,
-    "top-k": TopKCut,
-    "budget": BudgetCut,
-    "expected-f1": ExpectedF1Cut,
+_EARLIER = (
+    "{} of candidates and pairs is deprecated and goes in the next release: "
+    "pass scores (n, L), as ThresholdLearner().fit(S, Y).predict(S)"
+)
+
+# The metrics by their names in `metarank.metrics`.
+_NAMES = {
+    "micro-f1": "micro-F1",
+    "macro-f1": "macro-F1",
+    "example-f1": "example-F1",
+    "hamming": "Hamming",
+    "subset-accuracy": "subset-accuracy",
 }
-THRESHOLDS = ("auto", *_FAMILIES)
-
-# Labels with this many relevant rows are trusted half as far as their calibrated probabilities.
-_LABEL_SHRINKAGE = 100.0
-_DEFAULTS: dict[str, Callable[[], Cut]] = {
-    "micro-f1": lambda: GlobalCut(plug_in=True),
-    "macro-f1": lambda: LabelCut(shrinkage=_LABEL_SHRINKAGE),
-    "example-f1": ExpectedF1Cut,
-    "hamming": HalfCut,
-    "subset-accuracy": SubsetCut,
-}
-_CHALLENGERS: tuple[Callable[[], Cut], ...] = (GlobalCut, LabelCut, InstanceCut)
-# A challenger must beat the default by so many standard errors; with fewer,
-# chance chooses more often than merit.
-_STANDARD_ERRORS = 2.0
-_BOOTSTRAPS = 100
-_SELECTION_FOLDS = 5
-_SELECTION_PAIRS = 200_000
-# Keeps the folds of this module apart from those that made the scores.
-_SEED_SHIFT = 1_000_003
 
 
-@register
-class ThresholdLearner(Saved):
-    """Calibrates scores and learns one cut for each of five metrics.
+@persist.register
+class ThresholdLearner(Saved, BaseEstimator):
+    """Decide from scores which labels to keep: cuts alone, for the scores of any model.
+
+    The scores are calibrated, and a cut is learned for each of five metrics of label sets.
 
     Parameters
     ----------
     threshold : str
-        A family of cuts for all metrics: "instance" (least squares on the row's scores; Yang & Gopal
-        2012, section 2.3), "label", "global", "top-k", "budget" or "expected-f1"; or "auto", which
-        takes for each metric the answer that is optimal where probabilities are right
-
-        - micro-F1: one cut, of greatest expected F1;
-        - macro-F1: a cut for each label, of greatest F1 with shrunk relevance;
-        - example-F1: for each row the set of greatest expected F1;
-        - Hamming loss: probability 0.5;
-        - subset accuracy: the most probable label set,
-
-        unless a cut learned on the labels alone ("global", "label", "instance") beats it in
-        cross-validation by more than two standard errors (checked up to 200,000 pairs).
+        "auto", or a family of cuts for all metrics: "instance" (least squares on the row's scores; Yang &
+        Gopal 2012, section 2.3), "label", "global", "top-k", "budget" or "expected-f1". "auto" takes for
+        each metric the answer that is best where probabilities are right: for micro-F1 one cut, for macro-F1
+        a cut a label, for example-F1 the set of greatest expected F1 of each row, for Hamming loss
+        probability 0.5, for subset accuracy the most probable set. A cut learned on the labels alone
+        replaces it where it is better in cross-validation by more than two standard errors (checked up to
+        200,000 pairs).
+    optimize : "micro-f1", "macro-f1", "example-f1", "hamming" or "subset-accuracy"
+        The metric for which `predict` cuts, and that `score` measures. `fit` learns the cuts of all, so
+        `predict` can take another one.
+    random_state : int, None, RandomState or Generator
+        Seed of the folds. The same seed and data give the same bytes.
 
     Attributes
     ----------
-    calibrator_ : Calibrator
-    cuts_ : dict of metric to Cut
-    held_out_ : dict of metric to (value, low, high)
-        Value of each metric on rows that the cuts were not learned on, with the middle 95 % of bootstraps
-        over rows. Present where `threshold="auto"` judged the cuts. Hamming loss is given as a loss.
+    n_features_in_ : int or None
+        L, the number of labels; None for learners saved by earlier versions, which did not keep it.
+    learned_ : LearnedCuts
+        Calibration and cuts.
+    calibrator_, cuts_, held_out_
+        Those of `learned_`: the calibration, the cut of each metric, and the value of each metric on rows
+        that the cuts were not learned on.
+    random_state_ : int
+        The seed of the fit.
+    feature_names_in_ : object array (L,)
+        Names of the columns of S, where it was a data frame. Data frames of other names are refused.
+
+    Notes
+    -----
+    The scores that `fit` gets must be like those that `predict` will get: from a model that has not seen the
+    rows. Scores of its own training rows look too good. Take those of other rows, or out-of-fold ones
+    (``cross_val_predict``).
 
     Examples
     --------
-    >>> from metarank.types.candidates import Candidates
     >>> rng = np.random.default_rng(0)
-    >>> pairs = Candidates.all_labels(200, 3)
-    >>> scores = rng.normal(size=600)
-    >>> gains = (scores + rng.normal(size=600) > 1).astype(np.float32)
-    >>> learner = ThresholdLearner("budget").fit(pairs, scores, gains, fold=np.arange(200) % 5)
-    >>> int(learner.cut(pairs, scores, "micro-f1").sum()), int(gains.sum())
-    (135, 137)
+    >>> S = rng.normal(size=(300, 4))
+    >>> Y = (S + rng.normal(size=S.shape) > 1).astype(int)
+    >>> learner = ThresholdLearner().fit(S[:200], Y[:200])
+    >>> learner.predict(S[200:]).shape
+    (100, 4)
+    >>> round(learner.score(S[200:], Y[200:]), 2) > 0.5
+    True
     """
 
-    calibrator_: Calibrator
-    cuts_: dict[str, Cut]
-    held_out_: dict[str, tuple[float, float, float]]
+    learned_: LearnedCuts
+    n_features_in_: int | None
+    random_state_: int
+    feature_names_in_: np.ndarray
 
     saved = Spec(
-        Text("threshold"),
-        Object("calibrator_", Calibrator, inline=True),
-        # Not kept in older files.
-        Each("held_out_", List("", Number(""), 3, into=tuple), METRICS, older=dict),
-        Each("cuts_", Object("", Cut, inline=True), METRICS, every=True),
+        Params(seeded=2**31 - 1, check=lambda learner: learner._check_parameters()),
+        Integer("n_features_in_", least=1, most=2**31 - 1, size="L", optional=True),
+        Strings("_names", "L", optional=True),
+        Object("learned_", LearnedCuts, inline=True),
     )
 
-    def __init__(self, threshold: str = "auto") -> None:
-        if threshold not in THRESHOLDS:
-            raise ValueError(f"threshold must be one of {', '.join(THRESHOLDS)}, got {threshold!r}")
+    def __init__(self, threshold: str = "auto", optimize: str = "micro-f1", random_state: Any = 0) -> None:
         self.threshold = threshold
+        self.optimize = optimize
+        self.random_state = random_state
 
     def fit(
-        self,
-        candidates: Candidates,
-        scores: np.ndarray,
-        gains: np.ndarray,
-        *,
-        fold: np.ndarray,
-        missed: int = 0,
-        seed: int = 0,
-        group: np.ndarray | None = None,
-        draws_whole_groups: bool = False,
+        self, S: Any, Y: Any = None, *gains: Any, y: Any = None, groups: Any = None, **earlier: Any
     ) -> ThresholdLearner:
         """Learn the calibration and the cuts of all metrics.
 
         Parameters
         ----------
-        candidates : Candidates
-            Pairs of the training rows.
-        scores : float array (m,)
-            *Out-of-fold* ranker scores, finite.
-        gains : float array (m,)
-            Relevance; relevant means > 0.
-        fold : int array (n,)
-            The folds that made the scores. The learner's own folds cross them.
-        missed : int
-            Relevant pairs that are not among the candidates.
-        seed : int
-        group : int array (n,), optional
-            Rows of the same group, such as copies of one row, stay on the same side of every split.
-        draws_whole_groups : bool
-            Whether bootstraps draw groups instead of rows.
+        S : array-like, data frame or sparse matrix (n, L)
+            Finite scores of any scale, by a model that has not seen these rows. The stored entries of a
+            sparse matrix, zeros included, are the candidates of a row.
+        Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of label ids
+            Relevant means > 0. Relevant labels outside the candidates count as missed. Where nothing is
+            relevant, nothing is kept.
+        y : optional
+            The scikit-learn name of Y; give one of the two.
+        groups : array-like (n,), optional
+            Rows with the same value, such as pages of one document, stay on one side of every division, as do
+            rows with the same scores. At least two groups.
+        *gains, **earlier
+            ``fit(candidates, scores, gains, fold=..., missed=0, seed=0, group=None)``, the arguments of
+            earlier versions, which are deprecated.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
         ValueError, TypeError
-            If shapes disagree, scores are not finite, or `missed` is negative.
+            If an input or a parameter breaks its rule. The message names it.
         """
-        scores = _checked_scores(candidates, scores)
-        gains = np.asarray(gains)
-        if gains.shape != scores.shape:
-            raise ValueError(f"gains must have shape {scores.shape}, one a pair, got {gains.shape}")
-        if np.isnan(gains).any():
-            raise ValueError("gains must not be NaN")
-        fold = np.asarray(fold)
-        if fold.shape != (candidates.n_rows,):
-            raise ValueError(f"fold must have shape {(candidates.n_rows,)}, one a row, got {fold.shape}")
-        if group is not None and np.shape(group) != fold.shape:
-            raise ValueError(f"group must have shape {fold.shape}, one a row, got {np.shape(group)}")
-        check_integer("missed", missed, 0)
-        if len(scores) == 0:
-            raise ValueError("candidates must hold at least one pair, got none")
-        relevant = gains > 0
-        n_folds = 10 if candidates.n_rows < 3000 else 5
-        with single_threaded_blas():
-            across = _folds_across(fold, n_folds, seed + _SEED_SHIFT, group)
-            report("calibration", 0.0)
-            self.calibrator_ = Calibrator().fit(candidates, scores, relevant, across)
-            lists = ScoredLists(candidates, self.calibrator_.cross_fitted_, relevant, float(missed))
-            self.held_out_ = {}
-            if not relevant.any():
-                self.cuts_ = {metric: NoneCut() for metric in METRICS}
-            elif self.threshold == "auto":
-                judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
-                drawn = group if draws_whole_groups else None
-                self.cuts_ = {}
-                for metric in _told(METRICS):
-                    self.cuts_[metric], values = _choose(metric, lists, judge, seed, drawn)
-                    if len(values):
-                        low, high = map(float, np.quantile(values[1:], [0.025, 0.975]))
-                        found = float(values[0]), low, high
-                        self.held_out_[metric] = (-found[0], -high, -low) if metric == "hamming" else found
-            else:
-                family = _FAMILIES[self.threshold]
-                self.cuts_ = {metric: family().fit(lists, metric) for metric in _told(METRICS)}
+        if isinstance(S, Candidates):
+            return self._fit_pairs(S, Y, *gains, **earlier)
+        if gains or earlier:
+            named = [*earlier, *("gains" for _ in gains)][0]
+            raise TypeError(f"fit takes S, Y and groups; {named!r} goes with Candidates alone")
+        Y = one_target(Y, y)
+        self._check_parameters()
+        given, names = ScoreMatrix.read(S), column_names(S)
+        check_same_columns("Y", Y, names)
+        relevant, missed = given.relevance(given.checked_labels(Y))
+        n = given.candidates.n_rows
+        groups = check_groups(groups, n)
+        seed = seed_of(self.random_state)
+        learned = LearnedCuts(self.threshold).fit(
+            given.candidates,
+            given.scores,
+            relevant,
+            fold=np.zeros(n, np.int32),
+            missed=int(missed.sum()),
+            seed=seed,
+            group=given.units(groups),
+            draws_whole_groups=groups is not None,
+        )
+        self.learned_, self.random_state_ = learned, seed
+        self.n_features_in_, self._names = given.candidates.n_labels, names
         return self
 
-    def check_metric(self, optimize: str | None) -> str:
-        """The name of the metric to cut for: None means "micro-f1"; ValueError for an unknown one."""
-        return check_metric(optimize)
+    def _check_parameters(self) -> None:
+        LearnedCuts(self.threshold)
+        check_metric(self.optimize)
+        check_random_state(self.random_state)
 
-    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        """Calibrated probabilities of relevance, float32 (m,)."""
-        return logistic(self._logits(candidates, scores)).astype(np.float32)
+    # --- prediction ----------------------------------------------------------
 
-    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
-        """bool (m,): the pairs kept by the cut learned for a metric. Each row is judged by itself."""
-        lists = ScoredLists(candidates, self._logits(candidates, scores))
-        return self.cuts_[check_metric(metric)].keep(lists)
+    def predict(self, S: Any, optimize: str | None = None) -> sp.csr_matrix:
+        """Label sets, CSR (n, L) of int8 ones; each row is judged by itself.
 
-    def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-        return finite_scores(self.calibrator_.logits(candidates, _checked_scores(candidates, scores)))
+        Parameters
+        ----------
+        S : as in `fit`
+            With the L columns of the fit.
+        optimize : str, optional
+            The metric to cut for instead of that of the constructor.
+        """
+        given = self._read(S)
+        metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
+        c = given.candidates
+        kept = self.learned_.cut(c, given.scores, metric)
+        indptr = np.concatenate([[0], np.cumsum(kept)])[c.indptr]
+        ones = np.ones(indptr[-1], np.int8)
+        return sp.csr_matrix((ones, c.labels[kept], indptr), shape=(c.n_rows, c.n_labels))
+
+    def predict_proba(self, S: Any) -> np.ndarray | sp.csr_matrix:
+        """Calibrated probabilities of relevance, float32 (n, L).
+
+        Returns
+        -------
+        ndarray for dense S; for sparse S a CSR matrix with the same stored entries
+        """
+        given = self._read(S)
+        return given.matrix_of(self.learned_.probabilities(given.candidates, given.scores))
+
+    def score(self, S: Any, Y: Any = None, *, y: Any = None) -> float:
+        """The metric of `optimize` for the label sets of rows; greater is better, so Hamming loss is
+        negated.
+
+        Parameters
+        ----------
+        S, Y, y : as in `fit`
+            Relevant labels outside the candidates count as missed.
+        """
+        Y = one_target(Y, y)
+        metric = check_metric(self.optimize)
+        relevant = self._read(S).checked_labels(Y)
+        name = _NAMES[metric]
+        value = evaluate(relevant, None, [name], Y_pred=self.predict(S))[name]
+        return -value if metric == "hamming" else value
+
+    def _read(self, S: Any) -> ScoreMatrix:
+        check_is_fitted(self, "learned_")
+        check_same_columns("S", S, self._names)
+        return ScoreMatrix.read(S, self.n_features_in_)
 
     @property
-    def scores_per_logit(self) -> float:
-        """Score difference of one unit of log-odds, by the first step of the calibration; 0 if the scores
-        carry no information, or rank in reverse."""
-        slope = self.calibrator_.platt_.slope
-        return 1 / slope if slope > 1e-9 else 0.0
+    def calibrator_(self) -> Calibrator:
+        """The calibration of `learned_`."""
+        return self.learned_.calibrator_
 
-    def scores_of(self, logits: np.ndarray) -> np.ndarray:
-        """Scores equivalent to log-odds, float64, by the first step of the calibration. They make evidence
-        without a score comparable with scores. Returns the log-odds where scores carry no information."""
-        per_logit = self.scores_per_logit
-        if per_logit == 0:
-            return np.array(logits, np.float64)
-        return (logits - self.calibrator_.platt_.offset) * per_logit
+    @property
+    def cuts_(self) -> dict[str, Cut]:
+        """The cut of each metric."""
+        return self.learned_.cuts_
+
+    @property
+    def held_out_(self) -> dict[str, tuple[float, float, float]]:
+        """Each metric with its 95 % interval, on rows that the cuts were not learned on."""
+        return self.learned_.held_out_
 
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
-        return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())
+        check_is_fitted(self, "learned_")
+        return self.learned_.summary()
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted learner to a folder, which `metarank.load` reads.
 
-def _checked_scores(candidates: Candidates, scores: np.ndarray) -> np.ndarray:
-    scores = np.ascontiguousarray(scores, np.float64)
-    if scores.shape != (candidates.n_pairs,):
-        raise ValueError(f"scores must have shape {(candidates.n_pairs,)}, one a pair, got {scores.shape}")
-    if not np.isfinite(scores).all():
-        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
-    return scores
+        Raises
+        ------
+        ValueError
+            If not fitted, or if something else stands at `path`.
+        """
+        check_is_fitted(self, "learned_")
+        persist.save(self, path)
 
+    @property
+    def _names(self) -> list[str] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else list(names)
 
-def _folds_across(fold: np.ndarray, n_folds: int, seed: int, group: np.ndarray | None) -> np.ndarray:
-    """A random map to `n_folds` folds, each with its share of every fold of another map, int32 (n,)."""
-    if group is not None:
-        _, first, number = np.unique(group, return_index=True, return_inverse=True)
-        if len(first) < len(fold):
-            return _folds_across(fold[first], n_folds, seed, None)[number]
-    n = len(fold)
-    order = np.lexsort((_core.fold_of_rows(n, 2**31 - 1, seed), fold))
-    out = np.empty(n, np.int32)
-    out[order] = np.arange(n) % min(n_folds, n)
-    return out
+    @_names.setter
+    def _names(self, names: list[str] | None) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
+        tags.input_tags.sparse = True
+        return tags
 
-def _choose(
-    metric: str, lists: ScoredLists, fold: np.ndarray, seed: int, group: np.ndarray | None
-) -> tuple[Cut, np.ndarray]:
-    """The default of a metric, or a challenger that clearly beats it on held-out rows; fitted on all.
+    # --- of earlier versions ---------------------------------------------------
 
-    Bootstraps draw rows, or groups (n,) where these are given.
+    def _fit_pairs(
+        self, candidates: Candidates, scores: Any, gains: Any = None, *, seed: int = 0, **options: Any
+    ) -> ThresholdLearner:
+        """`LearnedCuts.fit`, which `fit` was."""
+        warnings.warn(_EARLIER.format("fit"), FutureWarning, stacklevel=3)
+        self.learned_ = LearnedCuts(self.threshold).fit(candidates, scores, gains, seed=seed, **options)
+        self.n_features_in_, self.random_state_, self._names = candidates.n_labels, seed, None
+        return self
 
-    With what it attains there, and its bootstraps, or nothing where pairs are too few or many to judge.
-    """
-    default = _DEFAULTS[metric]
-    n_folds = int(fold.max()) + 1
-    few = np.count_nonzero(np.diff(lists.candidates.indptr)) < 2 * _SELECTION_FOLDS
-    if few or len(lists.logits) > _SELECTION_PAIRS:
-        return default().fit(lists, metric), np.zeros(0)
-    n = lists.n_rows
-    weight = np.random.default_rng([seed, METRICS.index(metric)]).poisson(1.0, (_BOOTSTRAPS, n))
-    if group is not None:
-        _, first, number = np.unique(group, return_index=True, return_inverse=True)
-        weight = weight[:, first[number]]
-    weight = np.concatenate([np.ones((1, n)), weight.astype(np.float64)])
+    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+        """Deprecated: `predict_proba` of pairs."""
+        warnings.warn(_EARLIER.format("probabilities"), FutureWarning, stacklevel=2)
+        return self.learned_.probabilities(candidates, scores)
 
-    def held_out(make: Callable[[], Cut]) -> np.ndarray:
-        kept = np.zeros(len(lists.logits), bool)
-        for f in range(n_folds):
-            learned = make().fit(lists.rows(np.flatnonzero(fold != f)), metric)
-            out = np.flatnonzero(fold == f)
-            kept[(fold == f)[lists.row]] = learned.keep(lists.rows(out))
-        return quality(metric, kept, lists, weight)
+    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
+        """Deprecated: `predict` of pairs."""
+        warnings.warn(_EARLIER.format("cut"), FutureWarning, stacklevel=2)
+        return self.learned_.cut(candidates, scores, metric)
 
-    reference = held_out(default)
-    best, attained, most = default, reference, 0.0
-    for challenger in _CHALLENGERS:
-        own = held_out(challenger)
-        gain = own - reference
-        if gain[0] > max(most, _STANDARD_ERRORS * float(gain[1:].std())):
-            best, attained, most = challenger, own, float(gain[0])
-    return best().fit(lists, metric), attained
-
-
-def _told(metrics: Sequence[str]) -> Iterator[str]:
-    """The metrics one after another, each reported."""
-    for number, metric in enumerate(metrics):
-        report(metric, 0.3 + 0.7 * number / len(metrics))
-        yield metric
+    @classmethod
+    def restored(cls, state: Any, sizes: dict[str, int]) -> ThresholdLearner:
+        """From the saved state; that of earlier versions is one of `LearnedCuts`."""
+        if not isinstance(state, Mapping) or "params" in state or "calibrator" not in state:
+            return super().restored(state, sizes)
+        learned = LearnedCuts.restored(state, sizes)
+        out = cls(learned.threshold)
+        out.learned_, out.n_features_in_, out.random_state_ = learned, None, 0
+        return out

@@ -141,7 +141,7 @@ def test_cuts_and_the_weight_of_rare_labels_are_kept(tmp_path, monkeypatch):
         DaskMetaRanker(client, resume=tmp_path / "kept", **LOW).fit(train)
         for name in ("thresholds-", "propensity-weight-"):
             assert any(path.name.startswith(name) for path in (tmp_path / "kept").iterdir())
-        for name in ("ThresholdLearner.fit", "tuned_propensity_weight"):
+        for name in ("LearnedCuts.fit", "tuned_propensity_weight"):
             monkeypatch.setattr(f"metarank.model.judge.{name}", None)  # they are not asked again
         model = DaskMetaRanker(client, resume=tmp_path / "kept", **LOW).fit(train)
     assert digest(model, tmp_path / "resumed") == local

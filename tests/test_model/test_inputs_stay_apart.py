@@ -18,7 +18,7 @@ from metarank.shortlist import (
     PfastXML,
     XReg,
 )
-from metarank.thresholds import ThresholdLearner
+from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
 
@@ -250,7 +250,7 @@ def test_thresholds_are_apart_from_what_they_were_learned_of():
     learners = []
     for overwritten in (False, True):
         *scored, fold = given()
-        learners.append(ThresholdLearner().fit(*scored, fold=fold))
+        learners.append(LearnedCuts().fit(*scored, fold=fold))
         if overwritten:
             scribble([*scored, fold])
     first, second = map(answered, learners)

@@ -416,7 +416,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("metarank.model.judge.ThresholdLearner.fit", interrupted)
+        patch.setattr("metarank.model.judge.LearnedCuts.fit", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X * 2, ~Y)
     with pytest.raises(ValueError, match="exclude"):

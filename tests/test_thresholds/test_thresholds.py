@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from metarank import _core, persist
 from metarank.metrics.label_logistic import fit_label_logistic
-from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, ThresholdLearner, check_metric
+from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, LearnedCuts, check_metric
 from metarank.thresholds.budget import BudgetCut
 from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
@@ -43,7 +43,7 @@ def make_scored(n=120, n_labels=6, seed=0, full=True, empty=True):
 
 def fitted(threshold="auto", n_folds=5, seed=0, **made):
     pairs, scores, gains, _ = make_scored(seed=seed, **made)
-    learner = ThresholdLearner(threshold).fit(pairs, scores, gains, fold=np.arange(pairs.n_rows) % n_folds)
+    learner = LearnedCuts(threshold).fit(pairs, scores, gains, fold=np.arange(pairs.n_rows) % n_folds)
     return learner, pairs, scores, gains
 
 
@@ -342,7 +342,7 @@ def test_calibration_learns_the_labels_own_offsets():
 
 def test_learned_cuts_beat_one_half_on_unseen_rows():
     pairs, scores, gains, _ = make_scored(n=400, seed=1)
-    learner = ThresholdLearner().fit(pairs, scores, gains, fold=np.arange(400) % 5)
+    learner = LearnedCuts().fit(pairs, scores, gains, fold=np.arange(400) % 5)
     pairs, scores, gains, true = make_scored(n=3000, seed=1)
     lists = ScoredLists(pairs, true, gains > 0)
     for metric in METRICS:
@@ -376,7 +376,7 @@ def test_same_bytes_again_and_after_a_round_trip(threshold, tmp_path):
     learner, pairs, scores, _ = fitted(threshold)
     again = fitted(threshold)[0]
     persist.save(learner, tmp_path / "model")
-    for other in (again, ThresholdLearner.from_state(learner.get_state()), persist.load(tmp_path / "model")):
+    for other in (again, LearnedCuts.from_state(learner.get_state()), persist.load(tmp_path / "model")):
         assert other.summary() == learner.summary()
         assert other.probabilities(pairs, scores).tobytes() == learner.probabilities(pairs, scores).tobytes()
         for metric in METRICS:
@@ -422,7 +422,7 @@ def test_hard_inputs(threshold, case):
     elif case == "huge":
         scores = scores * 1e30
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        learner = ThresholdLearner(threshold).fit(pairs, scores, gains, fold=np.arange(n) % 3)
+        learner = LearnedCuts(threshold).fit(pairs, scores, gains, fold=np.arange(n) % 3)
     p = learner.probabilities(pairs, scores)
     assert p.dtype == np.float32
     assert ((p >= 0) & (p <= 1)).all()
@@ -466,12 +466,12 @@ def test_bad_input_is_named(changed, message):
     pairs, scores, gains, _ = make_scored()
     given = {"scores": scores, "gains": gains, "fold": np.arange(120) % 5} | changed
     with pytest.raises(ValueError, match=message):
-        ThresholdLearner().fit(pairs, given.pop("scores"), given.pop("gains"), **given)
+        LearnedCuts().fit(pairs, given.pop("scores"), given.pop("gains"), **given)
 
 
 def test_unknown_names():
     with pytest.raises(ValueError, match=r"threshold must be one of auto, .* got 'best'"):
-        ThresholdLearner("best")
+        LearnedCuts("best")
     with pytest.raises(ValueError, match=r"optimize must be None or one of micro-f1, .* got 'f1'"):
         check_metric("f1")
-    assert ThresholdLearner().check_metric(None) == "micro-f1"
+    assert LearnedCuts().check_metric(None) == "micro-f1"

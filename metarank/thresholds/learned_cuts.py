@@ -1,0 +1,295 @@
+"""`LearnedCuts`: from out-of-fold scores to probabilities and label sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from metarank import _core
+from metarank._util.elementary import logistic
+from metarank._util.parameters import check_integer
+from metarank._util.progress import report
+from metarank._util.threads import single_threaded_blas
+from metarank.persist import register
+from metarank.persist.fields import Each, List, Number, Object, Text
+from metarank.persist.spec import Saved, Spec
+from metarank.thresholds.base import Cut
+from metarank.thresholds.budget import BudgetCut
+from metarank.thresholds.calibration import Calibrator
+from metarank.thresholds.expected_f1 import ExpectedF1Cut
+from metarank.thresholds.global_cut import GlobalCut, HalfCut, NoneCut
+from metarank.thresholds.instance_cut import InstanceCut
+from metarank.thresholds.label_cut import LabelCut
+from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.set_metrics import METRICS, check_metric, quality
+from metarank.thresholds.subset import SubsetCut
+from metarank.thresholds.top_k import TopKCut
+from metarank.types.candidates import Candidates
+from metarank.types.checks import finite_scores
+
+_FAMILIES: dict[str, Callable[[], Cut]] = {
+    "instance": InstanceCut,
+    "label": LabelCut,
+    "global": GlobalCut,
+    "top-k": TopKCut,
+    "budget": BudgetCut,
+    "expected-f1": ExpectedF1Cut,
+}
+THRESHOLDS = ("auto", *_FAMILIES)
+
+# Labels with this many relevant rows are trusted half as far as their calibrated probabilities.
+_LABEL_SHRINKAGE = 100.0
+_DEFAULTS: dict[str, Callable[[], Cut]] = {
+    "micro-f1": lambda: GlobalCut(plug_in=True),
+    "macro-f1": lambda: LabelCut(shrinkage=_LABEL_SHRINKAGE),
+    "example-f1": ExpectedF1Cut,
+    "hamming": HalfCut,
+    "subset-accuracy": SubsetCut,
+}
+_CHALLENGERS: tuple[Callable[[], Cut], ...] = (GlobalCut, LabelCut, InstanceCut)
+# A challenger must beat the default by so many standard errors; with fewer,
+# chance chooses more often than merit.
+_STANDARD_ERRORS = 2.0
+_BOOTSTRAPS = 100
+_SELECTION_FOLDS = 5
+_SELECTION_PAIRS = 200_000
+# Keeps the folds of this module apart from those that made the scores.
+_SEED_SHIFT = 1_000_003
+
+
+@register
+class LearnedCuts(Saved):
+    """Calibrates scores and learns one cut for each of five metrics.
+
+    Parameters
+    ----------
+    threshold : str
+        A family of cuts for all metrics: "instance" (least squares on the row's scores; Yang & Gopal
+        2012, section 2.3), "label", "global", "top-k", "budget" or "expected-f1"; or "auto", which
+        takes for each metric the answer that is optimal where probabilities are right
+
+        - micro-F1: one cut, of greatest expected F1;
+        - macro-F1: a cut for each label, of greatest F1 with shrunk relevance;
+        - example-F1: for each row the set of greatest expected F1;
+        - Hamming loss: probability 0.5;
+        - subset accuracy: the most probable label set,
+
+        unless a cut learned on the labels alone ("global", "label", "instance") beats it in
+        cross-validation by more than two standard errors (checked up to 200,000 pairs).
+
+    Attributes
+    ----------
+    calibrator_ : Calibrator
+    cuts_ : dict of metric to Cut
+    held_out_ : dict of metric to (value, low, high)
+        Value of each metric on rows that the cuts were not learned on, with the middle 95 % of bootstraps
+        over rows. Present where `threshold="auto"` judged the cuts. Hamming loss is given as a loss.
+
+    Examples
+    --------
+    >>> from metarank.types.candidates import Candidates
+    >>> rng = np.random.default_rng(0)
+    >>> pairs = Candidates.all_labels(200, 3)
+    >>> scores = rng.normal(size=600)
+    >>> gains = (scores + rng.normal(size=600) > 1).astype(np.float32)
+    >>> learner = LearnedCuts("budget").fit(pairs, scores, gains, fold=np.arange(200) % 5)
+    >>> int(learner.cut(pairs, scores, "micro-f1").sum()), int(gains.sum())
+    (135, 137)
+    """
+
+    calibrator_: Calibrator
+    cuts_: dict[str, Cut]
+    held_out_: dict[str, tuple[float, float, float]]
+
+    saved = Spec(
+        Text("threshold"),
+        Object("calibrator_", Calibrator, inline=True),
+        # Not kept in older files.
+        Each("held_out_", List("", Number(""), 3, into=tuple), METRICS, older=dict),
+        Each("cuts_", Object("", Cut, inline=True), METRICS, every=True),
+    )
+
+    def __init__(self, threshold: str = "auto") -> None:
+        if threshold not in THRESHOLDS:
+            raise ValueError(f"threshold must be one of {', '.join(THRESHOLDS)}, got {threshold!r}")
+        self.threshold = threshold
+
+    def fit(
+        self,
+        candidates: Candidates,
+        scores: np.ndarray,
+        gains: np.ndarray,
+        *,
+        fold: np.ndarray,
+        missed: int = 0,
+        seed: int = 0,
+        group: np.ndarray | None = None,
+        draws_whole_groups: bool = False,
+    ) -> LearnedCuts:
+        """Learn the calibration and the cuts of all metrics.
+
+        Parameters
+        ----------
+        candidates : Candidates
+            Pairs of the training rows.
+        scores : float array (m,)
+            *Out-of-fold* ranker scores, finite.
+        gains : float array (m,)
+            Relevance; relevant means > 0.
+        fold : int array (n,)
+            The folds that made the scores. The learner's own folds cross them.
+        missed : int
+            Relevant pairs that are not among the candidates.
+        seed : int
+        group : int array (n,), optional
+            Rows of the same group, such as copies of one row, stay on the same side of every split.
+        draws_whole_groups : bool
+            Whether bootstraps draw groups instead of rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If shapes disagree, scores are not finite, or `missed` is negative.
+        """
+        scores = _checked_scores(candidates, scores)
+        gains = np.asarray(gains)
+        if gains.shape != scores.shape:
+            raise ValueError(f"gains must have shape {scores.shape}, one a pair, got {gains.shape}")
+        if np.isnan(gains).any():
+            raise ValueError("gains must not be NaN")
+        fold = np.asarray(fold)
+        if fold.shape != (candidates.n_rows,):
+            raise ValueError(f"fold must have shape {(candidates.n_rows,)}, one a row, got {fold.shape}")
+        if group is not None and np.shape(group) != fold.shape:
+            raise ValueError(f"group must have shape {fold.shape}, one a row, got {np.shape(group)}")
+        check_integer("missed", missed, 0)
+        if len(scores) == 0:
+            raise ValueError("candidates must hold at least one pair, got none")
+        relevant = gains > 0
+        n_folds = 10 if candidates.n_rows < 3000 else 5
+        with single_threaded_blas():
+            across = _folds_across(fold, n_folds, seed + _SEED_SHIFT, group)
+            report("calibration", 0.0)
+            self.calibrator_ = Calibrator().fit(candidates, scores, relevant, across)
+            lists = ScoredLists(candidates, self.calibrator_.cross_fitted_, relevant, float(missed))
+            self.held_out_ = {}
+            if not relevant.any():
+                self.cuts_ = {metric: NoneCut() for metric in METRICS}
+            elif self.threshold == "auto":
+                judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
+                drawn = group if draws_whole_groups else None
+                self.cuts_ = {}
+                for metric in _told(METRICS):
+                    self.cuts_[metric], values = _choose(metric, lists, judge, seed, drawn)
+                    if len(values):
+                        low, high = map(float, np.quantile(values[1:], [0.025, 0.975]))
+                        found = float(values[0]), low, high
+                        self.held_out_[metric] = (-found[0], -high, -low) if metric == "hamming" else found
+            else:
+                family = _FAMILIES[self.threshold]
+                self.cuts_ = {metric: family().fit(lists, metric) for metric in _told(METRICS)}
+        return self
+
+    def check_metric(self, optimize: str | None) -> str:
+        """The name of the metric to cut for: None means "micro-f1"; ValueError for an unknown one."""
+        return check_metric(optimize)
+
+    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+        """Calibrated probabilities of relevance, float32 (m,)."""
+        return logistic(self._logits(candidates, scores)).astype(np.float32)
+
+    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
+        """bool (m,): the pairs kept by the cut learned for a metric. Each row is judged by itself."""
+        lists = ScoredLists(candidates, self._logits(candidates, scores))
+        return self.cuts_[check_metric(metric)].keep(lists)
+
+    def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+        return finite_scores(self.calibrator_.logits(candidates, _checked_scores(candidates, scores)))
+
+    @property
+    def scores_per_logit(self) -> float:
+        """Score difference of one unit of log-odds, by the first step of the calibration; 0 if the scores
+        carry no information, or rank in reverse."""
+        slope = self.calibrator_.platt_.slope
+        return 1 / slope if slope > 1e-9 else 0.0
+
+    def scores_of(self, logits: np.ndarray) -> np.ndarray:
+        """Scores equivalent to log-odds, float64, by the first step of the calibration. They make evidence
+        without a score comparable with scores. Returns the log-odds where scores carry no information."""
+        per_logit = self.scores_per_logit
+        if per_logit == 0:
+            return np.array(logits, np.float64)
+        return (logits - self.calibrator_.platt_.offset) * per_logit
+
+    def summary(self) -> str:
+        """The family of each metric's cut, on one line."""
+        return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())
+
+
+def _checked_scores(candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+    scores = np.ascontiguousarray(scores, np.float64)
+    if scores.shape != (candidates.n_pairs,):
+        raise ValueError(f"scores must have shape {(candidates.n_pairs,)}, one a pair, got {scores.shape}")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"scores must be finite, got {scores[~np.isfinite(scores)][0]}")
+    return scores
+
+
+def _folds_across(fold: np.ndarray, n_folds: int, seed: int, group: np.ndarray | None) -> np.ndarray:
+    """A random map to `n_folds` folds, each with its share of every fold of another map, int32 (n,)."""
+    if group is not None:
+        _, first, number = np.unique(group, return_index=True, return_inverse=True)
+        if len(first) < len(fold):
+            return _folds_across(fold[first], n_folds, seed, None)[number]
+    n = len(fold)
+    order = np.lexsort((_core.fold_of_rows(n, 2**31 - 1, seed), fold))
+    out = np.empty(n, np.int32)
+    out[order] = np.arange(n) % min(n_folds, n)
+    return out
+
+
+def _choose(
+    metric: str, lists: ScoredLists, fold: np.ndarray, seed: int, group: np.ndarray | None
+) -> tuple[Cut, np.ndarray]:
+    """The default of a metric, or a challenger that clearly beats it on held-out rows; fitted on all.
+
+    Bootstraps draw rows, or groups (n,) where these are given.
+
+    With what it attains there, and its bootstraps, or nothing where pairs are too few or many to judge.
+    """
+    default = _DEFAULTS[metric]
+    n_folds = int(fold.max()) + 1
+    few = np.count_nonzero(np.diff(lists.candidates.indptr)) < 2 * _SELECTION_FOLDS
+    if few or len(lists.logits) > _SELECTION_PAIRS:
+        return default().fit(lists, metric), np.zeros(0)
+    n = lists.n_rows
+    weight = np.random.default_rng([seed, METRICS.index(metric)]).poisson(1.0, (_BOOTSTRAPS, n))
+    if group is not None:
+        _, first, number = np.unique(group, return_index=True, return_inverse=True)
+        weight = weight[:, first[number]]
+    weight = np.concatenate([np.ones((1, n)), weight.astype(np.float64)])
+
+    def held_out(make: Callable[[], Cut]) -> np.ndarray:
+        kept = np.zeros(len(lists.logits), bool)
+        for f in range(n_folds):
+            learned = make().fit(lists.rows(np.flatnonzero(fold != f)), metric)
+            out = np.flatnonzero(fold == f)
+            kept[(fold == f)[lists.row]] = learned.keep(lists.rows(out))
+        return quality(metric, kept, lists, weight)
+
+    reference = held_out(default)
+    best, attained, most = default, reference, 0.0
+    for challenger in _CHALLENGERS:
+        own = held_out(challenger)
+        gain = own - reference
+        if gain[0] > max(most, _STANDARD_ERRORS * float(gain[1:].std())):
+            best, attained, most = challenger, own, float(gain[0])
+    return best().fit(lists, metric), attained
+
+
+def _told(metrics: Sequence[str]) -> Iterator[str]:
+    """The metrics one after another, each reported."""
+    for number, metric in enumerate(metrics):
+        report(metric, 0.3 + 0.7 * number / len(metrics))
+        yield metric

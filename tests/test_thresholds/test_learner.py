@@ -1,0 +1,289 @@
+"""`ThresholdLearner`: cuts alone, on the scores of any model; what it refuses, and what it was."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, cross_val_predict, cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import metarank
+from metarank import ThresholdLearner, metrics, persist
+from metarank.thresholds import METRICS, THRESHOLDS, LearnedCuts
+from metarank.types.candidates import Candidates
+
+
+def scored(n=200, L=5, seed=0):
+    """Scores whose log-odds are a line in them, and the relevance drawn from these."""
+    rng = np.random.default_rng(seed)
+    true = rng.normal(-1.0, 1.8, (n, L)) + rng.normal(0, 0.7, L)
+    return 0.4 * true + 3.0, (rng.random((n, L)) < expit(true)).astype(np.float32)
+
+
+def stored(S):
+    """All entries of a matrix as those of a CSR matrix, zeros included."""
+    n, L = S.shape
+    return sp.csr_matrix((S.ravel(), np.tile(np.arange(L), n), np.arange(n + 1) * L), shape=S.shape)
+
+
+def shortlisted(n=200, L=6, seed=0):
+    S, Y = scored(n, L, seed)
+    keep = np.median(S, axis=1, keepdims=True) < S
+    return sp.csr_matrix(np.where(keep, S, 0)), Y, keep
+
+
+def same(a, b, S):
+    """Whether two learners say the same of rows."""
+    p, q = a.predict_proba(S), b.predict_proba(S)
+    if sp.issparse(p):
+        p, q = p.data, q.data
+    return p.tobytes() == q.tobytes() and all((a.predict(S, m) != b.predict(S, m)).nnz == 0 for m in METRICS)
+
+
+# --- what it does -------------------------------------------------------------
+
+
+def test_it_calibrates_and_its_cuts_beat_one_half():
+    S, Y = scored(1500)
+    learner = ThresholdLearner().fit(S[:500], Y[:500])
+    found = learner.predict(S[500:])
+    assert found.dtype == np.int8
+    assert metrics.micro_f1(Y[500:], found) > metrics.micro_f1(Y[500:], learner.predict_proba(S[500:]) > 0.5)
+    p = learner.predict_proba(S[500:])
+    assert p.shape == (1000, 5)
+    assert p.dtype == np.float32
+    assert abs(p.mean() - Y[500:].mean()) < 0.02
+
+
+def test_of_a_sparse_matrix_the_stored_entries_are_the_candidates():
+    S, Y, keep = shortlisted()
+    learner = ThresholdLearner().fit(S, Y)
+    p, found = learner.predict_proba(S), learner.predict(S)
+    assert p.indptr.tolist() == S.indptr.tolist()
+    assert p.indices.tolist() == S.indices.tolist()
+    assert not found.toarray()[~keep].any()
+
+
+def test_relevant_labels_outside_the_candidates_count_as_missed():
+    S, Y, keep = shortlisted()
+    learned = LearnedCuts().fit(
+        Candidates(S.indptr, S.indices, 6),
+        S.data,
+        Y[keep],
+        fold=np.zeros(200, int),
+        missed=int(Y[~keep].sum()),
+    )
+    learner = ThresholdLearner().fit(S, Y)
+    assert Y[~keep].sum() > 0
+    for metric in METRICS:
+        kept = learner.predict(S, metric).toarray()[keep] > 0
+        assert (kept == learned.cut(Candidates(S.indptr, S.indices, 6), S.data, metric)).all()
+    assert learner.score(S, Y) == metrics.micro_f1(Y, learner.predict(S)) < 1
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_score_is_the_metric(metric):
+    S, Y = scored()
+    learner = ThresholdLearner(optimize=metric).fit(S, Y)
+    name = {"hamming": "Hamming"}.get(metric, metric.replace("f1", "F1"))
+    value = metrics.evaluate(Y, None, [name], Y_pred=learner.predict(S, metric))[name]
+    assert learner.score(S, y=Y) == pytest.approx(-value if metric == "hamming" else value)
+
+
+def test_cross_validation_works():
+    S, Y = scored(150)
+    values = cross_val_score(ThresholdLearner("global"), S, Y, groups=np.arange(150) // 3, cv=GroupKFold(3))
+    assert values.shape == (3,)
+    assert (values > 0.5).all()
+    assert cross_val_predict(ThresholdLearner("global"), S, Y, cv=3).shape == (150, 5)
+
+
+def test_rows_of_a_group_share_a_fold():
+    """Scores that tell the group, whose rows have the same labels: only folds of groups show it."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(20), 20)
+    label = rng.random((20, 3)) < 0.4
+    S = rng.normal(size=(400, 3)) * 1e-3 + rng.normal(size=(20, 3))[group]
+    apart = ThresholdLearner().fit(S, label[group])
+    together = ThresholdLearner().fit(S, label[group], groups=[f"g{g}" for g in group])
+    assert together.held_out_["micro-f1"] != apart.held_out_["micro-f1"]
+    assert min(together.calibrator_.losses_.values()) > min(apart.calibrator_.losses_.values())
+    each_its_own = ThresholdLearner().fit(S, label[group], groups=np.arange(400))
+    assert each_its_own.calibrator_.losses_ == apart.calibrator_.losses_
+
+
+# --- laws ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_dense_equals_sparse_and_frame(threshold):
+    S, Y = scored()
+    S[3, 2] = 0.0
+    learner = ThresholdLearner(threshold).fit(S, Y)
+    for container in (stored(S), pd.DataFrame(S), S.tolist(), np.asfortranarray(S)):
+        other = ThresholdLearner(threshold).fit(container, sp.csr_matrix(Y))
+        assert same(learner, other, S)
+    assert learner.predict_proba(stored(S)).toarray().tobytes() == learner.predict_proba(S).tobytes()
+    assert ((learner.predict(stored(S)) != learner.predict(S)).nnz) == 0
+
+
+def test_rows_are_judged_alone():
+    S, Y = scored()
+    learner = ThresholdLearner().fit(S, Y)
+    order = np.random.default_rng(0).permutation(200)
+    for some in (order, order[:1], order[:77]):
+        assert learner.predict_proba(S[some]).tobytes() == learner.predict_proba(S)[some].tobytes()
+        for metric in METRICS:
+            assert (learner.predict(S[some], metric) != learner.predict(S, metric)[some]).nnz == 0
+
+
+def test_it_is_saved(tmp_path):
+    S, Y = scored()
+    learner = ThresholdLearner("label", optimize="macro-f1", random_state=np.random.RandomState(3))
+    learner.fit(pd.DataFrame(S, columns=list("abcde")), Y)
+    learner.save(tmp_path / "model")
+    loaded = metarank.load(tmp_path / "model")
+    assert same(learner, loaded, S)
+    assert loaded.get_params() == learner.get_params() | {"random_state": learner.random_state_}
+    assert loaded.feature_names_in_.tolist() == list("abcde")
+    assert loaded.summary() == learner.summary()
+
+
+def test_clone_and_repr():
+    learner = ThresholdLearner("budget", optimize="hamming")
+    assert repr(clone(learner)) == "ThresholdLearner(optimize='hamming', threshold='budget')"
+    assert clone(learner).set_params(random_state=4).get_params()["random_state"] == 4
+
+
+# The others want targets of another shape than the features.
+FITTING = {
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_mixin_order",
+    "check_do_not_raise_errors_in_init_or_set_param",
+}
+
+
+@parametrize_with_checks([ThresholdLearner()])
+def test_sklearn_checks(estimator, check):
+    if getattr(check, "func", check).__name__ in FITTING:
+        check(estimator)
+
+
+def test_nothing_relevant_keeps_nothing():
+    S, Y = scored()
+    assert ThresholdLearner().fit(S, 0 * Y).predict(S).nnz == 0
+
+
+# --- bad input ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"S": np.full((200, 5), np.nan)}, "S must be finite, got nan at row 0, column 0"),
+        ({"S": stored(np.full((200, 5), np.inf))}, "S must be finite, got inf at row 0, column 0"),
+        ({"S": np.zeros(200)}, r"S must have shape \(n, L\), a column a label, got \(200,\)"),
+        ({"S": np.zeros((0, 5))}, "S must have at least one row"),
+        ({"S": np.full((200, 5), "a")}, "S must hold real numbers"),
+        ({"S": np.full((200, 5), 1j)}, "S must hold real numbers"),
+        ({"S": pd.DataFrame({"a": ["x"] * 200})}, "S must hold scores, got text in column 'a'"),
+        ({"S": sp.csr_matrix((200, 5))}, "candidates must hold at least one pair"),
+        ({"Y": None}, "y is None"),
+        ({"Y": np.zeros((199, 5))}, "Y must have as many rows as S, 200, got 199"),
+        ({"Y": np.zeros((200, 4))}, "Y must have 5 labels, got 4"),
+        ({"Y": np.full((200, 5), -1.0)}, "Y must hold values >= 0, got -1 at row 0, column 0"),
+        ({"Y": np.full((200, 5), np.nan)}, "Y contains NaN at row 0"),
+        ({"Y": [[7]] * 200}, "7"),
+        ({"groups": np.zeros(3)}, r"groups must have shape \(200,\), got 3 values"),
+        ({"groups": [None] + ["a"] * 199}, "groups must give the group of each row, got None at row 0"),
+        ({"groups": np.zeros(200)}, "groups must hold at least 2 groups"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    S, Y = scored()
+    given = {"S": S, "Y": Y} | change
+    with pytest.raises(ValueError, match=message):
+        ThresholdLearner().fit(given.pop("S"), given.pop("Y"), **given)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"threshold": "best"}, r"threshold must be one of auto, .* got 'best'"),
+        ({"optimize": "f1"}, r"optimize must be None or one of micro-f1, .* got 'f1'"),
+        ({"random_state": -1}, "random_state must be"),
+    ],
+)
+def test_bad_parameters_are_named_in_fit(params, message):
+    with pytest.raises(ValueError, match=message):
+        ThresholdLearner(**params).fit(*scored())
+
+
+def test_what_prediction_refuses():
+    S, Y = scored()
+    frame = pd.DataFrame(S, columns=list("abcde"))
+    with pytest.raises(ValueError, match="not fitted"):
+        ThresholdLearner().predict(S)
+    learner = ThresholdLearner("global").fit(frame, Y)
+    with pytest.raises(ValueError, match="S has 4 labels, but ThresholdLearner is expecting 5"):
+        learner.predict(S[:, :4])
+    with pytest.raises(ValueError, match="S must have the columns of S in the fit"):
+        learner.predict_proba(frame[list("edcba")])
+    with pytest.raises(ValueError, match="optimize must be None or one of"):
+        learner.predict(S, "f1")
+    with pytest.raises(ValueError, match="Y must have the columns of S in the fit"):
+        ThresholdLearner().fit(frame, pd.DataFrame(Y, columns=list("edcba")))
+    with pytest.raises(TypeError, match="'fold' goes with Candidates alone"):
+        ThresholdLearner().fit(S, Y, fold=np.zeros(200))
+    with pytest.raises(ValueError, match="two names of one argument"):
+        ThresholdLearner().fit(S, Y, y=Y)
+
+
+# --- earlier versions -------------------------------------------------------------
+
+
+def test_candidates_and_pairs_are_deprecated_and_give_the_same():
+    S, Y = scored()
+    pairs, fold = Candidates.all_labels(200, 5), np.arange(200) % 5
+    learned = LearnedCuts().fit(pairs, S.ravel(), Y.ravel(), fold=fold, seed=3)
+    with pytest.warns(FutureWarning, match="fit of candidates and pairs is deprecated"):
+        learner = ThresholdLearner().fit(pairs, S.ravel(), Y.ravel(), fold=fold, seed=3)
+    with pytest.warns(FutureWarning, match="probabilities of candidates"):
+        p = learner.probabilities(pairs, S.ravel())
+    assert p.tobytes() == learned.probabilities(pairs, S.ravel()).tobytes()
+    with pytest.warns(FutureWarning, match="cut of candidates"):
+        kept = learner.cut(pairs, S.ravel(), "micro-f1")
+    assert (kept == learned.cut(pairs, S.ravel(), "micro-f1")).all()
+    assert (learner.predict(S).toarray().ravel() == kept).all()
+
+
+def test_folders_of_earlier_versions_load():
+    """Their state is that of what is now `LearnedCuts`."""
+    S, Y = scored()
+    learned = LearnedCuts("label").fit(
+        Candidates.all_labels(200, 5), S.ravel(), Y.ravel(), fold=np.zeros(200, int)
+    )
+    loaded = ThresholdLearner.from_state(learned.get_state())
+    assert loaded.threshold == "label"
+    assert loaded.predict_proba(S).tobytes() == ThresholdLearner("label").fit(S, Y).predict_proba(S).tobytes()
+    again = ThresholdLearner.from_state(loaded.get_state())
+    assert same(loaded, again, S)
+
+
+def test_a_folder_of_an_earlier_version(tmp_path, monkeypatch):
+    S, Y = scored()
+    pairs, fold = Candidates.all_labels(200, 5), np.zeros(200, int)
+    learned = LearnedCuts("label").fit(pairs, S.ravel(), Y.ravel(), fold=fold)
+    with monkeypatch.context() as patch:
+        patch.setattr(ThresholdLearner, "get_state", lambda _: learned.get_state())
+        persist.save(ThresholdLearner(), tmp_path / "model")
+    assert same(metarank.load(tmp_path / "model"), ThresholdLearner("label").fit(S, Y), S)
