@@ -14,6 +14,7 @@ from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
+from metarank.types.other_names import OtherNames
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features, TrainingSet, View, fold_of_rows
 
@@ -104,6 +105,11 @@ def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int =
         for source in ("label_text", "label_spelling"):
             texts[source] = sp.random(Y.shape[1], X.shape[1], 0.1, "csr", np.float32, random_state=rng)
             texts[source].sort_indices()
+        others = sp.random(3, X.shape[1], 0.1, "csr", np.float32, random_state=rng)
+        label = np.array([0, 0, Y.shape[1] - 1], np.int32)
+        texts["other_names"] = {
+            source: OtherNames(others, label) for source in ("label_text", "label_spelling")
+        }
     return TrainingSet(X, Y, fold_of_rows(X.shape[0], n_folds, seed), seed=seed, **texts)
 
 

@@ -72,6 +72,7 @@ SAVED = {
     "LabelEmbedder": "metarank.text.embedder",
     "InputEncoder": "metarank.data.encoder",
     "PackedStrings": "metarank.types.strings",
+    "LabelDescriptions": "metarank.types.label_descriptions",
     "FeatureTransform": "metarank.data.scaling",
     "TextVectorizer": "metarank.data.vectorizer",
     "ObjectiveScorer": "metarank.scorers.objective",

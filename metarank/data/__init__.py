@@ -3,6 +3,7 @@
 from metarank.data.arff import read_arff
 from metarank.data.dataset import Dataset
 from metarank.data.frames import from_frame, read_parquet, to_parquet
+from metarank.data.label_files import read_labels
 from metarank.data.named_sets import DatasetRecord, get, list_datasets, load_named
 from metarank.data.pydocs import load_pydocs
 from metarank.data.readers import load
@@ -11,10 +12,12 @@ from metarank.data.synthetic import make_extreme, make_multilabel
 from metarank.data.text import from_texts, read_table
 from metarank.data.vectorizer import TextVectorizer
 from metarank.data.xc import parse_xc, write_svmlight, write_xc
+from metarank.types.label_descriptions import LabelDescriptions
 
 __all__ = [
     "Dataset",
     "DatasetRecord",
+    "LabelDescriptions",
     "TextVectorizer",
     "from_frame",
     "from_texts",
@@ -27,6 +30,7 @@ __all__ = [
     "make_multilabel",
     "parse_xc",
     "read_arff",
+    "read_labels",
     "read_parquet",
     "read_table",
     "stratified_folds",

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from metarank.data.separators import AUTO, check_separator, cut_labels
 from metarank.types.checks import check_features, check_labels, check_writable
+from metarank.types.label_descriptions import LabelDescriptions
 
 
 @dataclass(frozen=True, repr=False, init=False)
@@ -46,6 +47,11 @@ class Dataset:
     label_names_are_ids : bool
         Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
         lists of integers.
+    labels : LabelDescriptions or None
+        What is known of the labels, such as `metarank.data.read_labels` reads. All labels of the table are
+        labels of the data set, in the order of the table; Y names them by id or name, and a matrix without
+        `label_names` has a column for each. Labels that the table lacks follow, with a warning. `label_names`
+        and `label_texts` are then those of the table.
 
     Raises
     ------
@@ -71,6 +77,7 @@ class Dataset:
     titles: list[str] | None
     label_separator: str | None
     label_names_are_ids: bool
+    labels: LabelDescriptions | None
 
     def __init__(
         self,
@@ -86,6 +93,7 @@ class Dataset:
         n_labels: int | None = None,
         label_separator: str | None = AUTO,
         label_names_are_ids: bool = False,
+        labels: LabelDescriptions | None = None,
     ) -> None:
         if X is not None and texts is not None:
             raise ValueError(
@@ -104,6 +112,17 @@ class Dataset:
         Y, names, kind = check_labels(
             Y, n_rows=n_rows, n_labels=n_labels, label_names=label_names, allow_no_labels=True
         )
+        are_ids = names is not None and (label_names_are_ids or kind == "ids")
+        if labels is not None:
+            if not isinstance(labels, LabelDescriptions):
+                raise TypeError(
+                    f"labels must be a LabelDescriptions, as data.read_labels gives, got {labels!r:.80}"
+                )
+            if label_texts is not None and list(label_texts) != labels.descriptions:
+                raise ValueError("label_texts must be left out beside labels, whose descriptions they are")
+            Y, labels = labels.covering(Y, names)
+            names, label_texts = labels.shown_names, labels.descriptions
+            are_ids = are_ids and not labels.has_names
         lists = {"label_names": (names, Y.shape[1]), "label_texts": (label_texts, Y.shape[1]),
                  "feature_names": (feature_names, 0 if X is None else X.shape[1]),
                  "texts": (texts, Y.shape[0]), "titles": (titles, Y.shape[0])}  # fmt: skip
@@ -115,8 +134,8 @@ class Dataset:
                 for value in values or ():
                     check_writable(value, field)
             self.__dict__[field] = values
-        are_ids = names is not None and (label_names_are_ids or kind == "ids")
         self.__dict__.update(X=X, Y=Y, name=name, label_separator=separator, label_names_are_ids=are_ids)
+        self.__dict__["labels"] = labels
 
     @property
     def n_rows(self) -> int:

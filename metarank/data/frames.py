@@ -123,7 +123,7 @@ def from_frame(
     Dataset('': 2 rows, 1 features (dense), 2 labels, 1.50 labels a row)
     """
     roles = Roles(label_columns, labels_column, text_column, feature_columns, label_separator)
-    return _dataset(_to_arrow(frame), roles, name)
+    return _dataset(to_arrow(frame), roles, name)
 
 
 def _dataset(table: pa.Table, roles: Roles, name: str, *, tell: bool = True) -> Dataset:
@@ -300,7 +300,8 @@ def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
     )
 
 
-def _to_arrow(frame: Any) -> pa.Table:
+def to_arrow(frame: Any) -> pa.Table:
+    """A table of pandas, polars or Arrow as an Arrow table; TypeError for anything else."""
     import pyarrow as pa
 
     if isinstance(frame, pa.Table):

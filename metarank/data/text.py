@@ -208,6 +208,15 @@ def table_of(
         raise ValueError(f"{path}: {error}") from None
 
 
+def table_records(content: bytes, path: Path) -> Iterator[Record]:
+    """The rows of a CSV, TSV or JSON lines file, each with its line; see `read_table`."""
+    text = decode(content, path)
+    suffix = _suffix(path, text)
+    if suffix == "fasttext":
+        raise ValueError("expected CSV, TSV or JSON lines, found fastText")
+    return _json_records(text) if suffix == ".jsonl" else _csv_records(text, suffix)
+
+
 def decode(content: bytes, path: Path) -> str:
     """UTF-8 text of a file; ValueError names the line that is none."""
     try:

@@ -31,6 +31,7 @@ from metarank._util.progress import check_verbose, note, report, shows_progress,
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import texts_of
+from metarank.data.label_files import read_labels as as_labels
 from metarank.data.separators import check_separator
 from metarank.model.answer import Answering
 from metarank.model.auto import EFFORTS, check_names
@@ -164,6 +165,8 @@ class MetaRanker(Saved, BaseEstimator):
         Ids of removed labels; see `update_labels`.
     label_table_ : LabelTable
         The labels by name and id.
+    labels_ : LabelDescriptions or None
+        What else is known of the labels, those removed included.
     sources_ : list of Source
         The fitted scorers, each with its use: whether it proposes candidates, and whether it describes pairs.
     scorers_, shortlisters_ : lists of fitted LabelScorers
@@ -211,6 +214,7 @@ class MetaRanker(Saved, BaseEstimator):
     label_names_ = _Learned()
     label_separator_ = _Learned()
     label_table_ = _Learned()
+    labels_ = _Learned()
     removed_ = _Learned()
     sources_ = _Learned()
     scorers_ = _Learned()
@@ -281,6 +285,7 @@ class MetaRanker(Saved, BaseEstimator):
         n_labels: int | None = None,
         groups: Any = None,
         candidates_fold: Any = None,
+        labels: Any = None,
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
@@ -314,6 +319,11 @@ class MetaRanker(Saved, BaseEstimator):
         candidates_fold : int array (n,), optional
             The fold of each row, of at least 2 different numbers >= 0, instead of the `n_folds` that are
             drawn. With `groups`, each group must lie within one fold.
+        labels : LabelDescriptions, data frame, path of a file, or list of dicts, optional
+            What is known of the labels: alternative names, descriptions, parents and related labels; see
+            `metarank.data.read_labels`. All labels of the table can be ranked, those without a row too. Y
+            names them by id or name; a matrix without names has a column for each, in order. Labels of Y that
+            the table lacks become labels without a description, with a warning.
 
         Returns
         -------
@@ -328,7 +338,7 @@ class MetaRanker(Saved, BaseEstimator):
         n_jobs = self._check_parameters()
         seed = seed_of(self.random_state)
         aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
-        check_given(X, Y, aggregation)
+        check_given(X, Y, aggregation, labels)
         params = self.get_params(deep=False)
         with single_threaded_blas(), taking_notes() as notes:
             report("reading", 0.0)
@@ -344,6 +354,7 @@ class MetaRanker(Saved, BaseEstimator):
                 aggregation=aggregation,
                 groups=groups,
                 candidates_fold=candidates_fold,
+                table=None if labels is None else as_labels(labels),
             )
             fitted = fit_model(given, self._options(seed, n_jobs), lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
@@ -430,12 +441,15 @@ class MetaRanker(Saved, BaseEstimator):
         Parameters
         ----------
         add : list of names or (name, text) pairs, or dict of name to text, optional
-            New labels. If the labels have no names: their number, or a list of texts.
+            New labels. If the labels have no names: their number, or a list of texts. A model with a table of
+            labels (`labels_`) also takes dicts with a "name" and any of "id", "description",
+            "alternative_names", "parents", "related" and "vector".
         remove : list of ids or names, optional
         rename : dict of id or name to name or (name, text), optional
             The index of names then holds the new name and text.
         merge : dict of id or name to id or name, optional
-            The rows of the key become rows of the value, and the key is removed.
+            The rows of the key become rows of the value, and the key is removed. In a table of labels its
+            names become alternative names of the value, and the labels below it labels below the value.
 
         Returns
         -------

@@ -31,6 +31,7 @@ from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source, describers, proposers, sources_of
+from metarank.types.other_names import OtherNames
 from metarank.types.view import TrainingSet, fold_of_rows, hidden_labels
 
 
@@ -82,6 +83,7 @@ def _assembled(
         encoder=given.encoder,
         n_labels=given.n_labels,
         label_names=labels.names,
+        labels=labels.table,
         label_separator=labels.separator,
         n_rows=n,
         row_names=given.row_names,
@@ -111,6 +113,8 @@ def texts_of_labels(
     """Names and longer texts of the labels, if they carry meaning, and both as a matrix over X's words."""
     names: Sequence[str] | None = given.labels.names
     texts = given.label_texts
+    if given.labels.table is not None and given.labels.table.has_names:
+        names = given.labels.table.names  # not the ids of labels without one
     if given.labels.are_ids:  # they say nothing of the labels
         names = None if texts is None else [""] * given.n_labels
     if isinstance(options.label_text, (list, tuple)):
@@ -210,6 +214,7 @@ def training_set(
         label_names=given.labels.names,
         label_text=label_text,
         label_spelling=encoder.label_spelling(*texts) if spelled else None,
+        other_names=other_names(given, label_text, spelled),
         label_phrases=None if names is None else label_phrases(names, texts[1]),
         words=encoder.feature_words,
         feature_scale=encoder.transform.scale,
@@ -233,6 +238,19 @@ def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
             f"folds: {n_folds}{fewer}, each of whole groups, of which there are {int(given.groups.max()) + 1}"
         )
     return fold
+
+
+def other_names(
+    given: TrainingInput, label_text: sp.csr_matrix | None, spelled: bool
+) -> dict[str, OtherNames]:
+    """The alternative names of the labels over X's words, where the sources look at names."""
+    table = given.labels.table
+    if label_text is None or table is None or table.alternative_names is None:
+        return {}
+    rows = {"label_text": given.encoder.rows_of_names}
+    rows |= {"label_spelling": given.encoder.rows_of_spellings} if spelled else {}
+    found = {source: OtherNames.of(table.alternative_names, rows_of) for source, rows_of in rows.items()}
+    return {source: names for source, names in found.items() if len(names)}
 
 
 def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, options: FitOptions) -> None:

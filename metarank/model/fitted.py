@@ -35,6 +35,7 @@ from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
+from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.missing import MissingPairs
 from metarank.types.strings import PackedStrings
@@ -103,6 +104,8 @@ class FittedModel:
     feature_importances : float64 array (F,) or None
     held_out_quality : dict of str to Interval, or None
     choices : list of str
+    labels : LabelDescriptions or None
+        What else is known of the labels, those removed included.
 
     Attributes
     ----------
@@ -131,9 +134,11 @@ class FittedModel:
     feature_importances: np.ndarray | None = None
     held_out_quality: dict[str, Interval] | None = None
     choices: list[str] = field(default_factory=list)
+    labels: LabelDescriptions | None = None
 
     def __post_init__(self) -> None:
-        self.label_table = LabelTable(self.n_labels, self.label_names, self.removed)
+        ids = None if self.labels is None else self.labels.ids
+        self.label_table = LabelTable(self.n_labels, self.label_names, self.removed, ids)
 
     @property
     def n_features_in(self) -> int:
@@ -282,6 +287,7 @@ SAVED: tuple[Field, ...] = (
     Object("thresholds", LearnedCuts, inline=True),
     Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
     Object("missing", MissingPairs, ("L", "rows"), inline=True, optional=True),
+    Object("labels", LabelDescriptions, ("L",), optional=True),
     Derived("random_state", lambda known: seed_of(known.random_state)),
     Derived("standardizes", lambda known: known._options(0, 1).standardizes),
 )

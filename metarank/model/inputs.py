@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_labels, check_sample_weight
+from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.restrict import check_lists, for_each_row
 from metarank.types.row_groups import check_fold_map, check_groups, check_whole_groups
@@ -74,6 +75,8 @@ class Labels:
         The separator of the labels of a row; `AUTO` if they were no texts.
     targets : dict of str to CSR (n, L)
         Relevances by objective, if there are several.
+    table : LabelDescriptions or None
+        What else is known of the L labels.
     """
 
     Y: sp.csr_matrix
@@ -81,6 +84,7 @@ class Labels:
     are_ids: bool
     separator: str | None
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
+    table: LabelDescriptions | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +134,11 @@ class TrainingInput:
         return int(self.labels.Y.shape[1])
 
 
-def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None) -> None:
-    """Raise ValueError unless the labels are given exactly once: in a Dataset, or as Y."""
+def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None, table: Any = None) -> None:
+    """Raise ValueError unless labels, and what is known of them, are given once: in a Dataset or beside."""
     if isinstance(X, Dataset):
+        if table is not None and X.labels is not None:
+            raise ValueError("labels must be left out where the Dataset holds a table of labels")
         if Y is not None and aggregation is None:
             raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
     elif Y is None:
@@ -150,21 +156,23 @@ def read_training(
     aggregation: MultiObjectiveRanker | None,
     groups: Any = None,
     candidates_fold: Any = None,
+    table: LabelDescriptions | None = None,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     encoder = InputEncoder()
     features = encoder.fit_encode(X)
     if features.shape[0] < 2:
         raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
-    labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation)
+    labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation, table)
     weight = check_sample_weight(sample_weight, features.shape[0])
     groups = check_groups(groups, features.shape[0])
     fold = check_fold_map(candidates_fold, features.shape[0])
     check_whole_groups(groups, fold)
     excluded = None
     if exclude is not None:
-        table = LabelTable(labels.Y.shape[1], labels.names)
-        lists = check_lists(exclude, labels.Y.shape[0], table, "exclude")
+        ids = None if labels.table is None else labels.table.ids
+        known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
+        lists = check_lists(exclude, labels.Y.shape[0], known, "exclude")
         excluded = for_each_row(lists, *labels.Y.shape)
     row_names = short_names(X.titles or X.texts) if isinstance(X, Dataset) else None
     if row_names is None and encoder.vectorizer is not None:
@@ -174,7 +182,7 @@ def read_training(
         encoder,
         features,
         labels,
-        label_texts=X.label_texts if given else None,
+        label_texts=_texts_of(X, labels),
         words=X.feature_names if given else None,
         row_names=None if row_names is None else PackedStrings.of(row_names),
         weight=weight,
@@ -192,8 +200,9 @@ def read_labels(
     n_labels: int | None,
     separator: str | None,
     aggregation: MultiObjectiveRanker | None,
+    table: LabelDescriptions | None = None,
 ) -> Labels:
-    """The labels of Y, or of the Dataset X. A note says how they were interpreted."""
+    """The labels of Y, or of the Dataset X, and those of the table. A note says how they were interpreted."""
     dataset = X if isinstance(X, Dataset) else None
     sizes: dict[str, Any] = {"n_rows": n_rows, "n_labels": n_labels}
     sizes["label_names"] = None if dataset is None else dataset.label_names
@@ -222,7 +231,27 @@ def read_labels(
         )
     elif kind == "lists" and names is None:
         note(f"labels: integers are places in [0, {n_labels})")
-    return Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
+    found = Labels(relevance, None if names is None else list(names), are_ids, separator, targets)
+    if dataset is not None and dataset.labels is not None:  # which has a column for each of its labels
+        return replace(found, table=dataset.labels)
+    return found if table is None else _in_table(found, table)
+
+
+def _in_table(labels: Labels, table: LabelDescriptions) -> Labels:
+    """The labels of Y among those of a table, which are all labels."""
+    Y, whole = table.covering(labels.Y, labels.names)
+    n_new = len(whole) - len(table)
+    note(f"labels: {len(table)} of the table" + (f", and {n_new} that it lacks" if n_new else ""))
+    targets = {name: whole.covering(target, labels.names)[0] for name, target in labels.targets.items()}
+    are_ids = labels.are_ids and not whole.has_names
+    return Labels(Y, list(whole.shown_names), are_ids, labels.separator, targets, whole)
+
+
+def _texts_of(X: Any, labels: Labels) -> Sequence[str] | None:
+    """The longer texts of the labels."""
+    if labels.table is not None:
+        return labels.table.descriptions
+    return X.label_texts if isinstance(X, Dataset) else None
 
 
 def short_names(texts: Sequence[str] | None) -> list[str] | None:

@@ -21,13 +21,16 @@ import scipy.sparse as sp
 from metarank.data.label_text import label_phrases
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.relevance import aligned_relevance
+from metarank.model.table_updates import changed_table, records_of
 from metarank.scorers.after_changes import KeptScorer
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.neighbors.training_rows import TrainingRows
 from metarank.scorers.source import with_scorers
 from metarank.types.checks import check_writable
+from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.missing import MissingPairs
+from metarank.types.other_names import OtherNames
 from metarank.types.strings import PackedStrings
 from metarank.types.view import TrainingSet
 
@@ -52,6 +55,8 @@ class LabelChange:
         L after the change.
     removed : int32 array
         Ids of removed labels, ascending.
+    table : LabelDescriptions or None
+        What is known of the labels after the change.
     """
 
     now: np.ndarray
@@ -59,6 +64,7 @@ class LabelChange:
     texts: dict[int, tuple[str, str | None]]
     n_labels: int
     removed: np.ndarray
+    table: LabelDescriptions | None = None
 
     @classmethod
     def checked(cls, model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
@@ -112,7 +118,8 @@ class LabelChange:
         left = np.array(sorted(removed), np.int32)
         if len(left) == n_labels:
             raise ValueError("remove must leave a label, it removes all of them")
-        return cls(now, names, texts, n_labels, left)
+        table = None if model.labels is None else changed_table(model.labels, texts, merged, records_of(add))
+        return cls(now, names, texts, n_labels, left, table)
 
 
 def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
@@ -128,13 +135,22 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
     texts = _label_texts(model)
     make = {"label_text": model.encoder.rows_of_names, "label_spelling": model.encoder.rows_of_spellings}
     texts = {source: _changed_text(text, change, make[source]) for source, text in texts.items()}
-    _warn_of_unknown_words(change, texts)
-    data = _training_set(model, rows.X, changed, change.names, texts, _label_phrases(model, change))
+    others = _other_names(model)
+    if change.table is not None and change.table.alternative_names is not None:
+        own = list(change.table.alternative_names)
+        for label in change.removed:
+            own[label] = []
+        others = {source: OtherNames.of(own, make[source]) for source in texts}
+    _warn_of_unknown_words(
+        change, [*texts.values(), *(names.by_label(change.n_labels) for names in others.values())]
+    )
+    data = _training_set(model, rows.X, changed, change.names, texts, _label_phrases(model, change), others)
     data.shared("training-rows", lambda X: rows)
     return replace(
         _updated(model, data, change.now, n_jobs),
         n_labels=change.n_labels,
         label_names=change.names,
+        labels=change.table,
         removed=change.removed,
         missing=None if model.missing is None else _still_missing(model.missing, change.now, changed),
     )
@@ -151,7 +167,13 @@ def added_rows(
     stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
     binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
     data = _training_set(
-        model, stacked, binary, model.label_names, _label_texts(model), _label_phrases(model)
+        model,
+        stacked,
+        binary,
+        model.label_names,
+        _label_texts(model),
+        _label_phrases(model),
+        _other_names(model),
     )
     names = model.row_names
     if names is not None or row_names is not None:
@@ -197,6 +219,7 @@ def _training_set(
     names: Any,
     texts: dict[str, sp.csr_matrix],
     phrases: list[str] | None,
+    others: dict[str, OtherNames],
 ) -> TrainingSet:
     return TrainingSet(
         X,
@@ -207,6 +230,7 @@ def _training_set(
         label_phrases=phrases,
         words=model.encoder.feature_words,
         feature_scale=model.encoder.transform.scale,
+        other_names=others,
         **texts,
     )
 
@@ -238,6 +262,14 @@ def _label_texts(model: FittedModel) -> dict[str, sp.csr_matrix]:
     for source in model.sources:
         texts |= source.scorer.label_texts()
     return texts
+
+
+def _other_names(model: FittedModel) -> dict[str, OtherNames]:
+    """The alternative names of labels that the sources keep, by their name in a `TrainingSet`."""
+    names: dict[str, OtherNames] = {}
+    for source in model.sources:
+        names |= source.scorer.other_names()
+    return names
 
 
 def _label_phrases(model: FittedModel, change: LabelChange | None = None) -> list[str] | None:
@@ -272,13 +304,9 @@ def _changed_text(
     return out
 
 
-def _warn_of_unknown_words(change: LabelChange, texts: dict[str, sp.csr_matrix]) -> None:
+def _warn_of_unknown_words(change: LabelChange, texts: Sequence[sp.csr_matrix]) -> None:
     """Warn about new names without a word of the model's vocabulary, since no row can match them."""
-    silent = [
-        name
-        for label, (name, _) in change.texts.items()
-        if not any(text[label].nnz for text in texts.values())
-    ]
+    silent = [name for label, (name, _) in change.texts.items() if not any(text[label].nnz for text in texts)]
     if texts and silent:
         shown = ", ".join(map(repr, silent[:3])) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
         warnings.warn(
@@ -313,7 +341,12 @@ def _added(model: FittedModel, add: Any) -> list[tuple[str, str | None]]:
         )
     if isinstance(add, Mapping):
         return [_named(pair, "add") for pair in add.items()]
-    return [_named(name, "add") for name in _sequence(add, "add")]
+    if records_of(add) and model.labels is None:
+        raise ValueError("add must hold names or (name, text) pairs, since this model has no table of labels")
+    return [
+        (entry["name"], entry.get("description")) if isinstance(entry, Mapping) else _named(entry, "add")
+        for entry in _sequence(add, "add")
+    ]
 
 
 def _named(value: Any, parameter: str) -> tuple[str, str | None]:

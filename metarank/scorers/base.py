@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.candidates import Candidates
+from metarank.types.other_names import OtherNames
 from metarank.types.view import Features, TrainingSet, View
 
 # A class has an ability if it implements the method.
@@ -206,6 +207,10 @@ class LabelScorer(Saved, BaseEstimator):
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         """The texts of the labels that it keeps, (L, d), by their name in a `View`."""
+        return {}
+
+    def other_names(self) -> dict[str, OtherNames]:
+        """The alternative names of the labels that it keeps, by their name in a `View`."""
         return {}
 
     def label_phrases(self) -> list[str] | None:

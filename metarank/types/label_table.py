@@ -27,6 +27,8 @@ class LabelTable:
         An empty or blank name is none.
     removed : sequence of int
         Ids of labels that are no more.
+    ids : sequence of str (L), optional
+        Texts that identify labels, such as URIs: another way to name one, before its name.
 
     Examples
     --------
@@ -42,14 +44,19 @@ class LabelTable:
     """
 
     def __init__(
-        self, n_labels: int, names: Sequence[str] | None = None, removed: np.ndarray | Sequence[int] = ()
+        self,
+        n_labels: int,
+        names: Sequence[str] | None = None,
+        removed: np.ndarray | Sequence[int] = (),
+        ids: Sequence[str] | None = None,
     ) -> None:
         self.n_labels = n_labels
         self.names = names
         self.removed = removed
+        self.ids = ids
 
     def __reduce__(self) -> Any:
-        return type(self), (self.n_labels, self.names, self.removed)  # the index is made anew
+        return type(self), (self.n_labels, self.names, self.removed, self.ids)  # the index is made anew
 
     @cached_property
     def _gone(self) -> frozenset[int]:
@@ -72,6 +79,9 @@ class LabelTable:
         for name in [name for name in ids if not name.strip()]:
             del ids[name]
             shared.pop(name, None)
+        for label, text in enumerate(self.ids or ()):
+            ids[text] = label
+            shared.pop(text, None)
         return ids, shared
 
     def id_of(self, label: Any, parameter: str, where: str = "") -> int:

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
+from metarank.types.other_names import OtherNames
 
 T = TypeVar("T")
 # Rows of features (n, d), float32; sparse ones are canonical.
@@ -186,6 +187,9 @@ class TrainingSet:
         The labels' names in the feature space of X (one row a label), where names are known.
     label_spelling : float32 CSR (L, d) or None
         The same by the words spelled like those of the names, see `metarank.data.spelling`.
+    other_names : dict of str to OtherNames
+        Alternative names of the labels, "label_text" by their words and "label_spelling" by their spelling,
+        where there are any.
     label_phrases : list of str or None
         What is written of each label, its name and text in one, where names are known.
     words : list of str or None
@@ -209,6 +213,7 @@ class TrainingSet:
     label_names: list[str] | None = None
     label_text: sp.csr_matrix | None = None
     label_spelling: sp.csr_matrix | None = None
+    other_names: dict[str, OtherNames] = field(default_factory=dict)
     label_phrases: list[str] | None = None
     words: list[str] | None = None
     feature_scale: np.ndarray | None = None
@@ -294,7 +299,8 @@ class View:
     X : features of the rows in the View
     Y : float32 CSR (len(rows), L), labels of the rows in the View
     n_rows, n_labels, n_features : int
-    seed, label_names, label_text, label_spelling, label_phrases, words, feature_scale : as of `TrainingSet`
+    seed, label_names, label_text, label_spelling, other_names, label_phrases, words, feature_scale
+        As of `TrainingSet`.
     """
 
     def __init__(self, data: TrainingSet, mask: np.ndarray, hidden: np.ndarray | None = None) -> None:
@@ -310,6 +316,7 @@ class View:
         self.seed = data.seed
         self.label_names, self.label_phrases = data.label_names, data.label_phrases
         self.label_text, self.label_spelling = data.label_text, data.label_spelling
+        self.other_names = data.other_names
         self.words, self.feature_scale = data.words, data.feature_scale
 
     def of_objective(self, name: str) -> View:

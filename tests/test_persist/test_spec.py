@@ -19,6 +19,7 @@ from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
 from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
+from metarank.types.label_descriptions import LabelDescriptions
 
 # Classes of `SAVED` that no model of `compatibility/kinds` holds.
 SEEN_ELSEWHERE = {"NameEmbedder", "ObjectiveScorer"}
@@ -52,7 +53,14 @@ def examples():
 
 
 def fitted_now(known):
-    """Sources of the register that no folder of `compatibility/kinds` holds, such as new ones."""
+    """What no folder of `compatibility/kinds` holds, such as new sources of the register."""
+    yield LabelDescriptions(
+        names=["a", "b"],
+        alternative_names=[["c"], []],
+        descriptions=["d", ""],
+        parents=[[], ["a"]],
+        vectors=np.eye(2),
+    )
     ds = makers.sparse(40, L=4)
     view = makers.training_set(ds.X, ds.Y).view()
     for entry in SOURCES.values():

@@ -19,6 +19,7 @@ _PARTS = {
     "ranker": "ranker",
     "thresholds": "thresholds",
     "label_names": "names of labels",
+    "labels": "table of labels",
     "row_names": "names of rows",
 }
 
@@ -107,6 +108,7 @@ def _stages(model: MetaRanker) -> list[list[Any]]:
     return [
         ["layout", model.encoder_.layout],
         *([["removed labels", len(model.removed_)]] if len(model.removed_) else []),
+        *([["label table", str(model.labels_)]] if model.labels_ is not None else []),
         ["shortlisters", _names(model.shortlisters_) or "none: all labels"],
         ["scorers", _names(model.scorers_)],
         ["meta-features", len(model.feature_columns_)],

@@ -42,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--model", required=True, metavar="DIR", help="folder to write")
     parser.add_argument(
+        "--labels",
+        metavar="FILE",
+        help="table of labels: CSV, TSV, JSONL or Parquet with the columns id, name, alternative_names, "
+        "description, parents, related, vector, or some of them",
+    )
+    parser.add_argument(
         "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
     )
     parser.add_argument(
@@ -105,6 +111,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank import MetaRanker
+    from metarank.data import read_labels
     from metarank.persist import check_target
 
     _check_cluster(args)
@@ -125,6 +132,7 @@ def run(args: argparse.Namespace) -> None:
     )
     MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()
+    labels = None if args.labels is None else read_labels(args.labels)
     dataset = read_dataset(args.train, args)
     if dataset.n_labels == 0:
         raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
@@ -133,7 +141,7 @@ def run(args: argparse.Namespace) -> None:
     says_memory = args.memory_budget is not None and not args.verbose
     memory = logging_to_stderr("metarank.memory") if says_memory else nullcontext()
     with showing_progress(args.quiet or args.verbose), memory, _unfitted(args, params) as model:
-        model.fit(dataset)
+        model.fit(dataset, labels=labels)
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
     print(

@@ -14,15 +14,20 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.parameters import check_integer
-from metarank.persist.fields import Csr
+from metarank.persist.fields import Csr, Object
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
+from metarank.scorers.names.grouped import GroupedNames
 from metarank.scorers.neighbors.training_rows import as_canonical
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
+from metarank.types.other_names import OtherNames
 from metarank.types.view import Features, View
 
 COLUMNS = ("name_cosine", "name_share", "name_weighted_share", "name_words")
+# Of labels with alternative names: the best of all names, and how many occur whole.
+BEST = ("best_name_cosine", "best_name_share", "best_name_weighted_share", "best_name_words")
+MATCHED = "names_matched"
 
 
 class NameScorer(LabelScorer):
@@ -35,7 +40,10 @@ class NameScorer(LabelScorer):
     * ``name_weighted_share``: the same share by weight, sum of |t_j| over the words in x / sum of |t_j|;
     * ``name_words``: number of distinct known words of t.
 
-    All are 0 for a label without a known word.
+    All are 0 for a label without a known word. Where labels have alternative names, `View.other_names`, five
+    more columns: ``best_name_cosine``, ``best_name_share``, ``best_name_weighted_share`` and
+    ``best_name_words`` of the name, alternative or not, of the highest cosine, and ``names_matched``, the
+    number of names all of whose known words occur in x. Proposals then go by ``best_name_cosine``.
 
     Examples
     --------
@@ -60,7 +68,11 @@ class NameScorer(LabelScorer):
     source: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
 
-    saved = Spec(Csr("label_text_", ("L", "d")))
+    saved = Spec(
+        Csr("label_text_", ("L", "d")),
+        Object("other_names_", OtherNames, ("L", "d"), inline=True, optional=True),
+    )
+    other_names_: OtherNames | None = None
 
     def fit(self, view: View, *, n_jobs: int = 1) -> Self:
         """Index the labels' texts, once for all Views of a fit. Returns self.
@@ -77,11 +89,19 @@ class NameScorer(LabelScorer):
         if text.shape != (view.n_labels, view.n_features):
             raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
         self.label_text_, self._index = view.shared(source, lambda X: _indexed(text))
+        self.other_names_ = others = view.other_names.get(source)
+        if others is not None:
+            self._grouped = view.shared(f"{source}-all", lambda X: GroupedNames(self.label_text_, others))
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``."""
-        return dict(zip(COLUMNS, self._evidence(X, candidates, n_jobs)))
+        """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``; and
+        those of the best name where labels have several."""
+        out = dict(zip(COLUMNS, self._evidence(X, candidates, n_jobs)))
+        if self.other_names_ is not None:
+            best, matched = self._grouped.evidence(self._rows(X), candidates, n_jobs)
+            out |= dict(zip(BEST, best)) | {MATCHED: matched}
+        return out
 
     def _evidence(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
         rows = self._rows(X)
@@ -92,7 +112,7 @@ class NameScorer(LabelScorer):
         return self._index.evidence(*rows, candidates.indptr, candidates.labels, n_jobs)
 
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
-        """The k labels of highest cosine for each row, exactly; the score is that cosine.
+        """The k labels of highest cosine for each row, exactly; the score is that cosine, of the best name.
 
         Ties go to the smaller label id; labels of cosine 0 or less are left out, so that a row may have
         fewer than k, or none.
@@ -104,7 +124,10 @@ class NameScorer(LabelScorer):
         """
         check_integer("k", k, 1)
         k = min(int(k), max(1, self.label_text_.shape[0]))
-        indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
+        if self.other_names_ is None:
+            indptr, labels, cosine = self._index.shortlist(*self._rows(X), k, n_jobs)
+        else:
+            indptr, labels, cosine = self._grouped.shortlist(self._rows(X), k, n_jobs)
         return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
 
     def n_columns(self) -> int:
@@ -113,12 +136,24 @@ class NameScorer(LabelScorer):
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {self.source: self.label_text_}
 
+    def other_names(self) -> dict[str, OtherNames]:
+        return {} if self.other_names_ is None else {self.source: self.other_names_}
+
     def of_labels(self, first: int, last: int) -> Self:
-        return type(self).from_state({"label_text": self.label_text_[first:last]})
+        out = type(self)()
+        out.label_text_ = self.label_text_[first:last]
+        if self.other_names_ is not None:
+            out.other_names_ = self.other_names_.of_labels(first, last)
+        return out
 
     @cached_property
     def _index(self) -> _core.LabelText:
         return _indexed(self.label_text_)[1]
+
+    @cached_property
+    def _grouped(self) -> GroupedNames:
+        assert self.other_names_ is not None
+        return GroupedNames(self.label_text_, self.other_names_)
 
     def _rows(self, X: Features) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_features = self.label_text_.shape[1]
@@ -132,7 +167,8 @@ class SpellingScorer(NameScorer):
 
     It finds labels whose names are inflected or compounded otherwise than in the document. Columns:
     ``spelling_cosine``, and ``spelling_share``, the share of the label's words that occur in the row, by
-    weight. See `metarank.data.spelling`.
+    weight; where labels have alternative names also ``best_spelling_cosine`` and ``best_spelling_share``,
+    those of the name of the highest cosine. See `metarank.data.spelling`.
 
     Examples
     --------
@@ -157,9 +193,14 @@ class SpellingScorer(NameScorer):
         return 2
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``."""
+        """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``; and those of the best name where
+        labels have several."""
         cosine, _, share, _ = self._evidence(X, candidates, n_jobs)
-        return {"spelling_cosine": cosine, "spelling_share": share}
+        out = {"spelling_cosine": cosine, "spelling_share": share}
+        if self.other_names_ is not None:
+            cosine, _, share, _ = self._grouped.evidence(self._rows(X), candidates, n_jobs)[0]
+            out |= {"best_spelling_cosine": cosine, "best_spelling_share": share}
+        return out
 
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:

@@ -1,0 +1,192 @@
+"""Tables of labels from data frames, CSV, TSV, JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metarank._util.json import parse_json
+from metarank.data.frames import damage_named, to_arrow
+from metarank.data.parquet import MAGIC, read_table
+from metarank.data.text import check_among, left_out, listed, table_records
+from metarank.data.xc import read_bytes
+from metarank.types.label_descriptions import LabelDescriptions
+
+# Other spellings of the columns, as other programs write them; SKOS and Annif among them.
+COLUMNS = {
+    "id": ("id", "uri", "label_id"),
+    "name": ("name", "label", "preferred_name", "prefLabel"),
+    "alternative_names": ("alternative_names", "alternative_name", "synonyms", "altLabel"),
+    "description": ("description", "definition", "scopeNote"),
+    "parents": ("parents", "parent", "broader"),
+    "related": ("related",),
+    "vector": ("vector", "embedding"),
+}
+_PARAMETERS = {"id": "ids", "name": "names", "description": "descriptions", "vector": "vectors"}
+
+
+def read_labels(source: Any, **columns: str) -> LabelDescriptions:
+    """A table of labels: names, alternative names, descriptions, parents, related labels, vectors.
+
+    Parameters
+    ----------
+    source : path of a file; pandas, polars or Arrow table; or sequence of dicts
+        A file is CSV, TSV, JSON lines or Parquet, plain or compressed. Each row is a label. The columns are
+        "id", "name", "alternative_names", "description", "parents", "related" and "vector", or the other
+        spellings of `metarank.data.label_files.COLUMNS`, such as those of SKOS. "id" or "name" is required;
+        the logger "metarank.data" names columns that are left out.
+    **columns : str
+        The column of a role under another name: ``read_labels(path, name="label_fi")``.
+
+    Returns
+    -------
+    LabelDescriptions
+        Cells of "alternative_names", "parents" and "related" are lists; in files of text also JSON lists, or
+        texts separated by "|". A vector is a list of numbers; in files of text also a JSON list, or numbers
+        separated by blanks. An empty cell is none.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If neither "id" nor "name" is there, a cell has another form (its column and row are named), or
+        `LabelDescriptions` refuses the table.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> _ = path.write_text("id,name,synonyms,broader\\np1,vessels,,\\np2,boats,small craft|dinghies,p1\\n")
+    >>> labels = read_labels(path)
+    >>> labels.alternative_names
+    [[], ['small craft', 'dinghies']]
+    >>> read_labels([{"name": "sea"}, {"name": "port", "related": ["sea"]}])
+    LabelDescriptions(2 labels: related labels of 2)
+    """
+    if isinstance(source, LabelDescriptions):
+        return source
+    name = str(source) if isinstance(source, (str, os.PathLike)) else "labels"
+    try:
+        return _labels_of(_table_of(source), columns, name)
+    except ValueError as error:
+        text = str(error)
+        if name == "labels" or text.startswith(name):
+            raise
+        raise ValueError(f"{name}: {text}") from None
+
+
+def _table_of(source: Any) -> dict[str, list[Any]]:
+    """The columns of a source by name, None where a record lacks one."""
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        content = read_bytes(path)
+        if content.startswith(MAGIC):
+            with damage_named(path):
+                return dict(read_table(io.BytesIO(content)).to_pydict())
+        return _of_records(record for _, record in table_records(content, path))
+    if isinstance(source, (list, tuple)) and all(isinstance(record, Mapping) for record in source):
+        return _of_records(source)
+    if hasattr(source, "columns") or hasattr(source, "__arrow_c_stream__"):
+        return dict(to_arrow(source).to_pydict())
+    raise TypeError(
+        "labels must be a LabelDescriptions, the path of a file, a data frame or a list of dicts, got "
+        f"{type(source).__name__}"
+    )
+
+
+def _of_records(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    rows = list(records)
+    present = dict.fromkeys(column for record in rows for column in record)
+    return {column: [record.get(column) for record in rows] for column in present}
+
+
+def _labels_of(table: dict[str, list[Any]], asked: dict[str, str], name: str) -> LabelDescriptions:
+    if unknown := [role for role in asked if role not in COLUMNS]:
+        raise TypeError(f"columns must be given for {', '.join(COLUMNS)}, got {unknown[0]!r}")
+    for role, wanted in asked.items():
+        check_among([wanted], table, role)
+    found = {role: asked.get(role) or _first(table, spelled) for role, spelled in COLUMNS.items()}
+    if found["id"] is None and found["name"] is None:
+        raise ValueError(f"labels must have a column 'id' or 'name', got {listed(table)}")
+    left_out(name, [column for column in table if column not in found.values()])
+    read: dict[str, Callable[[Any], Any]] = {"id": _key, "name": _written, "description": _written}
+    read |= {"alternative_names": _list, "parents": _list, "related": _list, "vector": _vector}
+    out: dict[str, Any] = {}
+    for role, column in found.items():
+        if column is None:
+            continue
+        values = []
+        for row, cell in enumerate(table[column]):
+            try:
+                values.append(read[role](None if _is_nothing(cell) else cell))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"column {column!r}, row {row}: {error}") from None
+        out[_PARAMETERS.get(role, role)] = values
+    return LabelDescriptions(**out)
+
+
+def _first(table: Mapping[str, Any], spelled: Iterable[str]) -> str | None:
+    return next((column for column in spelled if column in table), None)
+
+
+def _is_nothing(cell: Any) -> bool:
+    return (
+        cell is None
+        or (isinstance(cell, str) and not cell.strip())
+        or (isinstance(cell, float) and cell != cell)
+    )
+
+
+def _key(cell: Any) -> Any:
+    """An identifier: text or integer. Numbers that a column with gaps has as floats are integers."""
+    if cell is None:
+        raise ValueError("an id is missing")
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    return cell.strip() if isinstance(cell, str) else cell
+
+
+def _written(cell: Any) -> str:
+    if cell is None:
+        return ""
+    if not isinstance(cell, str):
+        raise ValueError(f"expected text, got {cell!r:.80}")
+    return cell.strip()
+
+
+def _list(cell: Any) -> list[Any]:
+    """The entries of a cell: a list, a JSON list, or texts with "|" between them."""
+    if isinstance(cell, str):
+        cell = _json(cell) if cell.strip().startswith("[") else cell.split("|")
+    entries = [cell] if isinstance(cell, (int, np.integer)) else [] if cell is None else cell
+    if not isinstance(entries, (list, tuple, np.ndarray)):
+        raise ValueError(f"expected a list, got {cell!r:.80}")
+    out = [entry.strip() if isinstance(entry, str) else entry for entry in entries]
+    for entry in out:
+        if not isinstance(entry, (str, int, np.integer)) or isinstance(entry, bool):
+            raise ValueError(f"expected a list of texts, got {entry!r:.80} in it")
+    return [entry for entry in out if entry != ""]
+
+
+def _vector(cell: Any) -> np.ndarray | None:
+    """The numbers of a cell: a list, a JSON list, or numbers with blanks between them."""
+    if cell is None:
+        return None
+    if isinstance(cell, str):
+        cell = _json(cell) if cell.strip().startswith("[") else cell.split()
+    try:
+        return np.array([float("nan") if x is None else float(x) for x in cell], np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"expected a list of numbers, got {cell!r:.80}") from None
+
+
+def _json(cell: str) -> Any:
+    try:
+        return parse_json(cell)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON list: {error.msg}") from None

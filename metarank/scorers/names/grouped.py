@@ -1,0 +1,95 @@
+"""`GroupedNames`: an index of labels that have several names each."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank import _core
+from metarank.types.arrays import csr_parts
+from metarank.types.candidates import Candidates
+from metarank.types.other_names import OtherNames
+
+# indptr, indices and data of rows.
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class GroupedNames:
+    """The names of L labels, row by row: for each label its name, then its other names.
+
+    Parameters
+    ----------
+    text : float32 CSR (L, d), canonical
+        The names; a row may be empty.
+    others : OtherNames
+    """
+
+    def __init__(self, text: sp.csr_matrix, others: OtherNames) -> None:
+        label = np.concatenate([np.arange(text.shape[0], dtype=np.int32), others.label])
+        order = np.argsort(label, kind="stable")
+        rows = sp.csr_matrix(sp.vstack([text, others.text], "csr")[order])
+        rows.sort_indices()
+        self.n_labels = text.shape[0]
+        self.label = label[order]
+        self.indptr = np.searchsorted(self.label, np.arange(self.n_labels + 1))
+        self.index = _core.LabelText(text.shape[1], *csr_parts(rows))
+
+    def evidence(self, rows: Parts, candidates: Candidates, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """What the best name of each pair's label says, float32 (4, m), and how many match, float32 (m,).
+
+        The best name is that of the highest cosine, the first of equal ones. A name matches where all its
+        known words occur in the row.
+        """
+        m = candidates.n_pairs
+        n_names = np.diff(self.indptr)[candidates.labels]
+        first = np.concatenate([[0], np.cumsum(n_names)])
+        places = np.arange(first[-1]) - np.repeat(first[:-1] - self.indptr[candidates.labels], n_names)
+        of_names = self.index.evidence(*rows, first[candidates.indptr], places.astype(np.int32), n_jobs)
+        if m == 0:
+            return of_names, np.zeros(0, np.float32)
+        cosine, share = of_names[0], of_names[1]
+        is_best = cosine == np.repeat(np.maximum.reduceat(cosine, first[:-1]), n_names)
+        best = np.minimum.reduceat(np.where(is_best, np.arange(len(cosine)), len(cosine)), first[:-1])
+        matched = np.add.reduceat((share == 1).astype(np.int64), first[:-1])
+        return np.ascontiguousarray(of_names[:, best]), matched.astype(np.float32)
+
+    def shortlist(self, rows: Parts, k: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(indptr, labels, cosines) of the k labels with the best names for each row, labels ascending.
+
+        Ties go to the smaller label. Rows whose first names do not belong to k labels are searched for more.
+        """
+        n = len(rows[0]) - 1
+        open_, wanted = np.arange(n), k
+        row, label, cosine = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        while len(open_):
+            wanted = min(2 * wanted, len(self.label))
+            indptr, names, found = self.index.shortlist(*_rows_of(rows, open_), wanted, n_jobs)
+            at = np.repeat(np.arange(len(open_)), np.diff(indptr))
+            order = np.lexsort((self.label[names], -found, at))
+            at, of, best = at[order], self.label[names][order], found[order]
+            key = at * np.int64(self.n_labels) + of
+            first = np.sort(np.unique(key, return_index=True)[1])  # the best name of each label
+            at, of, best = at[first], of[first], best[first]
+            n_found = np.bincount(at, minlength=len(open_))
+            place = np.arange(len(at)) - np.repeat(np.cumsum(n_found) - n_found, n_found)
+            done = (n_found >= k) | (np.diff(indptr) < wanted) | (wanted == len(self.label))
+            kept = done[at] & (place < k)
+            row = np.append(row, open_[at[kept]])
+            label, cosine = np.append(label, of[kept]), np.append(cosine, best[kept])
+            open_ = open_[~done]
+        order = np.lexsort((label, row))
+        counts = np.bincount(row, minlength=n)
+        return np.concatenate([[0], np.cumsum(counts)]), label[order], cosine[order]
+
+
+def _rows_of(rows: Parts, chosen: np.ndarray) -> Parts:
+    """Some of the rows, ascending."""
+    indptr, indices, data = rows
+    if len(chosen) == len(indptr) - 1:
+        return rows
+    counts = np.diff(indptr)[chosen]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    inside = np.arange(first[-1]) - np.repeat(first[:-1] - indptr[chosen], counts)
+    return first, indices[inside], data[inside]

@@ -1,0 +1,95 @@
+"""Relations of labels as sparse matrices: broader labels (parents) without cycles, ancestors, depths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarray, n: int) -> sp.csr_matrix:
+    """Pairs of labels as a canonical float32 CSR (n, n) of ones; a pair that occurs twice counts once.
+
+    Examples
+    --------
+    >>> relation([1, 2, 2], [0, 0, 0], 3).toarray()
+    array([[0., 0., 0.],
+           [1., 0., 0.],
+           [1., 0., 0.]], dtype=float32)
+    """
+    out = sp.csr_matrix((np.ones(len(first), np.float32), (first, second)), shape=(n, n))
+    out.sum_duplicates()
+    out.data[:] = 1
+    return out
+
+
+def depths(parents: sp.csr_matrix, name_of: Callable[[int], str] = str) -> np.ndarray:
+    """The steps from each label up to a label without parents, the longest way; int64 (L,).
+
+    Parameters
+    ----------
+    parents : CSR (L, L)
+        Row l holds the parents of label l.
+    name_of : function
+        The name of a label in the error.
+
+    Raises
+    ------
+    ValueError
+        If a label is an ancestor of itself; the message shows the cycle.
+
+    Examples
+    --------
+    >>> depths(relation([1, 2], [0, 1], 3))
+    array([0, 1, 2])
+    """
+    children = sp.csr_matrix(parents.T)
+    waiting = np.diff(parents.indptr).astype(np.int64)
+    depth = np.zeros(len(waiting), np.int64)
+    level, found = np.flatnonzero(waiting == 0), 0
+    while len(level):
+        found += len(level)
+        below, n_parents = np.unique(children[level].indices, return_counts=True)
+        waiting[below] -= n_parents
+        ready = below[waiting[below] == 0]
+        depth[ready] = depth[level[0]] + 1  # the last of its parents stands in this level
+        level = ready
+    if found < len(waiting):
+        cycle = _cycle(parents, waiting > 0)
+        raise ValueError(f"parents must not form a cycle, got {' -> '.join(map(name_of, cycle))}")
+    return depth
+
+
+def _cycle(parents: sp.csr_matrix, left: np.ndarray) -> list[int]:
+    """Labels of one cycle, the first of them at its end too; each of `left` has a parent in `left`."""
+    label = int(np.flatnonzero(left)[0])
+    at: dict[int, int] = {}
+    way: list[int] = []
+    while label not in at:
+        at[label] = len(way)
+        way.append(label)
+        above = parents.indices[parents.indptr[label] : parents.indptr[label + 1]]
+        label = int(above[left[above]][0])
+    return [*way[at[label] :], label]
+
+
+def ancestors(parents: sp.csr_matrix) -> sp.csr_matrix:
+    """The parents of each label, their parents, and so on; CSR (L, L) of ones.
+
+    Examples
+    --------
+    >>> ancestors(relation([1, 2], [0, 1], 3)).toarray()
+    array([[0., 0., 0.],
+           [1., 0., 0.],
+           [1., 1., 0.]], dtype=float32)
+    """
+    found, step = parents, parents
+    while step.nnz:
+        step = sp.csr_matrix(step @ parents)
+        step.data[:] = 1
+        found = sp.csr_matrix(found + step)
+        found.data[:] = 1
+    found = sp.csr_matrix(found, dtype=np.float32)
+    found.sum_duplicates()
+    return found

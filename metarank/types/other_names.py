@@ -1,0 +1,69 @@
+"""`OtherNames`: alternative names of labels in the feature space of X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.persist.fields import Csr, Ids, Known
+from metarank.persist.spec import Saved, Spec
+
+
+def _check_order(known: Known) -> None:
+    if np.any(np.diff(known.label) < 0):
+        raise ValueError("label of OtherNames must not decrease")
+
+
+class OtherNames(Saved):
+    """M alternative names of L labels, a row each, beside the name that each label has.
+
+    Parameters
+    ----------
+    text : float32 CSR (M, d), canonical
+        The names as rows of the features' words, of unit length, or empty where no word is known.
+    label : int32 array (M,)
+        The label of each name, ascending.
+
+    Examples
+    --------
+    >>> rows = sp.csr_matrix(np.eye(3, dtype=np.float32))
+    >>> names = OtherNames(rows, np.array([0, 2, 2], np.int32))
+    >>> names.of_labels(1, 3).label
+    array([1, 1], dtype=int32)
+    """
+
+    saved: ClassVar = Spec(
+        Csr("text", ("M", "d")), Ids("label", np.int32, ("M",), below="L"), check=_check_order
+    )
+
+    def __init__(self, text: sp.csr_matrix, label: np.ndarray) -> None:
+        self.text = text
+        self.label = label
+
+    @classmethod
+    def of(
+        cls, names: Sequence[Sequence[str]], rows_of: Callable[[list[str], None], sp.csr_matrix]
+    ) -> OtherNames:
+        """The names of each label, as rows by a function of them and of no texts, without empty rows."""
+        flat = [name for own in names for name in own]
+        label = np.repeat(np.arange(len(names), dtype=np.int32), [len(own) for own in names])
+        text = sp.csr_matrix(rows_of(flat, None), dtype=np.float32)
+        known = np.flatnonzero(np.diff(text.indptr))
+        return cls(text[known], label[known])
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    def by_label(self, n_labels: int) -> sp.csr_matrix:
+        """The sum of the names of each label, CSR (L, d)."""
+        ones = np.ones(len(self), np.float32)
+        owner = sp.csr_matrix((ones, (self.label, np.arange(len(self)))), (n_labels, len(self)))
+        return sp.csr_matrix(owner @ self.text)
+
+    def of_labels(self, first: int, last: int) -> OtherNames:
+        """The names of a range of labels, renumbered from 0."""
+        inside = slice(*np.searchsorted(self.label, [first, last]))
+        return OtherNames(self.text[inside], self.label[inside] - np.int32(first))
