@@ -119,6 +119,6 @@ def test_other_sources_are_refused(source, columns, message):
 
 
 def test_an_unknown_column_is_named():
-    with pytest.raises(ValueError, match=r"name must be among .*, got 'nome'"):
-        read_labels(RECORDS, name="nome")
+    with pytest.raises(ValueError, match=r"name must be among .*, got 'title'"):
+        read_labels(RECORDS, name="title")
     assert isinstance(read_labels(RECORDS, description="name"), LabelDescriptions)
