@@ -42,6 +42,11 @@ def _check_layout(known: Known) -> None:
 class InputEncoder(Saved):
     """The door of a fitted model: texts or tables in, scaled float32 features out.
 
+    Parameters
+    ----------
+    language : str or None
+        As of `TextVectorizer`, for texts.
+
     Attributes
     ----------
     vectorizer : TextVectorizer or None
@@ -75,12 +80,15 @@ class InputEncoder(Saved):
         check=_check_layout,
     )
 
+    def __init__(self, language: str | None = None) -> None:
+        self.language = language
+
     def fit_encode(self, X: Any) -> Features:
         """Learn the encoding from training input and return its features."""
         if texts := texts_of(X):
             if not any(text.strip() for text in texts):
                 raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
-            self.vectorizer = TextVectorizer()
+            self.vectorizer = TextVectorizer(language=self.language)
             features: Features = self.vectorizer.fit_rows(texts)
             self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
         else:

@@ -36,7 +36,7 @@ class SpellingIndex:
     least : float in (0, 1]
         Words less similar are not alike.
     reader : TextVectorizer, optional
-        Who splits texts into words.
+        Who splits texts into words, a fitted one.
 
     Examples
     --------
@@ -54,7 +54,10 @@ class SpellingIndex:
         reader: TextVectorizer | None = None,
     ) -> None:
         self.least = least
-        self.reader = TextVectorizer(split_identifiers=reader is not None and reader.split_identifiers)
+        self.reader = TextVectorizer(
+            split_identifiers=reader is not None and reader.split_identifiers,
+            language=None if reader is None else reader.language_,
+        )
         self.weights = np.asarray(weights, np.float64)
         runs = [_runs(word) if _WORD.fullmatch(word) else [] for word in words]
         self._column = {run: j for j, run in enumerate(sorted({run for of in runs for run in of}))}

@@ -22,7 +22,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 
 from metarank._util.elementary import log
-from metarank.persist.fields import Array, Flag, Integer, List, Strings
+from metarank.data.language import AUTO, LANGUAGES, check_language, detected_language, stems_of
+from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
 
 _WORD = re.compile(r"\w\w+")
@@ -50,12 +51,19 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         2 adds pairs of neighbouring words, and so on (identifier parts are not paired).
     char_ngrams : tuple of (int, int) or None
         Shortest and longest run of characters within a word, added as terms. A space marks word ends.
+    language : str or None
+        Words count by their stems in this language (Snowball, by PyStemmer: extra ``language``), so that
+        "bridges" is "bridge": "english" or "en", and others of `metarank.data.language.LANGUAGES`. "auto"
+        takes the language of the texts of `fit`, if their commonest words show it. None takes words as they
+        are. With a language, its stop words are left out (`metarank.data.language.stop_words`).
 
     Attributes
     ----------
     vocabulary_ : list of str
         Terms in code point order; their positions are the columns.
     idf_ : float32 array (d,)
+    language_ : str or None
+        The language, by its Snowball name; None if words are taken as they are.
 
     Notes
     -----
@@ -76,6 +84,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         Flag("split_identifiers"),
         Integer("word_ngrams", 1, _LONGEST_RUN),
         List("char_ngrams", Integer("", 1, _LONGEST_RUN), 2, optional=True, into=tuple),
+        Text("language", (AUTO, *LANGUAGES, *LANGUAGES.values()), optional=True, omits_none=True),
+        Text("language_", tuple(LANGUAGES.values()), key="stems", optional=True, omits_none=True),
         Strings("vocabulary_", "d"),
         Array("idf_", np.float32, ("d",)),
     )
@@ -87,11 +97,13 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         split_identifiers: bool = True,
         word_ngrams: int = 1,
         char_ngrams: tuple[int, int] | None = None,
+        language: str | None = None,
     ) -> None:
         self.min_df = min_df
         self.split_identifiers = split_identifiers
         self.word_ngrams = word_ngrams
         self.char_ngrams = char_ngrams
+        self.language = language
 
     def fit(self, texts: Iterable[str], y: object = None) -> TextVectorizer:
         """Learn vocabulary and idf. Returns self.
@@ -102,6 +114,8 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
             If `texts` is one string, or an entry is not a string.
         ValueError
             If a parameter is out of range, or no term reaches `min_df`.
+        ImportError
+            If `language` is given and PyStemmer is missing.
         """
         self._learn(texts)
         return self
@@ -142,8 +156,13 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
                 parts = _PART.findall(word) if word.isascii() else word.split("_")
                 if parts != [word]:
                     terms += [part.lower() for part in parts if len(part) > 1]
+        run = words
+        if (language := self._language()) is not None:
+            stems = stems_of(language)
+            terms = [stems[term] for term in terms]
+            run = terms[: len(words)]
         for n in range(2, self.word_ngrams + 1):
-            terms += [" ".join(words[i : i + n]) for i in range(len(words) - n + 1)]
+            terms += [" ".join(run[i : i + n]) for i in range(len(run) - n + 1)]
         if self.char_ngrams is not None:
             # No word begins with the sign, so that these terms stay apart.
             for word in words:
@@ -151,6 +170,10 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
                 for n in range(self.char_ngrams[0], self.char_ngrams[1] + 1):
                     terms += [f"#{marked[i : i + n]}" for i in range(len(marked) - n + 1)]
         return terms
+
+    def _language(self) -> str | None:
+        """The language by which terms are stemmed; before `fit`, that of the parameter."""
+        return self.language_ if hasattr(self, "language_") else check_language(self.language, auto=False)
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The vocabulary as an object array."""
@@ -170,6 +193,9 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         """Set the fitted attributes; returns the term counts of the texts."""
         self._check_parameters()
         texts = list(checked_texts(texts))
+        self.language_ = check_language(self.language)
+        if self.language_ == AUTO:
+            self.language_ = language_of(texts)
         counter = CountVectorizer(analyzer=self.terms, min_df=self.min_df, dtype=np.float64)
         try:
             counts = counter.fit_transform(texts)
@@ -199,9 +225,12 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
                 "char_ngrams must be None or (shortest, longest), 1 <= shortest <= longest <= "
                 f"{_LONGEST_RUN}, got {chars!r}"
             )
+        check_language(self.language)
 
     def _restored(self) -> None:
         self._check_parameters()
+        if self.language != AUTO and self.language_ != check_language(self.language):
+            raise ValueError(f"language_ must be that of language={self.language!r}, got {self.language_!r}")
         self._set(self.vocabulary_, self.idf_)
 
 
@@ -213,6 +242,17 @@ def checked_texts(texts: Iterable[str]) -> Iterator[str]:
         if not isinstance(text, str):
             raise TypeError(f"texts[{position}] must be a string, got {type(text).__name__}")
         yield text
+
+
+def language_of(texts: Iterable[str]) -> str | None:
+    """The language of texts, by `metarank.data.language.detected_language`; None if it is not clear.
+
+    Examples
+    --------
+    >>> language_of(["Die Geschichte der Brücke", "Das Haus in der Stadt und auf dem Land"])
+    'german'
+    """
+    return detected_language(word.lower() for text in texts for word in _WORD.findall(text))
 
 
 def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], width: int) -> sp.csr_matrix:

@@ -32,6 +32,7 @@ from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import texts_of
 from metarank.data.label_files import read_labels as as_labels
+from metarank.data.language import check_language
 from metarank.data.separators import check_separator
 from metarank.model.answer import Answering
 from metarank.model.auto import EFFORTS, check_names
@@ -79,9 +80,14 @@ class _Learned:
 _NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
 
 
+# Parameters that are saved only if they are given: models without them are as older versions save them.
+_NEW = ("language",)
+
+
 def _params_of(model: MetaRanker) -> dict[str, Any]:
     """The parameters of the fit as plain values, including the seed."""
     params = _plain(as_fitted(model.get_params(deep=False), getattr(model, "_given_", {})))
+    params = {name: value for name, value in params.items() if name not in _NEW or value is not None}
     return params | {"random_state": model.random_state_}
 
 
@@ -145,6 +151,11 @@ class MetaRanker(Saved, BaseEstimator):
         Before work starts, `fit` logs an estimate of its peak, part by part. It adapts what results do not
         depend on, such as the number of pairs described at once, and refuses a fit that exceeds the budget.
         Results do not depend on it.
+    language : None, "auto", "english", "en", ...
+        Words of texts and of label names count by their stems in this language, so that "bridges" meets
+        "bridge" (extra ``language``); see `TextVectorizer`. "auto" finds the language, and takes stems if
+        they serve held-out rows as well as words do, which costs two quick fits of neighbours. None takes
+        words as they are.
     verbose : int
         0 is silent. 1 shows the progress of `fit`: the stage, the share that is done and the time left, in
         one line on a terminal or in a notebook (by `tqdm.auto`), elsewhere as one plain line per stage on
@@ -254,6 +265,7 @@ class MetaRanker(Saved, BaseEstimator):
         memory_budget: Any = None,
         label_separator: str | None = "auto",
         verbose: int = 0,
+        language: str | None = None,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -269,6 +281,7 @@ class MetaRanker(Saved, BaseEstimator):
         self.memory_budget = memory_budget
         self.label_separator = label_separator
         self.verbose = verbose
+        self.language = language
 
     # --- fit ---------------------------------------------------------------
 
@@ -355,6 +368,9 @@ class MetaRanker(Saved, BaseEstimator):
                 groups=groups,
                 candidates_fold=candidates_fold,
                 table=None if labels is None else as_labels(labels),
+                language=self.language,
+                seed=seed,
+                n_jobs=n_jobs,
             )
             fitted = fit_model(given, self._options(seed, n_jobs), lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
@@ -418,6 +434,7 @@ class MetaRanker(Saved, BaseEstimator):
         parse_budget(self.memory_budget)
         check_separator(self.label_separator)
         LearnedCuts(self.threshold)
+        check_language(self.language)
         return n_jobs
 
     # --- changes of labels and rows -------------------------------------------

@@ -13,6 +13,7 @@ from metarank._util.progress import note
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described, same_separator
+from metarank.model.chosen_language import chosen_language
 from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
@@ -157,10 +158,15 @@ def read_training(
     groups: Any = None,
     candidates_fold: Any = None,
     table: LabelDescriptions | None = None,
+    language: str | None = None,
+    seed: int = 0,
+    n_jobs: int = 1,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
-    encoder = InputEncoder()
+    encoder = InputEncoder(language=None if language == AUTO else language)
     features = encoder.fit_encode(X)
+    if language is not None and encoder.vectorizer is None:
+        raise ValueError(f"language must be None where X holds no texts, got {language!r}")
     if features.shape[0] < 2:
         raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
     labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation, table)
@@ -168,6 +174,12 @@ def read_training(
     groups = check_groups(groups, features.shape[0])
     fold = check_fold_map(candidates_fold, features.shape[0])
     check_whole_groups(groups, fold)
+    if language == AUTO:
+        names, options = None if labels.are_ids else labels.names, {"seed": seed, "n_jobs": n_jobs}
+        found = chosen_language(AUTO, texts_of(X) or [], labels.Y, names, groups=groups, **options)
+        if found is not None:
+            encoder = InputEncoder(language=found)
+            features = encoder.fit_encode(X)
     excluded = None
     if exclude is not None:
         ids = None if labels.table is None else labels.table.ids

@@ -112,6 +112,8 @@ class Field:
         Whether the value may be None or missing.
     older : optional
         The default for older files, which lack the value; or a function that makes it.
+    omits_none : bool
+        Whether None is left out of the saved form, as for a value that older versions do not know.
     when : function, optional
         Tells from the object, or from `Known`, whether it has this value at all.
     of, into : functions, optional
@@ -123,6 +125,7 @@ class Field:
     key: str | None = None
     optional: bool = False
     older: Any = _REQUIRED
+    omits_none: bool = False
     when: Callable[[Any], bool] | None = None
     of: Callable[[Any], Any] | None = None
     into: Callable[[Any], Any] | None = None
@@ -138,7 +141,8 @@ class Field:
         """Write the value of an object into its saved form."""
         if self.when is None or self.when(obj):
             value = self.value_of(obj)
-            state[self.saved_key] = None if value is None else self.written(value)
+            if value is not None or not self.omits_none:
+                state[self.saved_key] = None if value is None else self.written(value)
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
         """Read the value from a saved form into `known`; ValueError if it breaks its rule."""

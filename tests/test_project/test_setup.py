@@ -66,9 +66,9 @@ def test_extras_hold_what_they_are_named_for():
     extras = project["optional-dependencies"]
     heavy = ("torch", "dask", "pandas", "polars", "ruff", "mypy", "matplotlib")
     assert not [line for line in project["dependencies"] if line.startswith(heavy)]
-    assert extras["test"][0] == f"{project['name']}[data,text,dask,plot,serve]"
+    assert extras["test"][0] == f"{project['name']}[data,text,language,dask,plot,serve]"
     assert extras["dev"][0] == f"{project['name']}[test]"
-    assert set(extras) == {"data", "text", "dask", "plot", "serve", "test", "dev"}
+    assert set(extras) == {"data", "text", "language", "dask", "plot", "serve", "test", "dev"}
     pinned = (ROOT / "constraints.txt").read_text().replace("_", "-").lower()
     for line in [*project["dependencies"], *(line for extra in extras.values() for line in extra)]:
         name = re.match(r"[\w-]+", line).group().lower()

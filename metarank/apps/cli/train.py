@@ -76,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="family of cuts: auto (default), instance, label, global, expected-f1, ...",
     )
+    parser.add_argument(
+        "--language",
+        metavar="NAME",
+        help="compare words by their stems: english, en, ..., or auto (default: words as they are)",
+    )
     parser.add_argument("--folds", type=int, default=5, metavar="K", help="cross-fitting folds (default 5)")
     add_seed_option(parser)
     parser.add_argument(
@@ -129,6 +134,7 @@ def run(args: argparse.Namespace) -> None:
         random_state=args.seed,
         effort=args.effort,
         memory_budget=args.memory_budget,
+        language=args.language,
     )
     MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()

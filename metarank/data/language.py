@@ -1,0 +1,150 @@
+"""The language of texts: stems of words (Snowball, by PyStemmer), stop words, and which language it is.
+
+"bridges" and "bridge" have one stem, so that a document meets the label's name in another form. Stop words
+are the commonest words without content of their own, about thirty a language; others are left to their idf.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+from metarank._util.extra import require_extra
+
+AUTO = "auto"
+# By its ISO 639-1 code, the name that Snowball has for a language.
+LANGUAGES = {
+    "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "en": "english",
+    "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish",
+    "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
+    "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
+    "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
+    "yi": "yiddish",
+}  # fmt: skip
+# Words that tell the language: so many words are read, and so large a share of them must be stop words of it.
+_WORDS_READ, _LEAST_SHARE = 20_000, 0.1
+# Stems that are kept, and the longest word of which one is kept.
+_MOST_STEMS, _LONGEST_KEPT = 200_000, 40
+
+
+def check_language(language: str | None, *, auto: bool = True) -> str | None:
+    """The Snowball name of a language: "english" for "en", "EN" and "english"; None and "auto" as they are.
+
+    Raises
+    ------
+    ValueError
+        If it is no language that can be stemmed.
+    TypeError
+        If it is no text.
+    ImportError
+        If PyStemmer (extra ``language``) is not installed.
+
+    Examples
+    --------
+    >>> check_language("de")
+    'german'
+    """
+    if language is None:
+        return None
+    if not isinstance(language, str):
+        raise TypeError(f"language must be None, 'auto' or the name of a language, got {language!r:.80}")
+    name = language.lower()
+    if not (auto and name == AUTO):
+        name = LANGUAGES.get(name, name)
+        if name not in LANGUAGES.values():
+            raise ValueError(
+                f"language must be None, 'auto', one of {', '.join(sorted(LANGUAGES.values()))}, or a code "
+                f"such as 'en', got {language!r:.80}"
+            )
+    require_extra("language", "Stemmer")
+    return name
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """The stop words of a language, by its Snowball name; for some there are none.
+
+    Examples
+    --------
+    >>> "the" in stop_words("english"), len(stop_words("tamil"))
+    (True, 0)
+    """
+    return frozenset(_listed().get(language, "").split())
+
+
+@cache
+def _listed() -> dict[str, str]:
+    """The stop words by language, each list as one text."""
+    listed: dict[str, str] = json.loads(Path(__file__).with_name("stop_words.json").read_text("utf-8"))
+    return listed
+
+
+class Stems(dict[str, str]):
+    """The stems of words of a language, each computed once; any number of threads may read it.
+
+    A word is given as it is compared, in lower case. A stop word has the stem "".
+
+    Parameters
+    ----------
+    language : str
+        A name of `LANGUAGES`.
+
+    Examples
+    --------
+    >>> stems = Stems("english")
+    >>> [stems[word] for word in ["bridges", "bridge", "bridging", "the"]]
+    ['bridg', 'bridg', 'bridg', '']
+    """
+
+    def __init__(self, language: str) -> None:
+        super().__init__(dict.fromkeys(stop_words(language), ""))
+        self._language = language
+        self._own = threading.local()  # a stemmer is not to be shared by threads
+
+    def __missing__(self, word: str) -> str:
+        stemmer = getattr(self._own, "stemmer", None)
+        if stemmer is None:
+            from Stemmer import Stemmer
+
+            # The stems are kept here: its own memory is made anew for each thread.
+            stemmer = self._own.stemmer = Stemmer(self._language, 0)
+        stem: str = stemmer.stemWord(word)
+        if len(self) < _MOST_STEMS and len(word) <= _LONGEST_KEPT:
+            self[word] = stem
+        return stem
+
+    def of(self, words: Iterable[str]) -> list[str]:
+        """The stems of words, in their order; stop words are left out."""
+        return [stem for word in words if (stem := self[word])]
+
+
+@cache
+def stems_of(language: str) -> Stems:
+    """The stems of a language, the same object in each call."""
+    return Stems(language)
+
+
+def detected_language(words: Iterable[str]) -> str | None:
+    """The language whose stop words are most of some words in lower case; None if it is not clear.
+
+    Of the first 20,000 words, a tenth must be stop words of that language, and more than of any other.
+    Languages without a list of stop words here are never found.
+
+    Examples
+    --------
+    >>> detected_language("the history of the bridges in the south of france".split())
+    'english'
+    >>> detected_language(["kmeans", "bridge"]) is None
+    True
+    """
+    read = list(islice(words, _WORDS_READ))
+    shares = {
+        language: sum(word in known for word in read)
+        for language, known in ((name, stop_words(name)) for name in _listed())
+    }
+    best, second = sorted(shares.items(), key=lambda found: -found[1])[:2]
+    return best[0] if best[1] > second[1] and best[1] >= _LEAST_SHARE * len(read) else None

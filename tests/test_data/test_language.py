@@ -1,0 +1,165 @@
+"""Languages: stems, what they are of, how texts and names meet by them, and the saved form."""
+
+import json
+import sys
+import threading
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from metarank.data.label_text import label_text_matrix
+from metarank.data.language import LANGUAGES, Stems, check_language, detected_language, stop_words
+from metarank.data.spelling import SpellingIndex
+from metarank.data.vectorizer import TextVectorizer, language_of
+
+TEXTS = [
+    "The bridges of the town carry loads, and they are old",
+    "A bridge is a load-bearing structure: KMeansClusters and train_test_splits",
+    "Running water in the kettle for the tea",
+    "Kettles run hot",
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("english", ["bridges", "bridge", "bridging"]),
+        ("EN", ["Universities", "university"]),
+        ("de", ["Häuser", "Häusern", "Haus"]),
+        ("german", ["Brücken", "brücke"]),
+        ("fi", ["siltoja", "silta"]),
+        ("fr", ["continuer", "continué"]),
+        ("ru", ["мосты", "моста"]),
+    ],
+)
+def test_forms_of_a_word_are_one_term(language, words):
+    terms = [TextVectorizer(language=language).terms(word) for word in words]
+    if language != "fi":  # Finnish stems differ where consonants change; both are shorter than the word
+        assert len(set(map(tuple, terms))) == 1
+    assert all(len(term) <= len(word) for (term,), word in zip(terms, words))
+
+
+@pytest.mark.parametrize(("code", "name"), [*LANGUAGES.items(), (None, None), ("auto", "auto")])
+def test_codes_and_names_are_the_same_language(code, name):
+    assert check_language(code) == check_language(name) == name
+    if name not in (None, "auto"):
+        assert isinstance(Stems(name)["word"], str)
+        assert all(word == word.lower() for word in stop_words(name))
+
+
+@pytest.mark.parametrize(
+    ("language", "kind", "said"),
+    [
+        ("klingon", ValueError, "language must be None, 'auto', one of .*english.*, got 'klingon'"),
+        ("", ValueError, "got ''"),
+        (7, TypeError, "language must be None, 'auto' or the name of a language, got 7"),
+    ],
+)
+def test_a_language_that_is_none_is_refused(language, kind, said):
+    with pytest.raises(kind, match=said):
+        TextVectorizer(language=language).fit(TEXTS)
+
+
+def test_without_pystemmer_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    with pytest.raises(ImportError, match=r"metarank-ltr\[language\]"):
+        TextVectorizer(language="en").fit(TEXTS)
+    TextVectorizer().fit(TEXTS)
+
+
+def test_identifiers_and_runs_of_words_are_stemmed_and_characters_are_not():
+    v = TextVectorizer(language="english", word_ngrams=2, char_ngrams=(6, 6))
+    assert v.terms("KMeansClusters") == [
+        *("kmeansclust", "mean", "cluster"),
+        *(f"#{' kmeansclusters '[i : i + 6]}" for i in range(11)),
+    ]
+    assert v.terms("old bridges") == ["old", "bridg", "old bridg", "# bridg", "#bridge", "#ridges", "#idges "]
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"),
+    [
+        (["The history of the bridges in the south of France"], "english"),
+        (["Die Geschichte der Brücken in der Stadt und auf dem Land"], "german"),
+        (["Le pont de la ville est dans le sud et il est vieux"], "french"),
+        (["Sillat ja niiden historia: ne ovat vanhoja, ja se on totta"], "finnish"),
+        (["kmeans bridge kettle"], None),
+        ([""], None),
+        ([], None),
+        (["the kettle", "der Kessel"], None),
+    ],
+)
+def test_language_is_found_by_its_commonest_words_where_they_are_clear(texts, language):
+    assert language_of(texts) == language
+    assert detected_language([]) is None
+
+
+def test_auto_takes_the_language_of_the_texts_and_keeps_it():
+    auto, english = TextVectorizer(language="auto").fit(TEXTS), TextVectorizer(language="en").fit(TEXTS)
+    assert (auto.language_, english.language_) == ("english", "english")
+    assert auto.vocabulary_ == english.vocabulary_
+    assert auto.transform(["die Brücke"]).nnz == 0
+    assert TextVectorizer(language="auto").fit(["kettle", "tea"]).language_ is None
+    assert clone(auto).language == "auto"
+
+
+def test_names_and_spellings_meet_other_forms():
+    v = TextVectorizer(language="english").fit(TEXTS)
+    plain = TextVectorizer().fit(["bridges of towns", "tea"])
+    named = label_text_matrix(["Kettle", "Bridging loads"], vectorizer=v)
+    assert (v.transform(["many bridges with a load"]) @ named.T).toarray()[0].argmax() == 1
+    assert label_text_matrix(["bridge"], vectorizer=plain).nnz == 0
+    index = SpellingIndex(v.vocabulary_, v.idf_, reader=v)
+    assert v.vocabulary_[index.transform(["Bridges"]).toarray().argmax()] == "bridg"
+
+
+@pytest.mark.parametrize("language", [None, "en", "english", "auto"])
+def test_saved_and_restored_alike(language):
+    v = TextVectorizer(language=language).fit(TEXTS)
+    state = v.get_state()
+    assert ("language" in state) == (language is not None)  # as older versions save it
+    again = TextVectorizer.from_state(json.loads(json.dumps({**state, "idf": None})) | {"idf": state["idf"]})
+    assert (again.language, again.language_) == (v.language, v.language_)
+    a, b = v.transform(["old bridges", "Kettle"]), again.transform(["old bridges", "Kettle"])
+    assert (a != b).nnz == 0
+    assert again.get_state().keys() == state.keys()
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"language": "klingon"}, "language"),
+        ({"language": 3}, "language"),
+        ({"stems": None}, "language_ must be that of language='en', got None"),
+        ({"stems": "german"}, "language_ must be that of language='en', got 'german'"),
+        ({"stems": "english\n"}, "stems"),
+    ],
+)
+def test_a_saved_language_that_is_none_is_refused(changed, said):
+    state = TextVectorizer(language="en").fit(TEXTS).get_state()
+    with pytest.raises(ValueError, match=said):
+        TextVectorizer.from_state(state | changed)
+
+
+def test_any_number_of_threads_finds_the_same_stems():
+    words = [f"{stem}{end}" for stem in ("bridg", "kettl", "walk") for end in ("es", "ing", "ed", "e")] * 50
+    expected = [Stems("english")[word] for word in words]
+    shared, found = Stems("english"), {}
+
+    def read(number):
+        found[number] = [shared[word] for word in words]
+
+    threads = [threading.Thread(target=read, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found[i] == expected for i in range(8))
+
+
+def test_rows_do_not_depend_on_the_batch():
+    v = TextVectorizer(language="en").fit(TEXTS)
+    whole = v.transform(TEXTS)
+    for i, text in enumerate(TEXTS):
+        np.testing.assert_array_equal(v.transform([text]).toarray(), whole[i].toarray())
