@@ -1,0 +1,415 @@
+"""`Given`: what others say of pairs, which are candidates with scores, and features of pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.types.candidates import Candidates
+from metarank.types.checks import check_writable
+from metarank.types.containers import as_list, is_row
+from metarank.types.label_table import LabelTable
+
+# The source of candidates that were given without a name, and the feature of pairs that was.
+UNNAMED, UNNAMED_FEATURE = "given", "pair"
+# Columns of a long table; without a source, its pairs are those of `UNNAMED`.
+ROW, LABEL, SOURCE, SCORE = "row", "label", "source", "score"
+_FORMS = (
+    "a sparse matrix (n, L), Candidates, n lists of labels or of (label, score), or a table with the columns "
+    "row, label and score"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Pairs in any order, one an entry of each list, as in a file.
+
+    Parameters
+    ----------
+    row : int array (m,)
+        Positions of rows, from 0.
+    label : list of m labels, ids or names
+    score : float array (m,)
+    source : list of m str, or None
+        None if all pairs are of one source.
+    written : bool
+        Whether labels are texts of a file, in which an id is written in digits.
+    """
+
+    row: np.ndarray
+    label: Sequence[Any]
+    score: np.ndarray
+    source: Sequence[str] | None = None
+    written: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Candidates and features of the pairs of n rows, by name.
+
+    Parameters
+    ----------
+    n_rows, n_labels : int
+    scores : dict of source name to canonical float32 CSR (n, L)
+        The stored entries, zeros included, are the candidates of the source.
+    features : dict of name to canonical float32 CSR (n, L)
+        A pair that is not stored has no value.
+
+    Examples
+    --------
+    >>> scores = sp.csr_matrix(np.float32([[0.5, 0, 0.2], [0, 0.1, 0]]))
+    >>> given = Given(2, 3, {"bm25": scores})
+    >>> given[1:].scores["bm25"].indices, given.candidates("bm25").labels
+    (array([1], dtype=int32), array([0, 2, 1], dtype=int32))
+    """
+
+    n_rows: int
+    n_labels: int
+    scores: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
+    features: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, L)"""
+        return self.n_rows, self.n_labels
+
+    def __getitem__(self, rows: Any) -> Given:
+        """What is given of some rows: a slice, a mask or an array of positions."""
+        at = np.arange(self.n_rows)[rows]
+        return Given(
+            len(at),
+            self.n_labels,
+            {name: of[at] for name, of in self.scores.items()},
+            {name: of[at] for name, of in self.features.items()},
+        )
+
+    def candidates(self, source: str) -> Candidates:
+        """The pairs of a source, with its scores under its name."""
+        of = self.scores[source]
+        return Candidates.of_core(
+            of.indptr.astype(np.int64), of.indices.astype(np.int32), self.n_labels, {source: of.data}
+        )
+
+    def united(self) -> Candidates:
+        """The pairs of all sources, without scores."""
+        return Candidates.united([self.candidates(name) for name in self.scores])
+
+    def of_labels(self, n_labels: int) -> Given:
+        """The same with a label set that has grown to L."""
+        wide = (self.n_rows, n_labels)
+        return Given(
+            self.n_rows,
+            n_labels,
+            {name: _widened(of, wide) for name, of in self.scores.items()},
+            {name: _widened(of, wide) for name, of in self.features.items()},
+        )
+
+
+def _widened(of: sp.csr_matrix, shape: tuple[int, int]) -> sp.csr_matrix:
+    return _canonical(of.data, of.indices, of.indptr, shape)
+
+
+def check_given(
+    candidates: Any, pair_features: Any, n_rows: int | None, table: LabelTable
+) -> Given | None:
+    """What a user gives of the pairs of n rows; None if nothing is given.
+
+    Parameters
+    ----------
+    candidates : dict of source name to candidates, candidates of one source, or None
+        Candidates of a source are a sparse matrix of scores (n, L), whose stored entries count, zeros
+        included; `Candidates`, whose first score counts; a list with, for each row, (label, score) pairs, a
+        dict of label to score, or labels, best first, which get the score 1 / place; or a table (pandas,
+        polars, Arrow) with the columns row, label, score and, for several sources at once, source. A pair
+        that occurs twice has its higher score.
+    pair_features : dict of name to values of pairs, values of one feature, or None
+        In the same forms; also a dict of (row, label) to value. Labels without a value have the value 1.
+    n_rows : int, or None to take it from what is given
+    table : LabelTable
+        Labels are ids or names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An unknown label, a score that is not finite, a wrong number of rows or labels, a name of a source
+        that is empty or stands for two. The message names the parameter and the source.
+
+    Examples
+    --------
+    >>> table = LabelTable(3, ["sea", "sun", "sand"])
+    >>> given = check_given({"bm25": [[("sun", 2.5), ("sea", 0.5)], []]}, None, 2, table)
+    >>> given.scores["bm25"].toarray()
+    array([[0.5, 2.5, 0. ],
+           [0. , 0. , 0. ]], dtype=float32)
+    >>> check_given([["tea"], []], None, 2, table)
+    Traceback (most recent call last):
+    ValueError: candidates must name labels of this model, by ids in [0, 3) or names, got 'tea' at row 0
+    """
+    if candidates is None and pair_features is None:
+        return None
+    scores = _by_name(candidates, "candidates", UNNAMED)
+    features = _by_name(pair_features, "pair_features", UNNAMED_FEATURE)
+    if n_rows is None:
+        n_rows = max((_rows_in(of) for of in [*scores.values(), *features.values()]), default=0)
+    read: dict[str, dict[str, sp.csr_matrix]] = {"candidates": {}, "pair_features": {}}
+    for parameter, items in (("candidates", scores), ("pair_features", features)):
+        for name, of in items.items():
+            what = parameter if name in (UNNAMED, UNNAMED_FEATURE) else f"{parameter}[{name!r}]"
+            ranked = parameter == "candidates"
+            read[parameter][name] = _matrix_of(of, n_rows, table, what, ranked=ranked)
+    return Given(n_rows, table.n_labels, read["candidates"], read["pair_features"])
+
+
+def check_names_given(
+    given: Given | None, sources: Collection[str], features: Collection[str]
+) -> None:
+    """Raise ValueError unless exactly the sources and features of a fit are given."""
+    for parameter, wanted, found in (
+        ("candidates", sources, () if given is None else given.scores),
+        ("pair_features", features, () if given is None else given.features),
+    ):
+        missing = [name for name in wanted if name not in found]
+        unknown = [name for name in found if name not in wanted]
+        if missing or unknown:
+            rule = f"must hold those of the fit, {', '.join(map(repr, wanted))}" if wanted else "must be None"
+            got = f"{missing[0]!r} is missing" if missing else f"got {unknown[0]!r}"
+            raise ValueError(f"{parameter} {rule}: {got}")
+
+
+def width_of(candidates: Any, pair_features: Any) -> int | None:
+    """The number of labels that the matrices among them have; None if there is no matrix."""
+    items = [
+        *_by_name(candidates, "candidates", UNNAMED).values(),
+        *_by_name(pair_features, "pair_features", UNNAMED_FEATURE).values(),
+    ]
+    widths = [of.n_labels for of in items if isinstance(of, Candidates)]
+    widths += [int(of.shape[1]) for of in items if sp.issparse(of)]
+    return max(widths, default=None)
+
+
+# --- one source after another ------------------------------------------------------
+
+
+def _by_name(values: Any, parameter: str, unnamed: str) -> dict[str, Any]:
+    """Candidates or features by name, in the order given."""
+    if values is None:
+        return {}
+    if _is_table(values) or isinstance(values, PairTable):
+        return _by_source(_pair_table(values, parameter), parameter, unnamed)
+    pairs = isinstance(values, Mapping) and values and all(isinstance(key, tuple) for key in values)
+    if not isinstance(values, Mapping) or pairs:
+        return {unnamed: values}
+    if not values:
+        raise ValueError(f"{parameter} must hold a source at least, got an empty dict")
+    for name in values:
+        if not isinstance(name, str):
+            raise TypeError(f"{parameter} must name its sources by texts, got {name!r:.80}")
+        if not name.strip():
+            raise ValueError(f"{parameter} must name its sources, got the empty {name!r}")
+        check_writable(name, parameter)
+    return dict(values)
+
+
+def _by_source(pairs: PairTable, parameter: str, unnamed: str) -> dict[str, PairTable]:
+    if pairs.source is None:
+        return {unnamed: pairs}
+    names = list(dict.fromkeys(pairs.source))
+    if not names:
+        raise ValueError(f"{parameter} must hold a pair at least, got an empty table")
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"{parameter} must name the source of each pair, got {name!r:.80}")
+        check_writable(name, parameter)
+    place = {name: i for i, name in enumerate(names)}
+    of = np.fromiter((place[name] for name in pairs.source), np.int64, len(pairs.source))
+    out = {}
+    for i, name in enumerate(names):
+        at = np.flatnonzero(of == i)
+        label = [pairs.label[j] for j in at]
+        out[name] = PairTable(pairs.row[at], label, pairs.score[at], None, pairs.written)
+    return out
+
+
+def _rows_in(of: Any) -> int:
+    """The number of rows of what is given of one source."""
+    if isinstance(of, Candidates):
+        return of.n_rows
+    if isinstance(of, PairTable):
+        return int(of.row.max(initial=-1)) + 1
+    if isinstance(of, Mapping):
+        return max((int(row) for row, _ in of), default=-1) + 1
+    return int(of.shape[0]) if sp.issparse(of) else len(of)
+
+
+def _matrix_of(of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool) -> sp.csr_matrix:
+    """What is given of one source as canonical float32 CSR (n, L)."""
+    if isinstance(of, Candidates):
+        _check_shape((of.n_rows, of.n_labels), n_rows, table, what)
+        # A copy: what the user does to it later must not reach the model.
+        scores = of.final_score.copy() if of.scores else np.ones(of.n_pairs, np.float32)
+        out = _canonical(scores, of.labels.copy(), of.indptr.copy(), (n_rows, table.n_labels))
+    elif sp.issparse(of):
+        if of.dtype.kind not in "fiub":
+            raise TypeError(f"{what} must hold numbers, got {of.dtype}")
+        _check_shape(of.shape, n_rows, table, what)
+        with np.errstate(over="ignore"):  # what is no float32 is refused below
+            out = sp.csr_matrix(of, dtype=np.float32, copy=True)
+        _check_once(out, what)
+    elif isinstance(of, Mapping):
+        out = _of_pairs(_pairs_of_dict(of, what), n_rows, table, what)
+    elif isinstance(of, PairTable) or _is_table(of):
+        out = _of_pairs(_pair_table(of, what), n_rows, table, what)
+    else:
+        out = _of_pairs(_pairs_of_lists(of, n_rows, table, what, ranked=ranked), n_rows, table, what)
+    wrong = np.flatnonzero(~np.isfinite(out.data))
+    if len(wrong):
+        row = int(np.searchsorted(out.indptr, wrong[0], side="right")) - 1
+        label = table.called(int(out.indices[wrong[0]]))
+        noun = "scores" if ranked else "values"
+        raise ValueError(f"{what} must hold finite {noun}, got {out.data[wrong[0]]} for {label} at row {row}")
+    if len(table.removed):
+        kept = ~np.isin(out.indices, np.asarray(table.removed))
+        indptr = np.concatenate([[0], np.cumsum(kept)])[out.indptr]
+        out = _canonical(out.data[kept], out.indices[kept], indptr, out.shape)
+    return out
+
+
+def _check_shape(shape: tuple[int, ...], n_rows: int, table: LabelTable, what: str) -> None:
+    if tuple(shape) != (n_rows, table.n_labels):
+        raise ValueError(
+            f"{what} must have {n_rows} rows and {table.n_labels} labels, got {shape[0]} and {shape[1]}"
+        )
+
+
+def _check_once(matrix: sp.csr_matrix, what: str) -> None:
+    """Sort the entries of a matrix; ValueError if one is stored twice."""
+    stored = matrix.nnz
+    matrix.sum_duplicates()
+    if matrix.nnz < stored:
+        raise ValueError(f"{what} must store a pair once, got some of them twice")
+
+
+def _canonical(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:
+    """CSR of arrays that are canonical already; stored zeros stay."""
+    out = sp.csr_matrix(shape, dtype=np.float32)
+    out.data, out.indices = np.ascontiguousarray(data, np.float32), np.ascontiguousarray(indices, np.int32)
+    out.indptr = np.ascontiguousarray(indptr, np.int64 if len(out.data) >= 2**31 else np.int32)
+    out.has_sorted_indices = out.has_canonical_format = True
+    return out
+
+
+def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp.csr_matrix:
+    """The CSR matrix of pairs in any order. Of a pair that occurs twice, the higher score counts."""
+    row = pairs.row
+    if len(row) and not (row.min() >= 0 and row.max() < n_rows):
+        wrong = int(row[(row < 0) | (row >= n_rows)][0])
+        raise ValueError(f"{what} must hold rows in [0, {n_rows}), got {wrong}")
+    label = _label_ids(pairs, table, what)
+    key = row.astype(np.int64) * table.n_labels + label
+    with np.errstate(over="ignore"):
+        score = np.asarray(pairs.score).astype(np.float32)
+    order = np.lexsort((-score, key))
+    order = order[np.diff(key[order], prepend=-1) != 0]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=n_rows))])
+    return _canonical(score[order], label[order], indptr, (n_rows, table.n_labels))
+
+
+def _label_ids(pairs: PairTable, table: LabelTable, what: str) -> np.ndarray:
+    """The id of each pair's label; each distinct label is looked up once."""
+    if isinstance(pairs.label, np.ndarray) and pairs.label.dtype.kind in "iu":
+        return table.ids_of(pairs.label, what)
+    ids: dict[Any, int] = {}
+    out = np.zeros(len(pairs.label), np.int64)
+    for i, label in enumerate(pairs.label):
+        found = ids.get(label)
+        if found is None:
+            where = f" at row {pairs.row[i]}"
+            if pairs.written and isinstance(label, str):
+                found = table.id_of_text(label, what)
+            else:
+                found = table.id_of(label, what, where)
+            ids[label] = found
+        out[i] = found
+    return out
+
+
+def _pairs_of_dict(of: Mapping[Any, Any], what: str) -> PairTable:
+    """The pairs of a dict of (row, label) to value."""
+    for pair in of:
+        if not isinstance(pair, tuple) or len(pair) != 2 or not _is_integer(pair[0]):
+            raise TypeError(f"{what} must be a dict of (row, label) to a number, got the key {pair!r:.80}")
+    row = np.array([int(row) for row, _ in of], np.int64)
+    return PairTable(row, [label for _, label in of], _numbers(list(of.values()), row, what))
+
+
+def _pairs_of_lists(of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool) -> PairTable:
+    """The pairs of n lists, each of labels, of (label, score), or a dict of label to score."""
+    rows = as_list(of)
+    if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence):
+        raise TypeError(f"{what} must be {_FORMS}, got {type(of).__name__}")
+    if len(rows) != n_rows:
+        raise ValueError(f"{what} must have {n_rows} rows, got {len(rows)}")
+    numbers: list[int] = []
+    labels: list[Any] = []
+    scores: list[Any] = []
+    for i, row in enumerate(rows):
+        if not isinstance(row, Mapping) and not is_row(row):
+            raise TypeError(f"{what} must hold a list of labels or of (label, score) a row, got {row!r:.80} at row {i}")
+        found = list(row.items()) if isinstance(row, Mapping) else list(row)
+        scored = [_is_scored(item) for item in found]
+        if any(scored) and not all(scored):
+            bare = found[scored.index(False)]
+            raise TypeError(f"{what} must hold a score of every label of a row or of none, got {bare!r:.80} at row {i}")
+        numbers += [i] * len(found)
+        labels += [item[0] if pair else item for item, pair in zip(found, scored)]
+        scores += [
+            item[1] if pair else (1.0 / (place + 1) if ranked else 1.0)
+            for place, (item, pair) in enumerate(zip(found, scored))
+        ]
+    row_of = np.array(numbers, np.int64)
+    return PairTable(row_of, labels, _numbers(scores, row_of, what))
+
+
+def _is_scored(item: Any) -> bool:
+    """Whether an item of a list is a pair of a label and a score."""
+    return isinstance(item, (tuple, list)) and len(item) == 2
+
+
+def _numbers(values: Iterable[Any], row: np.ndarray, what: str) -> np.ndarray:
+    values = list(values)
+    for value, at in zip(values, row):
+        if isinstance(value, (str, bytes)) or not np.isscalar(value):
+            raise TypeError(f"{what} must hold scores that are numbers, got {value!r:.80} at row {at}")
+    return np.array(values, np.float64)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+# --- tables ------------------------------------------------------------------------
+
+
+def _is_table(values: Any) -> bool:
+    return hasattr(values, "columns") and not sp.issparse(values)
+
+
+def _pair_table(table: Any, what: str) -> PairTable:
+    """The columns row, label, score and source of a table of pandas, polars or Arrow."""
+    if isinstance(table, PairTable):
+        return table
+    names = [str(name) for name in getattr(table, "column_names", table.columns)]
+    missing = [name for name in (ROW, LABEL, SCORE) if name not in names]
+    if missing:
+        shown = ", ".join(names[:10])
+        raise ValueError(f"{what} must be a table with the columns row, label and score, got {shown}: no {missing[0]}")
+    column = {name: as_list(table[name]) for name in (ROW, LABEL, SCORE, SOURCE) if name in names}
+    for i, row in enumerate(column[ROW]):
+        if not _is_integer(row):
+            raise TypeError(f"{what} must hold positions of rows in its column row, got {row!r:.80} in line {i}")
+    row = np.array(column[ROW], np.int64)
+    return PairTable(row, column[LABEL], _numbers(column[SCORE], row, what), column.get(SOURCE))
