@@ -14,6 +14,7 @@ from metarank.data import make_extreme, make_multilabel
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
+from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features, TrainingSet, View, fold_of_rows
@@ -95,9 +96,24 @@ def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+def given_pairs(n_rows: int, n_labels: int) -> Given:
+    """Scores of two sources, some of them 0 or negative, and a feature of pairs; some rows have none."""
+    rng = np.random.default_rng([n_rows, n_labels])
+    found: list[sp.csr_matrix] = []
+    for share in (0.7, 0.4, 0.3):
+        stored = rng.random((n_rows, n_labels)) < share
+        stored[::7] = False
+        row, label = np.nonzero(stored)
+        values = (rng.integers(-1, 9, len(row)) / 4).astype(np.float32)
+        indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
+        found.append(sp.csr_matrix((values, label, indptr), (n_rows, n_labels)))
+    return Given(n_rows, n_labels, {"bm25": found[0], "als": found[1]}, {"clicks": found[2]})
+
+
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:
-    """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone."""
-    texts: dict[str, Any] = {}
+    """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone, and so does
+    what is given of pairs."""
+    texts: dict[str, Any] = {"given": given_pairs(X.shape[0], Y.shape[1])}
     if sp.issparse(X):
         texts["words"] = [f"word{j}" for j in range(X.shape[1])]
         texts["label_phrases"] = [f"word{label} word{2 * label}" for label in range(Y.shape[1])]

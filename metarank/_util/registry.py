@@ -76,5 +76,7 @@ SAVED = {
     "FeatureTransform": "metarank.data.scaling",
     "TextVectorizer": "metarank.data.vectorizer",
     "ObjectiveScorer": "metarank.scorers.objective",
+    "GivenScorer": "metarank.scorers.given",
+    "PairFeatures": "metarank.scorers.given",
     "KeptScorer": "metarank.scorers.after_changes",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

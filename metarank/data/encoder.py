@@ -105,6 +105,11 @@ class InputEncoder(Saved):
         self.n_features = int(features.shape[1])
         return features
 
+    def fit_nothing(self) -> InputEncoder:
+        """The encoder of rows without features: those of a fit on given candidates alone. Returns self."""
+        self.transform, self.layout, self.n_features = FeatureTransform(), "dense", 0
+        return self
+
     def encode(self, X: Any) -> Features:
         """Features of new rows.
 

@@ -21,6 +21,7 @@ from metarank.scorers.base import columns_of
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.feature_table import FeatureTable
+from metarank.types.given import Given
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
 
@@ -65,6 +66,7 @@ class Answering:
         k: int = 1,
         ranker: Ranker | None = None,
         weight: float | None = None,
+        given: Given | None = None,
     ) -> list[Scored]:
         """The candidates of encoded rows with their scores, chunk by chunk; see `described`."""
         if X.shape[0] == 0:
@@ -72,33 +74,44 @@ class Answering:
             return [self.model.scored(none, np.zeros(0), weight)]
         return [
             self.model.scored(d.candidates, self.evidence_of(d.table, ranker), weight, d.blank)
-            for d in self.described(X, own, limits, k)
+            for d in self.described(X, own, limits, k, given=given)
         ]
 
     def described(
-        self, X: Features, own: Candidates | None, limits: LabelLimits, k: int = 1, also: int | None = None
+        self,
+        X: Features,
+        own: Candidates | None,
+        limits: LabelLimits,
+        k: int = 1,
+        also: int | None = None,
+        given: Given | None = None,
     ) -> Iterator[Described]:
         """The candidates of encoded rows and their meta-features, chunk by chunk.
 
-        `own` replaces the candidates of the model. The label `also` becomes a candidate of every row.
+        `own` replaces the candidates of the model. The label `also` becomes a candidate of every row. `given`
+        is what the sources read that declare `reads_given`.
         """
         n, least = X.shape[0], max(k, self.shortlist_size)
         chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.model.feature_columns))
-        step = max(1, chunk // max(1, self.pairs_of_row(k)))
+        step = max(1, chunk // max(1, self.pairs_of_row(k) + _pairs_given(given)))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
             part = X if step >= n else X[rows]
+            told = given if given is None or step >= n else given[rows]
             found = self.searched(part) if own is None else {}
-            c = limits.cut(self.candidates_of(part, found) if own is None else own.rows(rows), rows)
+            c = self.candidates_of(part, found, told) if own is None else own.rows(rows)
+            c = limits.cut(c, rows)
             blank = blank_rows(part)
-            if own is None and self._proposes:
+            if told is not None:  # what others say of a row is evidence
+                blank &= ~told.is_filled
+            if own is None and self._completes:
                 c = self.completed(c, limits, rows, least, blank)
             if also is not None:
                 one = np.full(c.n_rows, also, np.int32)
                 c = Candidates(c.indptr, c.labels, c.n_labels).union(
                     Candidates(np.arange(c.n_rows + 1), one, c.n_labels)
                 )
-            yield Described(c, self.table_of(part, c, found), blank)
+            yield Described(c, self.table_of(part, c, found, told), blank)
 
     def searched(self, X: Features) -> Found:
         """The searches that proposing and describing share, by the number of the source."""
@@ -106,17 +119,24 @@ class Answering:
         return {
             i: source.scorer.search(X, n_jobs=n_jobs)
             for i, source in enumerate(self.model.sources)
-            if source.proposes and source.describes
+            if source.proposes and source.describes and not source.scorer.reads_given
         }
 
-    def candidates_of(self, X: Features, found: Found | None = None) -> Candidates:
+    def candidates_of(
+        self, X: Features, found: Found | None = None, given: Given | None = None
+    ) -> Candidates:
         """Candidates of encoded rows: all labels, or the union of what the sources propose.
 
-        `found` is the result of `searched` for the rows, if there is one.
+        `found` is the result of `searched` for the rows, if there is one; `given` is what others say of them.
         """
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
         parts = [
-            source.scorer.shortlist(X, self.shortlist_size, n_jobs=n_jobs, **found.get(i, {}))
+            source.scorer.shortlist(
+                given if source.scorer.reads_given else X,
+                self.shortlist_size,
+                n_jobs=n_jobs,
+                **found.get(i, {}),
+            )
             for i, source in enumerate(self.model.sources)
             if source.proposes
         ]
@@ -145,11 +165,19 @@ class Answering:
         indptr = np.concatenate([[0], np.cumsum(counts)])
         return others.union(Candidates(indptr, frequent.labels, n_labels))
 
-    def table_of(self, X: Features, candidates: Candidates, found: Found | None = None) -> FeatureTable:
+    def table_of(
+        self, X: Features, candidates: Candidates, found: Found | None = None, given: Given | None = None
+    ) -> FeatureTable:
         """Meta-features of the candidate pairs of encoded rows."""
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
         columns = [
-            columns_of(source.scorer, X, candidates, n_jobs=n_jobs, **found.get(i, {}))
+            columns_of(
+                source.scorer,
+                given if source.scorer.reads_given else X,
+                candidates,
+                n_jobs=n_jobs,
+                **found.get(i, {}),
+            )
             for i, source in enumerate(self.model.sources)
             if source.describes
         ]
@@ -186,6 +214,16 @@ class Answering:
     def _proposes(self) -> int:
         """The number of sources that propose; 0 if all labels are ranked."""
         return sum(source.proposes for source in self.model.sources)
+
+    @property
+    def _completes(self) -> bool:
+        """Whether lists are completed by other labels: those of its own sources are, given ones are not."""
+        return any(source.proposes and not source.scorer.reads_given for source in self.model.sources)
+
+
+def _pairs_given(given: Given | None) -> int:
+    """The mean number of candidates of a row that are given, rounded up."""
+    return 0 if given is None else -(-sum(of.nnz for of in given.scores.values()) // max(1, given.n_rows))
 
 
 def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:

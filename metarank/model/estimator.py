@@ -39,6 +39,7 @@ from metarank.model.auto import EFFORTS, check_names
 from metarank.model.explain import Explanation, explain_pair
 from metarank.model.fit import fit_model
 from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
+from metarank.model.given import Asked, asked, check_mode
 from metarank.model.inputs import FitOptions, check_given, read_training, short_names
 from metarank.model.label_updates import LabelChange, added_rows, changed_labels, rows_labels
 from metarank.model.memory import parse_budget
@@ -53,7 +54,7 @@ from metarank.thresholds import LearnedCuts
 from metarank.types.checks import check_sample_weight, check_writable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
-from metarank.types.restrict import LabelLimits, check_shortlist
+from metarank.types.restrict import LabelLimits
 from metarank.types.view import TrainingSet
 
 
@@ -297,14 +298,17 @@ class MetaRanker(Saved, BaseEstimator):
         objectives: str | MultiObjectiveRanker | None = None,
         n_labels: int | None = None,
         groups: Any = None,
+        candidates: Any = None,
+        candidates_mode: str = "only",
         candidates_fold: Any = None,
         labels: Any = None,
+        pair_features: Any = None,
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
         Parameters
         ----------
-        X : array-like or sparse (n, d), data frame, list of n texts, or Dataset
+        X : array-like or sparse (n, d), data frame, list of n texts, or Dataset; None if candidates are given
         Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
             Relevance >= 0; relevant means > 0. Omit it if X is a Dataset. Integers in lists are names, in
             order of value (`label_names_`: "7", "100"), unless `n_labels` is given. Y may also be a dict by
@@ -331,7 +335,25 @@ class MetaRanker(Saved, BaseEstimator):
             than `n_folds`, each group is a fold. Copies of a row stay together too, with their groups.
         candidates_fold : int array (n,), optional
             The fold of each row, of at least 2 different numbers >= 0, instead of the `n_folds` that are
-            drawn. With `groups`, each group must lie within one fold.
+            drawn. With `groups`, each group must lie within one fold. With `candidates`, the fold without
+            which the scores of each row were made, if whatever made them was trained on these rows.
+        candidates : dict of source name to candidates, or the candidates of one source, optional
+            What others propose for each row, with scores, which are evidence of the pairs. Of one source: CSR
+            of scores (n, L), whose stored entries count, zeros included; `Candidates`; a list with, for each
+            row, (label, score) pairs, a dict of label to score, or labels, best first; or a table with the
+            columns row, label, score and, for several sources, source. Columns of a matrix are labels in the
+            order of `classes_`. See `metarank.scorers.given.GivenScorer` for the columns that come of it.
+            Answers need candidates of the same sources. A row without any has no label to rank.
+
+            Scores of a model that was trained on these very rows are the commonest leak: they are too good
+            here, and later rows get worse ones than the ranker has learned to trust. Make the scores of each
+            row by a model that was trained without it (in folds, see `candidates_fold`), or keep the rows of
+            that model apart from those of this fit.
+        candidates_mode : "only" or "union"
+            "only" ranks the candidates given, which sources that read X describe too; `shortlister` is then
+            "auto". "union" ranks what the shortlisters of the model propose as well.
+        pair_features : dict of name to values of pairs, or the values of one feature, optional
+            More evidence of pairs, in the same forms, or a dict of (row, label) to value. It proposes none.
         labels : LabelDescriptions, data frame, path of a file, or list of dicts, optional
             What is known of the labels: alternative names, descriptions, parents and related labels; see
             `metarank.data.read_labels`. All labels of the table can be ranked, those without a row too. Y
@@ -352,6 +374,8 @@ class MetaRanker(Saved, BaseEstimator):
         seed = seed_of(self.random_state)
         aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
         check_given(X, Y, aggregation, labels)
+        options = self._options(seed, n_jobs)
+        check_mode(candidates_mode, options, has_rows=X is not None, has_candidates=candidates is not None)
         params = self.get_params(deep=False)
         with single_threaded_blas(), taking_notes() as notes:
             report("reading", 0.0)
@@ -371,8 +395,11 @@ class MetaRanker(Saved, BaseEstimator):
                 language=self.language,
                 seed=seed,
                 n_jobs=n_jobs,
+                candidates=candidates,
+                candidates_mode=candidates_mode,
+                pair_features=pair_features,
             )
-            fitted = fit_model(given, self._options(seed, n_jobs), lambda data: self._at_work(data, n_jobs))
+            fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
         self.fitted_ = replace(fitted, choices=notes)
         self._given_ = remembered(_plain(params))
@@ -509,6 +536,11 @@ class MetaRanker(Saved, BaseEstimator):
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
             return self.fit(X, Y)
+        if self.fitted_.given_sources or self.fitted_.given_features:
+            raise ValueError(
+                "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
+                "rates, not rows: refit"
+            )
         if self.objective_names_ is not None:
             raise ValueError("a model of several objectives does not change its rows or labels: refit")
         if isinstance(X, Dataset) == (Y is not None):
@@ -533,6 +565,7 @@ class MetaRanker(Saved, BaseEstimator):
         allowed: Any = None,
         propensity_weight: float | None = None,
         objective_weights: Any = None,
+        pair_features: Any = None,
     ) -> Ranking:
         """The k best labels of each row, best first.
 
@@ -542,7 +575,8 @@ class MetaRanker(Saved, BaseEstimator):
         k : int
             Number of labels per row, at most L. Rows with fewer candidates are padded with -1.
         candidates : Candidates, CSR (n, L), list of n lists of labels, or one list for all rows, optional
-            Your own shortlist, which is ranked instead. Of a CSR, all stored entries count, including zeros.
+            After a fit with candidates, those of the same sources, as in `fit`. After any other, your own
+            shortlist, which is ranked instead. Of a CSR, all stored entries count, including zeros.
             Only the labels matter: the scores of a `Candidates`, which the shortlisters of
             `metarank.shortlist` return, are ignored, and a CSR of unequal numbers is refused; pass
             ``S.astype(bool)`` for its labels. Here and in `exclude` and `allowed`, integers are ids, as in
@@ -560,6 +594,7 @@ class MetaRanker(Saved, BaseEstimator):
             Weight of rare labels instead of `propensity_weight_`; 0 ranks by relevance alone.
         objective_weights : array-like (K,) or dict of names to weights, optional
             Weights of the objectives instead of those of the fit, after a fit with a plug-in.
+        pair_features : as in `fit`, after a fit with them
 
         Returns
         -------
@@ -570,10 +605,8 @@ class MetaRanker(Saved, BaseEstimator):
         """
         self._check_is_fitted()
         k = check_k(k)
-        features = self.encoder_.encode(X)
-        n, table = features.shape[0], self.label_table_
-        own = None if candidates is None else check_shortlist(candidates, n, table)
-        limits = LabelLimits.checked(exclude, allowed, n, table)
+        features, own, pairs = asked(self.fitted_, X, candidates, pair_features)
+        limits = LabelLimits.checked(exclude, allowed, features.shape[0], self.label_table_)
         k = min(k, self.n_labels_)
         weight = self.fitted_.checked_weight(propensity_weight)
         ranker = self.fitted_.weighted_ranker(objective_weights)
@@ -581,25 +614,39 @@ class MetaRanker(Saved, BaseEstimator):
             Ranking.from_scores(
                 s.candidates, k, values=s.scores, label_names=self.label_names_, without_evidence=s.blank
             )
-            for s in self.answering().scored(features, own, limits, k, ranker, weight)
+            for s in self.answering().scored(features, own, limits, k, ranker, weight, pairs)
         ]
         ranking, index = Ranking.concatenate(parts), row_index(X)
         return ranking if index is None else ranking.with_index(index)
 
     def decision_function(
-        self, X: Any, *, exclude: Any = None, allowed: Any = None, propensity_weight: float | None = None
+        self,
+        X: Any,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        propensity_weight: float | None = None,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> np.ndarray:
-        """Ranking scores, float32 (n, L): those of `rank` with the same `propensity_weight`.
+        """Ranking scores, float32 (n, L): those of `rank` with the same arguments.
 
         Labels that are not candidates of a row get its lowest score minus 1.
         """
-        scored = self._scored(X, exclude, allowed, propensity_weight)
+        scored = self._scored(X, exclude, allowed, propensity_weight, candidates, pair_features)
         return np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
 
     def predict_proba(
-        self, X: Any, *, exclude: Any = None, allowed: Any = None
+        self,
+        X: Any,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> np.ndarray | sp.csr_matrix:
-        """Calibrated probabilities of relevance; 0 for labels in `exclude` and those that are not `allowed`.
+        """Calibrated probabilities of relevance; 0 for labels in `exclude`, those that are not `allowed`, and
+        those that are not among `candidates`, where these are given as in `rank`.
 
         The calibration uses more than the score (the frequency of the label, its place in the list), so the
         probabilities need not follow the order of the ranking exactly. In rows without evidence, see `rank`,
@@ -609,7 +656,7 @@ class MetaRanker(Saved, BaseEstimator):
         -------
         float32 array (n, L), or CSR (n, L) of the candidates if labels are shortlisted
         """
-        scored = self._scored(X, exclude, allowed)
+        scored = self._scored(X, exclude, allowed, None, candidates, pair_features)
         out = self.fitted_.probability_matrix(scored)
         return out if self.shortlisters_ else out.toarray()
 
@@ -622,6 +669,8 @@ class MetaRanker(Saved, BaseEstimator):
         exclude: Any = None,
         allowed: Any = None,
         return_names: Literal[False] = False,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> sp.csr_matrix: ...
     @overload
     def predict(
@@ -632,6 +681,8 @@ class MetaRanker(Saved, BaseEstimator):
         exclude: Any = None,
         allowed: Any = None,
         return_names: Literal[True],
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> list[list[str]]: ...
     def predict(
         self,
@@ -641,6 +692,8 @@ class MetaRanker(Saved, BaseEstimator):
         exclude: Any = None,
         allowed: Any = None,
         return_names: bool = False,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> sp.csr_matrix | list[list[str]]:
         """Label sets, CSR (n, L) of 0/1, by the cut learned for a metric; empty in rows without evidence.
 
@@ -649,7 +702,7 @@ class MetaRanker(Saved, BaseEstimator):
         X : as in `fit`
         optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming" or "subset-accuracy"
             Upper and lower case are the same. `fit` learns cuts for all of them; no choice needs a refit.
-        exclude, allowed : as in `rank`
+        exclude, allowed, candidates, pair_features : as in `rank`
         return_names : bool
             Return a list of names for each row instead, in the order of `rank`, as in `Ranking.names`.
         """
@@ -657,7 +710,7 @@ class MetaRanker(Saved, BaseEstimator):
         if not isinstance(return_names, (bool, np.bool_)):
             raise TypeError(f"return_names must be True or False, got {return_names!r:.80}")
         metric = self.thresholds_.check_metric(optimize)
-        scored = self._scored(X, exclude, allowed)
+        scored = self._scored(X, exclude, allowed, None, candidates, pair_features)
         kept = self.fitted_.label_sets(scored, metric)
         return self._names_in_order(scored, kept) if return_names else kept
 
@@ -665,14 +718,14 @@ class MetaRanker(Saved, BaseEstimator):
         self, X: Any, k: int, optimize: str | None, probabilities: bool, weight: float | None, limits: Any
     ) -> tuple[Ranking, sp.csr_matrix | None, sp.csr_matrix | None]:
         """The results of `rank`, `predict_proba` and `predict` from scores that are computed once; None for
-        what is not requested. `limits` holds `exclude` and `allowed`.
+        what is not requested. `limits` holds `exclude`, `allowed`, `candidates` and `pair_features`.
         """
         if self.shortlisters_ and k > self.shortlist_size and limits.get("allowed") is not None:
             # Lists that are completed to k labels differ from those of `predict`.
             kept = None if optimize is None else self.predict(X, optimize, **limits)
             known = sp.csr_matrix(self.predict_proba(X, **limits)) if probabilities else None
             return self.rank(X, k, propensity_weight=weight, **limits), known, kept
-        scored = self._scored(X, limits.get("exclude"), limits.get("allowed"), weight)
+        scored = self._scored(X, **{"exclude": None, **limits}, propensity_weight=weight)
         k = min(check_k(k), self.n_labels_)
         parts = [
             Ranking.from_scores(s.candidates, k, values=s.scores, without_evidence=s.blank) for s in scored
@@ -700,13 +753,19 @@ class MetaRanker(Saved, BaseEstimator):
             check_is_fitted(self, "ranker_")
 
     def _scored(
-        self, X: Any, exclude: Any, allowed: Any = None, propensity_weight: float | None = None
+        self,
+        X: Any,
+        exclude: Any,
+        allowed: Any = None,
+        propensity_weight: float | None = None,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> list[Scored]:
         self._check_is_fitted()
-        features = self.encoder_.encode(X)
+        features, own, pairs = asked(self.fitted_, X, candidates, pair_features)
         limits = LabelLimits.checked(exclude, allowed, features.shape[0], self.label_table_)
         weight = self.fitted_.checked_weight(propensity_weight)
-        return self.answering().scored(features, None, limits, weight=weight)
+        return self.answering().scored(features, own, limits, weight=weight, given=pairs)
 
     def answering(self) -> Answering:
         """The stages of an answer, such as encoded rows and described pairs. `rank`, `predict` and the other
@@ -723,6 +782,8 @@ class MetaRanker(Saved, BaseEstimator):
         y: Any = None,
         exclude: Any = None,
         propensity_weight: float | None = None,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> float:
         """Mean average precision of the ranking, without rows that have no relevant label.
 
@@ -741,8 +802,12 @@ class MetaRanker(Saved, BaseEstimator):
             Y = X
         elif isinstance(X, Dataset) and X.n_labels:
             raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
-        scores = self.decision_function(X, exclude=exclude, propensity_weight=propensity_weight)
-        relevance = aligned_relevance(self, Y, len(scores))
+        scored = self._scored(X, exclude, None, propensity_weight, candidates, pair_features)
+        if candidates is None:
+            scores: Any = np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
+        else:  # of many labels, perhaps, most of which are no candidates
+            scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
+        relevance = aligned_relevance(self, Y, scores.shape[0])
         relevance.warn()
         values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
         weight = (
@@ -762,6 +827,8 @@ class MetaRanker(Saved, BaseEstimator):
         allowed: Any = None,
         propensity_weight: float | None = None,
         objective_weights: Any = None,
+        candidates: Any = None,
+        pair_features: Any = None,
     ) -> Explanation:
         """Explain the place of `label` for one instance.
 
@@ -775,7 +842,8 @@ class MetaRanker(Saved, BaseEstimator):
             A label that is not a candidate of the row is described as if it had been proposed.
         n_neighbors : int
             Number of nearest training points of the label to list.
-        exclude, allowed, propensity_weight, objective_weights : as in `rank`
+        exclude, allowed, propensity_weight, objective_weights, candidates, pair_features : as in `rank`
+            `candidates` are those of the one row.
 
         Returns
         -------
@@ -791,14 +859,15 @@ class MetaRanker(Saved, BaseEstimator):
             x = [x]
         elif isinstance(x, np.ndarray) and x.ndim == 1:
             x = x[None, :]
-        features = self.encoder_.encode(x)
+        features, own, pairs = asked(self.fitted_, x, candidates, pair_features)
         if features.shape[0] != 1:
             raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
         label = self.label_table_.id_of(label, "label")
         limits = LabelLimits.checked(exclude, allowed, 1, self.label_table_)
         weight = self.fitted_.checked_weight(propensity_weight)
         ranker = self.fitted_.weighted_ranker(objective_weights)
-        return explain_pair(self.answering(), features, label, n_neighbors, limits, weight, ranker)
+        row = Asked(features, own, pairs)
+        return explain_pair(self.answering(), row, label, n_neighbors, limits, weight, ranker)
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """Labels that are probably missing from training rows, the most probable first.

@@ -17,6 +17,7 @@ from metarank.types.candidates import Candidates
 if TYPE_CHECKING:
     from metarank.model.answer import Answering
     from metarank.model.fitted import FittedModel
+    from metarank.model.given import Asked
     from metarank.ranker import Ranker
     from metarank.types.restrict import LabelLimits
     from metarank.types.view import Features
@@ -168,16 +169,17 @@ def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -
 
 def explain_pair(
     asked: Answering,
-    features: Features,
+    row: Asked,
     label: int,
     n_neighbors: int,
     limits: LabelLimits,
     weight: float,
     ranker: Ranker,
 ) -> Explanation:
-    """The `Explanation` of one encoded row and a label id, which becomes a candidate if it is none."""
+    """The `Explanation` of one row and a label id, which becomes a candidate if it is none."""
     model = asked.model
-    (candidates, table, blank), *_ = asked.described(features, None, limits)
+    features, own, pairs = row
+    (candidates, table, blank), *_ = asked.described(features, own, limits, given=pairs)
     is_candidate = bool(np.any(candidates.labels == label))
     if not is_candidate:
         one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
@@ -186,7 +188,7 @@ def explain_pair(
                 f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
                 "exclude or allowed rules out"
             )
-        (candidates, table, blank), *_ = asked.described(features, None, limits, also=label)
+        (candidates, table, blank), *_ = asked.described(features, own, limits, also=label, given=pairs)
     scored = model.scored(candidates, asked.evidence_of(table, ranker), weight, blank)
     knows_nothing = bool(blank[0])
     at = int(np.searchsorted(candidates.labels, label))

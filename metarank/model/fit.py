@@ -19,6 +19,7 @@ from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.fitted import FittedModel
+from metarank.model.given import pairs_per_row, with_given
 from metarank.model.inputs import FitOptions, TrainingInput
 from metarank.model.judge import Judged, judge
 from metarank.model.memory import parse_budget, plan_fit
@@ -27,7 +28,7 @@ from metarank.model.stages import LocalStages, RankedPairs
 from metarank.model.training_lists import nests, pairs_to_rank, ranked_rows, sampled_rows, training_lists
 from metarank.scorers.crossfit import n_outer_parts
 from metarank.scorers.names.name_embedder import NameEmbedder
-from metarank.scorers.neighbors.prior import smoothed_shares
+from metarank.scorers.neighbors.prior import LabelPrior, smoothed_shares
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source, describers, proposers, sources_of
@@ -139,7 +140,27 @@ def chosen_sources(
     given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions
 ) -> list[Source]:
     """The unfitted sources, seeded; if there are several objectives, also a copy for each."""
+    own = _own_sources(given, label_text, options)
+    sources = _seeded(with_given(own, given.pairs, given.candidates_mode))
+    shortlisters = proposers(sources)
+    if options.label_text == "learned" and not any(isinstance(s.scorer, NameEmbedder) for s in sources):
+        sources.append(Source(NameEmbedder(), proposes=bool(shortlisters), describes=True))
+        note("label_text: names and what is learned of them, by NameEmbedder")
+    described = describers(sources)
+    sources += [
+        Source(ObjectiveScorer(scorer=scorer, objective=name), proposes=False, describes=True)
+        for name in given.labels.targets
+        for scorer in described
+        if not scorer.is_label_free and (scorer.is_quick or not shortlisters)
+    ]
+    return sources
+
+
+def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options: FitOptions) -> list[Source]:
+    """The sources that read the features of the rows; of rows without features, how frequent labels are."""
     X, n_labels = given.X, given.n_labels
+    if not given.has_features:
+        return [Source(LabelPrior(), proposes=False, describes=True)]
     shortlisters = choose_shortlister(
         options.shortlister,
         n_labels,
@@ -156,18 +177,7 @@ def chosen_sources(
         effort=options.effort,
         shortlisters=shortlisters,
     )
-    sources = _seeded(sources_of(shortlisters, scorers))
-    if options.label_text == "learned" and not any(isinstance(s.scorer, NameEmbedder) for s in sources):
-        sources.append(Source(NameEmbedder(), proposes=bool(shortlisters), describes=True))
-        note("label_text: names and what is learned of them, by NameEmbedder")
-    described = describers(sources)
-    sources += [
-        Source(ObjectiveScorer(scorer=scorer, objective=name), proposes=False, describes=True)
-        for name in given.labels.targets
-        for scorer in described
-        if not scorer.is_label_free and (scorer.is_quick or not shortlisters)
-    ]
-    return sources
+    return sources_of(shortlisters, scorers)
 
 
 def _seeded(sources: list[Source]) -> list[Source]:
@@ -221,6 +231,7 @@ def training_set(
         targets=given.labels.targets,
         hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
         groups=given.groups,
+        given=given.pairs,
     )
 
 
@@ -257,12 +268,12 @@ def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, opti
     """Estimate the memory of the fit and adapt it to the budget."""
     if options.every_pair:  # pairs that stay with the workers are no part of what this process holds
         rows = sampled_rows(data, sources, options)
-    n_labels, proposing = int(data.Y.shape[1]), len(proposers(sources))
+    proposing = len(proposers(sources))
     sizes = FitSizes(
         data.X,
         data.Y,
         ranked_rows=len(rows),
-        pairs_per_row=min(n_labels, options.shortlist_size * proposing) or n_labels,
+        pairs_per_row=pairs_per_row(data, sources, options.shortlist_size),
         n_folds=data.n_folds,
         used_folds=len(np.unique(data.fold[rows])),
         n_jobs=options.n_jobs,

@@ -154,6 +154,16 @@ class FittedModel:
         """The scorers whose columns describe pairs, in the order of the columns."""
         return describers(self.sources)
 
+    @property
+    def given_sources(self) -> list[str]:
+        """The names of the candidates that were given in the fit, which an answer needs too."""
+        return [name for scorer in self.scorers for name in scorer.given_read()[0]]
+
+    @property
+    def given_features(self) -> list[str]:
+        """The names of the features of pairs that were given in the fit."""
+        return [name for scorer in self.scorers for name in scorer.given_read()[1]]
+
     # --- scores of pairs ------------------------------------------------
 
     def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:

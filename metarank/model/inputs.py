@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_labels, check_sample_weight
+from metarank.types.given import Given, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.restrict import check_lists, for_each_row
@@ -112,6 +113,9 @@ class TrainingInput:
         Rows of the same number stay together in every fold.
     fold : int32 array (n,) or None
         The fold map, if it is given: values 0 .. K-1.
+    pairs : Given or None
+        What others say of pairs.
+    candidates_mode : "only" or "union"
     """
 
     encoder: InputEncoder
@@ -125,10 +129,17 @@ class TrainingInput:
     aggregation: MultiObjectiveRanker | None = None
     groups: np.ndarray | None = None
     fold: np.ndarray | None = None
+    pairs: Given | None = None
+    candidates_mode: str = "only"
 
     @property
     def n_rows(self) -> int:
         return int(self.X.shape[0])
+
+    @property
+    def has_features(self) -> bool:
+        """Whether the rows have features; without, candidates are given."""
+        return self.X.shape[1] > 0
 
     @property
     def n_labels(self) -> int:
@@ -161,15 +172,25 @@ def read_training(
     language: str | None = None,
     seed: int = 0,
     n_jobs: int = 1,
+    candidates: Any = None,
+    candidates_mode: str = "only",
+    pair_features: Any = None,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     encoder = InputEncoder(language=None if language == AUTO else language)
-    features = encoder.fit_encode(X)
+    features = _encoded(encoder, X, Y)
     if language is not None and encoder.vectorizer is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
     if features.shape[0] < 2:
-        raise ValueError("X must have at least 2 rows, to hold one out, got 1 sample")
+        raise ValueError(
+            f"{'Y' if X is None else 'X'} must have at least 2 rows, to hold one out, got 1 sample"
+        )
+    if n_labels is None and table is None and candidates is not None:
+        n_labels = _places_in(Y, candidates)
     labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation, table)
+    ids = None if labels.table is None else labels.table.ids
+    known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
+    pairs = read_given(candidates, pair_features, features.shape[0], known)
     weight = check_sample_weight(sample_weight, features.shape[0])
     groups = check_groups(groups, features.shape[0])
     fold = check_fold_map(candidates_fold, features.shape[0])
@@ -182,8 +203,6 @@ def read_training(
             features = encoder.fit_encode(X)
     excluded = None
     if exclude is not None:
-        ids = None if labels.table is None else labels.table.ids
-        known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
         lists = check_lists(exclude, labels.Y.shape[0], known, "exclude")
         excluded = for_each_row(lists, *labels.Y.shape)
     row_names = short_names(X.titles or X.texts) if isinstance(X, Dataset) else None
@@ -202,7 +221,25 @@ def read_training(
         aggregation=aggregation,
         groups=groups,
         fold=fold,
+        pairs=pairs,
+        candidates_mode=candidates_mode,
     )
+
+
+def _encoded(encoder: InputEncoder, X: Any, Y: Any) -> Features:
+    """The features of the rows; of none where X is None."""
+    if X is not None:
+        return encoder.fit_encode(X)
+    encoder.fit_nothing()
+    of = next(iter(Y.values())) if isinstance(Y, Mapping) and Y else Y
+    return np.zeros((of.shape[0] if hasattr(of, "shape") else len(of), 0), np.float32)
+
+
+def _places_in(Y: Any, candidates: Any) -> int | None:
+    """L, if matrices of candidates tell it and Y holds lists of integers, which are then places."""
+    row = next((row for row in Y if len(row)), None) if isinstance(Y, (list, tuple)) and Y else None
+    has_places = row is not None and not isinstance(row, str) and not isinstance(next(iter(row)), str)
+    return width_of(candidates) if has_places else None
 
 
 def read_labels(

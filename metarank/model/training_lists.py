@@ -11,6 +11,7 @@ from metarank import _core
 from metarank._util.progress import note
 from metarank.model import auto
 from metarank.model.answer import united
+from metarank.model.given import pairs_per_row
 from metarank.model.inputs import FitOptions, TrainingInput
 from metarank.model.stages import LocalStages, PairsToRank
 from metarank.scorers.base import LabelScorer
@@ -72,7 +73,7 @@ def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) 
     rows = np.flatnonzero(data.fold < share * n_folds)
     if len(rows) == 0:
         rows = np.arange(n)
-    per_row = options.shortlist_size * proposing or int(data.Y.shape[1])
+    per_row = pairs_per_row(data, sources, options.shortlist_size)
     budget = max(1, auto.TRAINING_PAIRS // max(1, per_row))
     kept = rows if len(rows) <= budget else rows[drawn_rows(len(rows), budget, options.seed + 1)]
     if len(kept) < n:
@@ -167,8 +168,9 @@ def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool) ->
 
 
 def _with_rows(lists: TrainingLists, scorers: list[LabelScorer]) -> np.ndarray | None:
-    """bool (m,): pairs whose label has rows outside the row's fold; None if some source also reads names."""
-    if any(scorer.reads_names for scorer in scorers):
+    """bool (m,): pairs whose label has rows outside the row's fold; None if some source also reads names
+    or what others say."""
+    if any(scorer.reads_names or scorer.reads_given for scorer in scorers):
         return None
     data, candidates = lists.data, lists.candidates
     n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)

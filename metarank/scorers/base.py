@@ -72,6 +72,9 @@ class LabelScorer(Saved, BaseEstimator):
         Whether its columns depend on the texts of the labels alone, not on their training rows.
     reads_names : bool
         Whether it can score labels without training rows, by their names.
+    reads_given : bool
+        Whether it reads what others say of pairs, a `metarank.types.given.Given` of the rows, in place of
+        their features X. What it proposes is what was given, however many are asked for.
     is_quick : bool
         Whether a fit takes only seconds on any number of rows; `updated` then refits.
     score_without_rows : float or None
@@ -90,6 +93,7 @@ class LabelScorer(Saved, BaseEstimator):
     is_classifier: bool = False
     is_label_free: bool = False
     reads_names: bool = False
+    reads_given: bool = False
     is_quick: bool = False
     score_without_rows: float | None = None
     has_held_out_columns: bool = False
@@ -114,7 +118,7 @@ class LabelScorer(Saved, BaseEstimator):
         """Learn from the rows of the View. Returns self."""
         raise TypeError(f"{type(self).__name__} must implement fit")
 
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
+    def score(self, X: Any, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Named float32 columns (m,), finite, one value a pair; rows of X are rows of `candidates`.
 
         The value of a pair depends on its own row of X and its label only: not on the
@@ -122,11 +126,11 @@ class LabelScorer(Saved, BaseEstimator):
         """
         raise TypeError(f"{type(self).__name__} must implement score")
 
-    def shortlist(self, X: Features, k: int, *, n_jobs: int = 1) -> Candidates:
+    def shortlist(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
         """At most k labels for each row, the best by its own score."""
         raise TypeError(f"{type(self).__name__} proposes no labels: it has no shortlist of its own")
 
-    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
+    def search(self, X: Any, *, n_jobs: int = 1) -> dict[str, Any]:
         """What `shortlist` and `score` both need for some rows, as keyword arguments of both."""
         return {}
 
@@ -135,6 +139,10 @@ class LabelScorer(Saved, BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """(rows, distances) of the training rows of a label nearest to one row; None if it keeps no rows."""
         return None
+
+    def given_read(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the given sources and of the features of pairs that it reads."""
+        return (), ()
 
     # --- held-out rows ------------------------------------------------------
 

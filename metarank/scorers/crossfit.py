@@ -86,13 +86,14 @@ def refit_columns(
     fits: dict[int, Any] | None = None,
 ) -> dict[str, np.ndarray]:
     """`held_out_columns` by one fit for each fold."""
+    X = data.read_by(scorer)
 
     def one_fold(f: int, threads: int) -> dict[str, np.ndarray]:
         inside = np.flatnonzero(data.fold[rows] == f)
         fitted = _fit_without(f, scorer, data, threads, fits)
         pairs = np.diff(candidates.indptr)[inside]
         parts = [
-            columns_of(fitted, data.X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
+            columns_of(fitted, X[rows[inside[some]]], candidates.rows(inside[some]), n_jobs=threads)
             for some in _chunks(pairs, data.chunk_pairs)
         ]
         if len(parts) == 1:
@@ -130,12 +131,13 @@ def refit_shortlist(
     fits: dict[int, Any] | None = None,
 ) -> Candidates:
     """`held_out_shortlist` by one fit for each fold."""
+    X = data.read_by(scorer)
 
     def one_fold(f: int, threads: int) -> Candidates:
         inside = np.flatnonzero(data.fold[rows] == f)
         fitted = _fit_without(f, scorer, data, threads, fits)
         parts = [
-            fitted.shortlist(data.X[rows[inside[some]]], k, n_jobs=threads)
+            fitted.shortlist(X[rows[inside[some]]], k, n_jobs=threads)
             for some in _chunks(np.full(len(inside), k), data.chunk_pairs)
         ]
         return Candidates.stack(parts)

@@ -47,6 +47,11 @@ class ObjectiveScorer(LabelScorer):
         return self.scorer.score_without_rows
 
     @property
+    def reads_given(self) -> bool:  # type: ignore[override]
+        """That of the scorer."""
+        return self.scorer.reads_given
+
+    @property
     def is_tunable(self) -> bool:  # type: ignore[override]
         """That of the scorer."""
         return self.scorer.is_tunable

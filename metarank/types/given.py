@@ -87,6 +87,14 @@ class Given:
             {name: of[at] for name, of in self.features.items()},
         )
 
+    @property
+    def is_filled(self) -> np.ndarray:
+        """bool (n,): rows of which anything is given."""
+        out = np.zeros(self.n_rows, bool)
+        for of in [*self.scores.values(), *self.features.values()]:
+            out |= np.diff(of.indptr) > 0
+        return out
+
     def candidates(self, source: str) -> Candidates:
         """The pairs of a source, with its scores under its name."""
         of = self.scores[source]
@@ -113,9 +121,7 @@ def _widened(of: sp.csr_matrix, shape: tuple[int, int]) -> sp.csr_matrix:
     return _canonical(of.data, of.indices, of.indptr, shape)
 
 
-def check_given(
-    candidates: Any, pair_features: Any, n_rows: int | None, table: LabelTable
-) -> Given | None:
+def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: LabelTable) -> Given | None:
     """What a user gives of the pairs of n rows; None if nothing is given.
 
     Parameters
@@ -141,11 +147,11 @@ def check_given(
     Examples
     --------
     >>> table = LabelTable(3, ["sea", "sun", "sand"])
-    >>> given = check_given({"bm25": [[("sun", 2.5), ("sea", 0.5)], []]}, None, 2, table)
+    >>> given = read_given({"bm25": [[("sun", 2.5), ("sea", 0.5)], []]}, None, 2, table)
     >>> given.scores["bm25"].toarray()
     array([[0.5, 2.5, 0. ],
            [0. , 0. , 0. ]], dtype=float32)
-    >>> check_given([["tea"], []], None, 2, table)
+    >>> read_given([["tea"], []], None, 2, table)
     Traceback (most recent call last):
     ValueError: candidates must name labels of this model, by ids in [0, 3) or names, got 'tea' at row 0
     """
@@ -164,9 +170,7 @@ def check_given(
     return Given(n_rows, table.n_labels, read["candidates"], read["pair_features"])
 
 
-def check_names_given(
-    given: Given | None, sources: Collection[str], features: Collection[str]
-) -> None:
+def check_names_given(given: Given | None, sources: Collection[str], features: Collection[str]) -> None:
     """Raise ValueError unless exactly the sources and features of a fit are given."""
     for parameter, wanted, found in (
         ("candidates", sources, () if given is None else given.scores),
@@ -180,12 +184,9 @@ def check_names_given(
             raise ValueError(f"{parameter} {rule}: {got}")
 
 
-def width_of(candidates: Any, pair_features: Any) -> int | None:
-    """The number of labels that the matrices among them have; None if there is no matrix."""
-    items = [
-        *_by_name(candidates, "candidates", UNNAMED).values(),
-        *_by_name(pair_features, "pair_features", UNNAMED_FEATURE).values(),
-    ]
+def width_of(candidates: Any) -> int | None:
+    """The number of labels that the matrices among given candidates have; None if there is no matrix."""
+    items = _by_name(candidates, "candidates", UNNAMED).values()
     widths = [of.n_labels for of in items if isinstance(of, Candidates)]
     widths += [int(of.shape[1]) for of in items if sp.issparse(of)]
     return max(widths, default=None)
@@ -229,7 +230,7 @@ def _by_source(pairs: PairTable, parameter: str, unnamed: str) -> dict[str, Pair
     out = {}
     for i, name in enumerate(names):
         at = np.flatnonzero(of == i)
-        label = [pairs.label[j] for j in at]
+        label = [pairs.label[int(j)] for j in at]
         out[name] = PairTable(pairs.row[at], label, pairs.score[at], None, pairs.written)
     return out
 
@@ -358,12 +359,16 @@ def _pairs_of_lists(of: Any, n_rows: int, table: LabelTable, what: str, *, ranke
     scores: list[Any] = []
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping) and not is_row(row):
-            raise TypeError(f"{what} must hold a list of labels or of (label, score) a row, got {row!r:.80} at row {i}")
+            raise TypeError(
+                f"{what} must hold a list of labels or of (label, score) a row, got {row!r:.80} at row {i}"
+            )
         found = list(row.items()) if isinstance(row, Mapping) else list(row)
         scored = [_is_scored(item) for item in found]
         if any(scored) and not all(scored):
             bare = found[scored.index(False)]
-            raise TypeError(f"{what} must hold a score of every label of a row or of none, got {bare!r:.80} at row {i}")
+            raise TypeError(
+                f"{what} must hold a score of every label of a row or of none, got {bare!r:.80} at row {i}"
+            )
         numbers += [i] * len(found)
         labels += [item[0] if pair else item for item, pair in zip(found, scored)]
         scores += [
@@ -406,10 +411,14 @@ def _pair_table(table: Any, what: str) -> PairTable:
     missing = [name for name in (ROW, LABEL, SCORE) if name not in names]
     if missing:
         shown = ", ".join(names[:10])
-        raise ValueError(f"{what} must be a table with the columns row, label and score, got {shown}: no {missing[0]}")
+        raise ValueError(
+            f"{what} must be a table with the columns row, label and score, got {shown}: no {missing[0]}"
+        )
     column = {name: as_list(table[name]) for name in (ROW, LABEL, SCORE, SOURCE) if name in names}
     for i, row in enumerate(column[ROW]):
         if not _is_integer(row):
-            raise TypeError(f"{what} must hold positions of rows in its column row, got {row!r:.80} in line {i}")
+            raise TypeError(
+                f"{what} must hold positions of rows in its column row, got {row!r:.80} in line {i}"
+            )
     row = np.array(column[ROW], np.int64)
     return PairTable(row, column[LABEL], _numbers(column[SCORE], row, what), column.get(SOURCE))

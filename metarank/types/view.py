@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
+from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 
 T = TypeVar("T")
@@ -203,6 +204,8 @@ class TrainingSet:
         rows are described as if the label were new. See `hidden_labels`.
     groups : int array (n,), optional
         Rows of the same group stay together wherever a scorer divides rows.
+    given : Given, optional
+        What others say of the pairs of the rows; sources that declare `reads_given` read it in place of X.
     """
 
     X: Features
@@ -220,6 +223,7 @@ class TrainingSet:
     targets: dict[str, sp.csr_matrix] = field(default_factory=dict)
     hidden_in: np.ndarray | None = None
     groups: np.ndarray | None = None
+    given: Given | None = None
     # What bounds memory and changes no result: pairs described at once, and whether products that both
     # proposing and describing need are kept in between.
     chunk_pairs: int = field(default=CHUNK_PAIRS, init=False)
@@ -254,6 +258,10 @@ class TrainingSet:
                 self._shared[key] = build(self.X)
             return self._shared[key]  # type: ignore[no-any-return]
 
+    def read_by(self, scorer: Any) -> Any:
+        """What a source reads of all rows: X, or what is given of their pairs."""
+        return self.given if scorer.reads_given else self.X
+
     def release(self, prefix: str) -> None:
         """Forget the shared state whose names begin with `prefix`; asked for again, it is built again."""
         with self._lock:
@@ -265,6 +273,7 @@ class TrainingSet:
         out = copy.copy(self)
         out.__setstate__(self.__getstate__())
         out.X, out.Y, out.fold = self.X[rows], self.Y[rows], np.ascontiguousarray(fold, np.int32)
+        out.given = None if self.given is None else self.given[rows]
         out.targets = {name: Y[rows] for name, Y in self.targets.items()}
         out.groups = None if self.groups is None else self.groups[rows]
         out.n_folds = int(out.fold.max()) + 1 if len(rows) else 1
@@ -349,6 +358,18 @@ class View:
     def groups(self) -> np.ndarray | None:
         """Group of each row in the View, if the rows come in groups."""
         return None if self._data.groups is None else self._data.groups[self.rows]
+
+    @property
+    def given(self) -> Given:
+        """What others say of the pairs of the rows in the View; of no pair if nothing is given."""
+        all_given = self.all_given
+        return all_given if self.mask.all() else all_given[self.rows]
+
+    @property
+    def all_given(self) -> Given:
+        """What others say of the pairs of all rows of the training set, which is label-free."""
+        given = self._data.given
+        return Given(len(self.mask), self.n_labels) if given is None else given
 
     def shared(self, key: str, build: Callable[[Features], T]) -> T:
         """Label-free state shared by all Views of the fit; see `TrainingSet.shared`."""

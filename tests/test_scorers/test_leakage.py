@@ -15,6 +15,7 @@ from metarank.features import assemble
 from metarank.model.auto import named_scorers
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.given import GivenScorer, PairFeatures
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.shortlist import NeighborShortlister, Parabel, XReg
 from metarank.types.candidates import Candidates
@@ -45,6 +46,8 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
     "votes-t": partial(NeighborShortlister, relevance="inverse-propensity"),
     "parabel-calibrated": partial(Parabel, calibrate=True, visitors=2),
     "ova-ridge": partial(OneVsAll, loss="ridge"),
+    "given": partial(GivenScorer, given="bm25"),
+    "pair-features": partial(PairFeatures, names=("clicks",)),
     "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),
 }
 FEWER = {
@@ -54,7 +57,7 @@ FEWER = {
 }
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
-SPARSE_ONLY = {"names", "spelling", "embedder", "votes-names"}
+SPARSE_ONLY = {"names", "spelling", "embedder", "votes-names", "given", "pair-features"}
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra text")
 CASES = [
     pytest.param(name, layout, id=f"{name}-{layout}", marks=[NEEDS_TORCH] if name == "embedder" else [])
@@ -110,7 +113,10 @@ def test_own_labels_do_not_reach_own_columns(name, layout):
 
 @pytest.mark.parametrize(
     "name",
-    ["neighbors", "votes", "centroids", "prior", "tail", "linear-ridge", "extra-trees", "xreg-t", "user"],
+    [
+        *("neighbors", "votes", "centroids", "prior", "tail", "linear-ridge", "extra-trees", "xreg-t"),
+        *("given", "user"),
+    ],
 )
 def test_labels_do_reach_the_columns_of_other_rows(name):
     """The law is not kept by looking at nothing."""

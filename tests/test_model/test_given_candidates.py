@@ -1,0 +1,262 @@
+"""Candidates and features of pairs that others give: one answer by every door, and no leak."""
+
+from __future__ import annotations
+
+import pickle
+from functools import cache
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import MetaRanker, load, metrics
+from metarank.metrics import evaluate
+
+N, NEW = 60, 12
+
+
+@cache
+def task() -> tuple[np.ndarray, sp.csr_matrix, dict, dict]:
+    """Features, labels, candidates of two sources, of which one is good, and a feature of pairs."""
+    rng = np.random.default_rng(3)
+    ds = makers.dense(N, L=6)
+    Y = ds.Y.toarray() > 0
+    good = rng.random(Y.shape) + 0.8 * Y
+    stored = rng.random(Y.shape) < 0.8
+    stored[5] = False  # a row without a candidate of one source
+    bad = rng.random(Y.shape)
+    of_bad = rng.random(Y.shape) < 0.5
+    clicks = sp.csr_matrix((rng.integers(1, 5, Y.shape) * Y * (rng.random(Y.shape) < 0.6)).astype(np.float32))
+    scores = {
+        "good": sp.csr_matrix(np.where(stored, good, 0)),
+        "bad": sp.csr_matrix(np.where(of_bad, bad, 0)),
+    }
+    return ds.X, ds.Y.tocsr(), scores, {"clicks": clicks}
+
+
+def some(items: dict, rows) -> dict:
+    return {name: of[rows] for name, of in items.items()}
+
+
+@cache
+def fitted(mode: str, with_X: bool = True) -> MetaRanker:
+    X, Y, scores, clicks = task()
+    options = makers.QUICK | ({"shortlister": "neighbors"} if mode == "union" else {})
+    model = MetaRanker(**options)
+    return model.fit(X if with_X else None, Y, candidates=scores, candidates_mode=mode, pair_features=clicks)
+
+
+def answers(model: MetaRanker, rows, **limits) -> dict[str, np.ndarray]:
+    X, _, scores, clicks = task()
+    X = X[rows] if model.n_features_in_ else None
+    asked = {"candidates": some(scores, rows), "pair_features": some(clicks, rows)}
+    ranking = model.rank(X, 4, **asked)
+    return {
+        "labels": ranking.labels,
+        "scores": ranking.scores,
+        "decision": model.decision_function(X, **asked),
+        "proba": sp.csr_matrix(model.predict_proba(X, **asked)).toarray(),
+        "sets": model.predict(X, **asked).toarray(),
+    }
+
+
+def assert_same(a: dict, b: dict) -> None:
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+
+CASES = [("only", True), ("only", False), ("union", True)]
+
+
+@pytest.mark.parametrize(("mode", "with_X"), CASES)
+def test_batches_rows_and_saved_models_change_no_byte(mode, with_X, tmp_path):
+    model = fitted(mode, with_X)
+    rows = np.arange(NEW)
+    whole = answers(model, rows)
+    parts = [answers(model, part) for part in (rows[:1], rows[1:5], rows[5:])]
+    assert_same(whole, {name: np.concatenate([part[name] for part in parts]) for name in whole})
+    order = np.random.default_rng(0).permutation(NEW)
+    assert_same({name: values[order] for name, values in whole.items()}, answers(model, rows[order]))
+    model.save(tmp_path / "M")
+    for again in (load(tmp_path / "M"), pickle.loads(pickle.dumps(model))):
+        assert_same(whole, answers(again, rows))
+    threads = MetaRanker(**model.get_params() | {"n_jobs": 4})
+    X, Y, scores, clicks = task()
+    threads.fit(X if with_X else None, Y, candidates=scores, candidates_mode=mode, pair_features=clicks)
+    assert_same(whole, answers(threads, rows))
+
+
+@pytest.mark.parametrize(("mode", "with_X"), CASES)
+def test_every_door_gives_one_answer(mode, with_X):
+    model = fitted(mode, with_X)
+    X, Y, scores, clicks = task()
+    X = X if with_X else None
+    asked = {"candidates": scores, "pair_features": clicks}
+    ranking, dense = model.rank(X, 6, **asked), model.decision_function(X, **asked)
+    for i in range(NEW):
+        own = ranking.labels[i][ranking.labels[i] >= 0]
+        np.testing.assert_array_equal(dense[i, own], ranking.scores[i][: len(own)])
+    row = 3
+    one = {"candidates": some(scores, [row]), "pair_features": some(clicks, [row])}
+    for place in range(3):
+        label = int(ranking.labels[row, place])
+        told = model.explain(None if X is None else X[[row]], label, **one)
+        assert told.rank == place + 1
+        assert told.score == ranking.scores[row, place]
+        assert told.is_candidate
+    assert model.score(X, Y, **asked) == pytest.approx(
+        float(np.nanmean(metrics.per_row(Y, ranking, "MAP"))), abs=1e-6
+    )
+
+
+def test_only_what_is_given_is_ranked():
+    model, (X, _, scores, clicks) = fitted("only"), task()
+    ranking = model.rank(X, 6, candidates=scores, pair_features=clicks)
+    stored = (scores["good"] + scores["bad"]).toarray() != 0
+    for i in range(N):
+        assert set(ranking.labels[i][ranking.labels[i] >= 0]) == set(np.flatnonzero(stored[i]))
+    nothing = {name: sp.csr_matrix((1, 6)) for name in scores}
+    none = {"clicks": sp.csr_matrix((1, 6))}
+    assert (model.rank(X[:1], 3, candidates=nothing, pair_features=none).labels == -1).all()
+    assert model.predict(X[:1], candidates=nothing, pair_features=none).nnz == 0
+    assert all(name in " ".join(model.choices_) for name in ("good", "bad"))
+    assert [s.scorer.proposes for s in model.sources_ if s.proposes] == [True, True]
+
+
+def test_the_good_source_decides():
+    _, Y, scores, _ = task()
+    model = MetaRanker(**makers.QUICK).fit(None, Y, candidates=scores)
+    before = evaluate(Y, scores["good"], ["nDCG@5"])["nDCG@5"]
+    after = evaluate(Y, model.rank(None, 6, candidates=scores), ["nDCG@5"])["nDCG@5"]
+    assert after >= before - 0.02
+
+
+def test_names_say_what_ids_say():
+    X, Y, scores, _ = task()
+    names = [f"n{j}" for j in range(6)]
+    lists = [[names[j] for j in row] for row in map(np.flatnonzero, Y.toarray())]
+    by_name = [
+        [(names[j], float(of[i, j])) for j in of[[i]].indices] for of in [scores["good"]] for i in range(N)
+    ]
+    a = MetaRanker(**makers.QUICK).fit(X, lists, candidates={"s": by_name})
+    b = MetaRanker(**makers.QUICK).fit(X, lists, candidates={"s": scores["good"]})
+    ranked = [a.rank(X, candidates={"s": by_name}), b.rank(X, candidates={"s": scores["good"]})]
+    np.testing.assert_array_equal(ranked[0].scores, ranked[1].scores)
+
+
+def test_candidates_are_a_plain_shortlist_where_the_fit_had_none():
+    X, Y, _, _ = task()
+    model = MetaRanker(**makers.QUICK).fit(X, Y)
+    own = [[0, 2]] * NEW
+    ranking = model.rank(X[:NEW], 3, candidates=own)
+    assert set(ranking.labels.ravel()) == {0, 2, -1}
+    dense = model.decision_function(X[:NEW], candidates=own)
+    for i in range(NEW):
+        np.testing.assert_array_equal(dense[i, ranking.labels[i][:2]], ranking.scores[i][:2])
+    assert set(np.flatnonzero(model.predict(X[:NEW], candidates=own).sum(axis=0))) <= {0, 2}
+    assert set(np.nonzero(model.predict_proba(X[:NEW], candidates=own))[1]) == {0, 2}
+    assert model.explain(X[0], 1, candidates=own[:1]).is_candidate is False
+    assert 0 <= model.score(X[:NEW], Y[:NEW], candidates=own) <= 1
+
+
+def test_a_rows_own_labels_reach_neither_its_columns_nor_its_candidates():
+    """The ranker's training table of a row does not change with the row's labels."""
+    from metarank.scorers.crossfit import held_out_columns
+    from metarank.scorers.given import GivenScorer
+    from metarank.types.candidates import Candidates
+
+    X, Y, _, _ = task()
+    seen = []
+    for flipped in (False, True):
+        labels = Y.toarray() > 0
+        if flipped:
+            labels[7] = ~labels[7]
+        data = makers.training_set(X, sp.csr_matrix(labels.astype(np.float32)))
+        columns = held_out_columns(
+            GivenScorer(given="bm25"), data, Candidates.all_labels(1, 6), rows=np.array([7])
+        )
+        seen.append(b"".join(values.tobytes() for values in columns.values()))
+    assert seen[0] == seen[1]
+
+
+def test_folds_of_the_scores_become_those_of_the_fit():
+    X, Y, scores, _ = task()
+    fold = np.arange(N) % 3
+    model = MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores, candidates_fold=fold)
+    assert any("those of candidates_fold" in line for line in model.choices_)
+    with pytest.raises(ValueError, match="candidates_fold must have shape"):
+        MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores, candidates_fold=fold[:5])
+
+
+def refusals() -> list:
+    X, Y, scores, clicks = task()
+    model, plain = fitted("only"), MetaRanker(**makers.QUICK)
+    asked = {"candidates": scores, "pair_features": clicks}
+    return [
+        (lambda: model.rank(X), "candidates must hold those of the fit, 'good', 'bad': 'good' is missing"),
+        (
+            lambda: model.rank(X, candidates={"good": scores["good"]}, pair_features=clicks),
+            "candidates must hold those of the fit, 'good', 'bad': 'bad' is missing",
+        ),
+        (
+            lambda: model.predict(X, candidates=scores | {"als": scores["bad"]}, pair_features=clicks),
+            "candidates must hold those of the fit, 'good', 'bad': got 'als'",
+        ),
+        (
+            lambda: model.rank(X, candidates=scores),
+            "pair_features must hold those of the fit, 'clicks': 'clicks' is missing",
+        ),
+        (lambda: model.rank(None, **asked), "X is required"),
+        (lambda: fitted("only", False).rank(X, **asked), "X must be None"),
+        (
+            lambda: model.rank(X[:5], **asked),
+            r"candidates\['good'\] must have 5 rows and 6 labels, got 60 and 6",
+        ),
+        (lambda: model.partial_fit(X, Y), "partial_fit takes no rows of a model with candidates"),
+        (lambda: plain.fit(None, Y), "X is required"),
+        (lambda: plain.fit(X, Y, candidates_mode="union"), "candidates_mode='union' needs candidates"),
+        (
+            lambda: plain.fit(X, Y, candidates=scores, candidates_mode="both"),
+            "candidates_mode must be one of",
+        ),
+        (lambda: plain.fit(None, Y, candidates=scores, candidates_mode="union"), "needs X"),
+        (
+            lambda: MetaRanker(shortlister="neighbors").fit(X, Y, candidates=scores),
+            "shortlister must be 'auto' where candidates are given",
+        ),
+        (lambda: MetaRanker(features="centroids").fit(None, Y, candidates=scores), "features must be 'auto'"),
+        (lambda: plain.fit(X, Y, candidates={"s": scores["good"][:, :3]}), "must have 60 rows and 6 labels"),
+        (
+            lambda: plain.fit(X, Y).rank(X, pair_features=clicks),
+            "pair_features must be None, since the model was fitted without",
+        ),
+    ]
+
+
+@pytest.mark.parametrize("case", range(16))
+def test_refusals(case):
+    act, message = refusals()[case]
+    with pytest.raises(ValueError, match=message):
+        act()
+
+
+def test_labels_that_change():
+    X, Y, scores, _ = task()
+    model = MetaRanker(**makers.QUICK).fit(X, Y, candidates=scores)
+    model.update_labels(add=1, remove=[2])
+    wider = {name: sp.csr_matrix((of.data, of.indices, of.indptr), (N, 7)) for name, of in scores.items()}
+    new = sp.csr_matrix((np.full(N, 0.9), (np.arange(N), np.full(N, 6))), (N, 7))
+    ranking = model.rank(X, 7, candidates=wider | {"good": wider["good"] + new})
+    assert 2 not in ranking.labels
+    assert 6 in ranking.labels
+    with pytest.raises(ValueError, match="must have 60 rows and 7 labels"):
+        model.rank(X, candidates=scores)
+
+
+def test_suggested_labels_are_given_ones():
+    model, (_, Y, scores, _) = fitted("only", False), task()
+    stored = (scores["good"] + scores["bad"]).toarray() != 0
+    for pair in model.suggest_missing(5):
+        assert stored[pair.row, pair.label]
+        assert Y[pair.row, pair.label] == 0

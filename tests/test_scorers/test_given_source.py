@@ -1,0 +1,97 @@
+"""The columns of given candidates, by hand; the shortcut for held-out rows equals fits without the fold."""
+
+from __future__ import annotations
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
+from metarank.scorers.given import COLUMNS, GivenScorer, PairFeatures
+from metarank.types.candidates import Candidates
+from metarank.types.given import Given
+from metarank.types.view import TrainingSet
+
+
+def training_set(**options) -> TrainingSet:
+    ds = makers.dense(60, L=5)
+    data = makers.training_set(ds.X, ds.Y)
+    for name, value in options.items():
+        setattr(data, name, value)
+    return data
+
+
+@pytest.mark.parametrize("hidden", [None, np.int32([-1, 0, -1, 1, -1])], ids=["all shown", "labels hidden"])
+@pytest.mark.parametrize(
+    "scorer", [GivenScorer(given="bm25"), GivenScorer(given="als"), PairFeatures(names=("clicks",))]
+)
+def test_the_shortcut_equals_fits_without_the_fold(scorer, hidden):
+    data = training_set(hidden_in=hidden)
+    for rows in (np.arange(60), np.array([3, 4, 17, 50])):
+        candidates = Candidates.all_labels(len(rows), 5)
+        quick = held_out_columns(scorer, data, candidates, rows=rows)
+        slow = refit_columns(scorer, data, candidates, rows=rows, n_jobs=1)
+        assert list(quick) == list(slow)
+        for name in quick:
+            assert quick[name].tobytes() == slow[name].tobytes(), name
+
+
+def test_it_proposes_what_is_given():
+    data, rows = training_set(), np.array([1, 9, 14])
+    scorer = GivenScorer(given="als")
+    quick = scorer.shortlist_held_out(data, 1, rows=rows)
+    slow = refit_shortlist(scorer, data, 1, rows=rows, n_jobs=1)
+    assert quick.labels.tobytes() == slow.labels.tobytes()
+    own = data.given[rows].scores["als"]
+    np.testing.assert_array_equal(quick.to_csr().toarray(), own.toarray())
+    assert (np.diff(quick.indptr) == np.diff(own.indptr)).all()
+
+
+def test_columns_by_hand():
+    scores = sp.csr_matrix(np.float32([[4, 1, 0], [2, 0, 8], [0, 3, 0], [1, 5, 0]]))
+    Y = sp.csr_matrix(np.float32([[1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]]))
+    given = Given(4, 3, {"s": scores})
+    scorer = GivenScorer(given="s").fit(
+        TrainingSet(np.zeros((4, 0), np.float32), Y, np.zeros(4), given=given).view()
+    )
+    columns = scorer.score(given[:2], Candidates.all_labels(2, 3))
+    assert list(columns) == [f"s_{name}" for name in COLUMNS]
+    np.testing.assert_array_equal(columns["s_score"], [4, 1, 1, 2, 2, 8])
+    np.testing.assert_allclose(
+        columns["s_log"], [np.log(4), 0, -1, np.log(2), np.log(2) - 1, np.log(8)], atol=1e-6
+    )
+    second = 1 / np.log2(3)
+    np.testing.assert_allclose(columns["s_place"], [1, second, 0, second, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(columns["s_share"], [1, 0.25, 0, 0.25, 0, 1])
+    np.testing.assert_allclose(columns["s_z"], [1, -1, -2, -1, -2, 1])
+    np.testing.assert_array_equal(columns["s_present"], [1, 1, 0, 1, 0, 1])
+    # Of the five proposals of labelled rows three are relevant; label 0 is right twice of two.
+    rate = 3.5 / 6
+    np.testing.assert_allclose(columns["s_right"][0], (2 + 5 * rate) / 7)
+    # Label 2 is relevant in one of the two labelled rows without it.
+    assert columns["s_right"][2] > columns["s_right"][4]
+
+
+def test_a_row_without_a_label_tells_nothing_of_a_source():
+    data = training_set()
+    some = GivenScorer(given="bm25").fit(data.view())
+    empty = sp.csr_matrix(data.Y.toarray() * (np.arange(60) < 40)[:, None]).astype(np.float32)
+    data.Y = empty
+    of_all = GivenScorer(given="bm25").fit(data.view())
+    of_some = GivenScorer(given="bm25").fit(data.view().part(np.arange(40)))
+    assert of_all.right_.tobytes() == of_some.right_.tobytes() != some.right_.tobytes()
+
+
+def test_a_source_that_is_right_has_better_columns_than_one_that_is_not():
+    rng = np.random.default_rng(0)
+    Y = sp.csr_matrix((rng.random((200, 4)) < 0.4).astype(np.float32))
+    scores = rng.random((200, 4)) * 0.5 + 0.1
+    scores[:, 0] += 0.4 * Y.toarray()[:, 0]  # of label 0 alone the scores mean anything
+    given = Given(200, 4, {"s": sp.csr_matrix(scores.astype(np.float32))})
+    data = TrainingSet(np.zeros((200, 0), np.float32), Y, np.arange(200) % 5, given=given)
+    columns = held_out_columns(GivenScorer(given="s"), data, Candidates.all_labels(200, 4))
+    odds = columns["s_odds"].reshape(200, 4)
+    relevant = Y.toarray() > 0
+    gap = [odds[relevant[:, j], j].mean() - odds[~relevant[:, j], j].mean() for j in range(4)]
+    assert gap[0] > 0.5 > max(gap[1:])
