@@ -107,7 +107,7 @@ def given_pairs(n_rows: int, n_labels: int) -> Given:
         values = (rng.integers(-1, 9, len(row)) / 4).astype(np.float32)
         indptr = np.concatenate([[0], np.cumsum(stored.sum(axis=1))])
         found.append(sp.csr_matrix((values, label, indptr), (n_rows, n_labels)))
-    return Given(n_rows, n_labels, {"bm25": found[0], "als": found[1]}, {"clicks": found[2]})
+    return Given(n_rows, n_labels, {"bm25": found[0], "knn": found[1]}, {"clicks": found[2]})
 
 
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:

@@ -200,8 +200,8 @@ def refusals() -> list:
             "candidates must hold those of the fit, 'good', 'bad': 'bad' is missing",
         ),
         (
-            lambda: model.predict(X, candidates=scores | {"als": scores["bad"]}, pair_features=clicks),
-            "candidates must hold those of the fit, 'good', 'bad': got 'als'",
+            lambda: model.predict(X, candidates=scores | {"knn": scores["bad"]}, pair_features=clicks),
+            "candidates must hold those of the fit, 'good', 'bad': got 'knn'",
         ),
         (
             lambda: model.rank(X, candidates=scores),

@@ -24,7 +24,7 @@ def training_set(**options) -> TrainingSet:
 
 @pytest.mark.parametrize("hidden", [None, np.int32([-1, 0, -1, 1, -1])], ids=["all shown", "labels hidden"])
 @pytest.mark.parametrize(
-    "scorer", [GivenScorer(given="bm25"), GivenScorer(given="als"), PairFeatures(names=("clicks",))]
+    "scorer", [GivenScorer(given="bm25"), GivenScorer(given="knn"), PairFeatures(names=("clicks",))]
 )
 def test_the_shortcut_equals_fits_without_the_fold(scorer, hidden):
     data = training_set(hidden_in=hidden)
@@ -39,11 +39,11 @@ def test_the_shortcut_equals_fits_without_the_fold(scorer, hidden):
 
 def test_it_proposes_what_is_given():
     data, rows = training_set(), np.array([1, 9, 14])
-    scorer = GivenScorer(given="als")
+    scorer = GivenScorer(given="knn")
     quick = scorer.shortlist_held_out(data, 1, rows=rows)
     slow = refit_shortlist(scorer, data, 1, rows=rows, n_jobs=1)
     assert quick.labels.tobytes() == slow.labels.tobytes()
-    own = data.given[rows].scores["als"]
+    own = data.given[rows].scores["knn"]
     np.testing.assert_array_equal(quick.to_csr().toarray(), own.toarray())
     assert (np.diff(quick.indptr) == np.diff(own.indptr)).all()
 

@@ -61,9 +61,9 @@ def test_labels_alone_are_best_first():
 
 def test_unnamed_candidates_and_tables_of_several_sources():
     assert list(read_given(SCORES, None, 3, TABLE).scores) == ["given"]
-    several = read_given(FRAME.assign(source=["als", "bm25", "als"]), None, 3, TABLE)
-    assert list(several.scores) == ["als", "bm25"]
-    assert several.scores["als"].toarray()[2, 1] == -1
+    several = read_given(FRAME.assign(source=["knn", "bm25", "knn"]), None, 3, TABLE)
+    assert list(several.scores) == ["knn", "bm25"]
+    assert several.scores["knn"].toarray()[2, 1] == -1
 
 
 def test_what_is_given_is_copied():
@@ -127,11 +127,11 @@ def test_an_answer_needs_the_sources_of_the_fit():
     given = Given(3, 3, {"bm25": SCORES})
     check_names_given(given, ["bm25"], [])
     with pytest.raises(
-        ValueError, match="candidates must hold those of the fit, 'bm25', 'als': 'als' is missing"
+        ValueError, match="candidates must hold those of the fit, 'bm25', 'knn': 'knn' is missing"
     ):
-        check_names_given(given, ["bm25", "als"], [])
-    with pytest.raises(ValueError, match="candidates must hold those of the fit, 'als': 'als' is missing"):
-        check_names_given(given, ["als"], [])
+        check_names_given(given, ["bm25", "knn"], [])
+    with pytest.raises(ValueError, match="candidates must hold those of the fit, 'knn': 'knn' is missing"):
+        check_names_given(given, ["knn"], [])
     with pytest.raises(ValueError, match="candidates must be None: got 'bm25'"):
         check_names_given(given, [], [])
     with pytest.raises(
