@@ -76,7 +76,7 @@ SAVED = {
     "FeatureTransform": "metarank.data.scaling",
     "TextVectorizer": "metarank.data.vectorizer",
     "ObjectiveScorer": "metarank.scorers.objective",
-    "GivenScorer": "metarank.scorers.given",
-    "PairFeatures": "metarank.scorers.given",
+    "GivenScorer": "metarank.scorers.given_pairs",
+    "PairFeatures": "metarank.scorers.given_pairs",
     "KeptScorer": "metarank.scorers.after_changes",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

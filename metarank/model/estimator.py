@@ -35,11 +35,11 @@ from metarank.data.label_files import read_labels as as_labels
 from metarank.data.language import check_language
 from metarank.data.separators import check_separator
 from metarank.model.answer import Answering
+from metarank.model.asked import Asked, asked, check_mode
 from metarank.model.auto import EFFORTS, check_names
 from metarank.model.explain import Explanation, explain_pair
 from metarank.model.fit import fit_model
 from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
-from metarank.model.given import Asked, asked, check_mode
 from metarank.model.inputs import FitOptions, check_given, read_training, short_names
 from metarank.model.label_updates import LabelChange, added_rows, changed_labels, rows_labels
 from metarank.model.memory import parse_budget
@@ -342,7 +342,7 @@ class MetaRanker(Saved, BaseEstimator):
             of scores (n, L), whose stored entries count, zeros included; `Candidates`; a list with, for each
             row, (label, score) pairs, a dict of label to score, or labels, best first; or a table with the
             columns row, label, score and, for several sources, source. Columns of a matrix are labels in the
-            order of `classes_`. See `metarank.scorers.given.GivenScorer` for the columns that come of it.
+            order of `classes_`. See `metarank.scorers.given_pairs.GivenScorer` for the columns that come of it.
             Answers need candidates of the same sources. A row without any has no label to rank.
 
             Scores of a model that was trained on these very rows are the commonest leak: they are too good

@@ -16,8 +16,8 @@ from metarank.types.candidates import Candidates
 
 if TYPE_CHECKING:
     from metarank.model.answer import Answering
+    from metarank.model.asked import Asked
     from metarank.model.fitted import FittedModel
-    from metarank.model.given import Asked
     from metarank.ranker import Ranker
     from metarank.types.restrict import LabelLimits
     from metarank.types.view import Features

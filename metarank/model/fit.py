@@ -17,9 +17,9 @@ from sklearn.base import clone
 from metarank._util.parameters import seed_of
 from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
+from metarank.model.asked import pairs_per_row, with_given
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.fitted import FittedModel
-from metarank.model.given import pairs_per_row, with_given
 from metarank.model.inputs import FitOptions, TrainingInput
 from metarank.model.judge import Judged, judge
 from metarank.model.memory import parse_budget, plan_fit

@@ -11,7 +11,7 @@ from metarank import _core
 from metarank._util.progress import note
 from metarank.model import auto
 from metarank.model.answer import united
-from metarank.model.given import pairs_per_row
+from metarank.model.asked import pairs_per_row
 from metarank.model.inputs import FitOptions, TrainingInput
 from metarank.model.stages import LocalStages, PairsToRank
 from metarank.scorers.base import LabelScorer

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
-from metarank.scorers.given import COLUMNS, GivenScorer, PairFeatures
+from metarank.scorers.given_pairs import COLUMNS, GivenScorer, PairFeatures
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.view import TrainingSet

@@ -10,7 +10,7 @@ import numpy as np
 from metarank._util.progress import note
 from metarank.model.fitted import FittedModel
 from metarank.model.inputs import FitOptions
-from metarank.scorers.given import GivenScorer, PairFeatures
+from metarank.scorers.given_pairs import GivenScorer, PairFeatures
 from metarank.scorers.source import Source, proposers
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given, check_names_given, read_given
