@@ -5,6 +5,7 @@ from metarank.data.dataset import Dataset
 from metarank.data.frames import from_frame, read_parquet, to_parquet
 from metarank.data.label_files import read_labels
 from metarank.data.named_sets import DatasetRecord, get, list_datasets, load_named
+from metarank.data.pair_files import read_candidates
 from metarank.data.pydocs import load_pydocs
 from metarank.data.readers import load
 from metarank.data.splits import stratified_folds, stratified_split
@@ -30,6 +31,7 @@ __all__ = [
     "make_multilabel",
     "parse_xc",
     "read_arff",
+    "read_candidates",
     "read_labels",
     "read_parquet",
     "read_table",

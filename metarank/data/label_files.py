@@ -72,7 +72,7 @@ def read_labels(source: Any, **columns: str) -> LabelDescriptions:
         return source
     name = str(source) if isinstance(source, (str, os.PathLike)) else "labels"
     try:
-        return _labels_of(_table_of(source), columns, name)
+        return _labels_of(columns_of(source), columns, name)
     except ValueError as error:
         text = str(error)
         if name == "labels" or text.startswith(name):
@@ -80,7 +80,7 @@ def read_labels(source: Any, **columns: str) -> LabelDescriptions:
         raise ValueError(f"{name}: {text}") from None
 
 
-def _table_of(source: Any) -> dict[str, list[Any]]:
+def columns_of(source: Any) -> dict[str, list[Any]]:
     """The columns of a source by name, None where a record lacks one."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)

@@ -24,6 +24,8 @@ def evaluate_model(
     *,
     intervals: bool = False,
     propensity_weight: float | None = None,
+    candidates: Any = None,
+    pair_features: Any = None,
 ) -> dict[str, Any]:
     """Values of the named metrics for the results of `MetaRanker.rank` and `predict`, in the order given.
 
@@ -39,6 +41,7 @@ def evaluate_model(
         Return (value, low, high) with a 95 % bootstrap interval instead of the value.
     propensity_weight : float, optional
         As in `MetaRanker.rank`. Cuts and predicted relevances depend on probabilities, not on this weight.
+    candidates, pair_features : as in `MetaRanker.rank`
 
     Returns
     -------
@@ -47,7 +50,13 @@ def evaluate_model(
     parsed = [metrics.Metric.parse(name) for name in names]
     lists = [m for m in parsed if m.needs in ("ranking", "scores")]
     relevances = [str(m) for m in parsed if m.needs == "relevance"]
-    scored = model._scored(X, None, propensity_weight=propensity_weight)  # once, for all metrics
+    scored = model._scored(  # once, for all metrics
+        X,
+        None,
+        propensity_weight=propensity_weight,
+        candidates=candidates,
+        pair_features=pair_features,
+    )
     if isinstance(Y, Relevance):
         relevance = Y
     else:

@@ -32,7 +32,7 @@ class PairTable:
     ----------
     row : int array (m,)
         Positions of rows, from 0.
-    label : list of m labels, ids or names
+    label : sequence of m labels, ids or names
     score : float array (m,)
     source : list of m str, or None
         None if all pairs are of one source.

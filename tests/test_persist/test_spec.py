@@ -66,6 +66,8 @@ def fitted_now(known):
     for entry in SOURCES.values():
         if entry.cls not in known:
             yield entry.make()().fit(view)
+    yield GivenScorer(given="bm25").fit(view)
+    yield PairFeatures(names=("clicks",)).fit(view)
 
 
 def shape_of(state):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse as sp
 
 from metarank.apps.cli._common import add_model_options, load_model, read_dataset, showing_progress, table
+from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, pairs_for
 
 if TYPE_CHECKING:
     from metarank.data.dataset import Dataset
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print one JSON object, with fractions in [0, 1]",
     )
+    add_pair_options(parser)
     add_model_options(parser)
 
 
@@ -57,6 +59,9 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"--report must end in .html or .htm, got {args.report!r}")
     if args.report is not None and not Path(args.report).parent.is_dir():
         raise FileNotFoundError(2, "no such folder to write the report to", str(Path(args.report).parent))
+    check_pair_options(args)
+    if args.report is not None and (args.candidates is not None or args.pair_features is not None):
+        raise ValueError("--report goes without --candidates and --pair-features")
     model = load_model(args.model, args)
     dataset = read_dataset(args.test, args, model)
     dataset = _with_all_labels(dataset, model)
@@ -67,7 +72,8 @@ def run(args: argparse.Namespace) -> None:
         print(f"metarank: {relevance.said}", file=sys.stderr)
     if names is None:
         names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + TOP
-    values = evaluate_model(model, dataset, relevance, names, intervals=args.intervals)
+    pairs = pairs_for(model, args, dataset.n_rows)
+    values = evaluate_model(model, dataset, relevance, names, intervals=args.intervals, **pairs)
     if args.report is not None:
         from metarank.apps.report import evaluation_report
 

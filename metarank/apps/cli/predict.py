@@ -17,6 +17,7 @@ from metarank.apps.cli._common import (
 )
 from metarank.apps.cli._output import ENDINGS, FORMATS, form_of, opened, write_records
 from metarank.apps.cli.label_lists import FORMAT, read_label_lists
+from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, pairs_for
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--exclude", metavar="FILE", help="labels that must not be ranked (a single line applies to all rows)"
     )
     group.add_argument("--allowed", metavar="FILE", help="the only labels that may be ranked (likewise)")
-    group.add_argument("--candidates", metavar="FILE", help="your own shortlists, which are ranked instead")
+    add_pair_options(parser)
     add_model_options(parser)
 
 
@@ -62,8 +63,7 @@ def run(args: argparse.Namespace) -> None:
     from metarank.thresholds.set_metrics import check_metric
 
     check_rows(args)
-    if args.candidates is not None and args.optimize is not None:
-        raise ValueError("--candidates goes without --optimize: cuts are for the model's own candidates")
+    check_pair_options(args)
     check_metric(args.optimize)
     form = form_of(args.out, args.format)
     if args.crlf and form.kind not in ("csv", "tsv"):
@@ -73,15 +73,13 @@ def run(args: argparse.Namespace) -> None:
         rows: Any = args.text if args.text is not None else read_dataset(args.input, args, model)
         top = args.top or (10 if args.optimize is None else model.n_labels_)
         n_rows = len(args.text) if args.text is not None else rows.n_rows
-        limits = {
+        limits: dict[str, Any] = {
             name: read_label_lists(path, model.label_table_, n_rows, option=f"--{name}", one_for_all=True)
             for name, path in (("exclude", args.exclude), ("allowed", args.allowed))
             if path is not None
         }
-        own = None
-        if args.candidates is not None:
-            own = read_label_lists(args.candidates, model.label_table_, n_rows, option="--candidates")
-        ranking = model.rank(rows, k=top, candidates=own, **limits)
+        limits |= pairs_for(model, args, n_rows)
+        ranking = model.rank(rows, k=top, **limits)
         kept = None if args.optimize is None else model.predict(rows, optimize=args.optimize, **limits)
         _say_what_is_unknown(ranking)
         records = _records(model, ranking, kept)

@@ -20,6 +20,7 @@ from metarank.apps.cli._common import (
     read_dataset,
     showing_progress,
 )
+from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, read_pairs
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
@@ -94,6 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     said.add_argument("--verbose", action="store_true", help="print the choices of the fit and their reasons")
     add_jobs_option(parser)
     add_reading_options(parser)
+    add_pair_options(parser, trains=True)
     group = parser.add_argument_group("cluster", description="Needs the extra dask. The model is the same.")
     where = group.add_mutually_exclusive_group()
     where.add_argument("--dask-scheduler", metavar="ADDRESS", help="train on a Dask cluster, tcp://host:8786")
@@ -120,6 +122,7 @@ def run(args: argparse.Namespace) -> None:
     from metarank.persist import check_target
 
     _check_cluster(args)
+    check_pair_options(args)
     check_target(args.model)
     if args.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
@@ -147,7 +150,7 @@ def run(args: argparse.Namespace) -> None:
     says_memory = args.memory_budget is not None and not args.verbose
     memory = logging_to_stderr("metarank.memory") if says_memory else nullcontext()
     with showing_progress(args.quiet or args.verbose), memory, _unfitted(args, params) as model:
-        model.fit(dataset, labels=labels)
+        model.fit(dataset, labels=labels, **_pairs(args))
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
     print(
@@ -159,6 +162,17 @@ def run(args: argparse.Namespace) -> None:
 
     told = {name: model.held_out_quality_[name] for name in _TOLD if name in model.held_out_quality_}
     print("held out:", "; ".join(" ".join(line.split()) for line in quality_lines(told)))
+
+
+def _pairs(args: argparse.Namespace) -> dict[str, Any]:
+    """What the files say of pairs, as arguments of a fit."""
+    if args.candidates is None and args.pair_features is None and args.candidates_mode == "only":
+        return {}
+    return {
+        "candidates": read_pairs(args.candidates),
+        "candidates_mode": args.candidates_mode,
+        "pair_features": read_pairs(args.pair_features),
+    }
 
 
 def _check_cluster(args: argparse.Namespace) -> None:
