@@ -19,6 +19,7 @@ from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
 from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
+from metarank.scorers.given_pairs import GivenScorer, PairFeatures
 from metarank.types.label_descriptions import LabelDescriptions
 
 # Classes of `SAVED` that no model of `compatibility/kinds` holds.
