@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -295,7 +296,7 @@ class PairFeatures(LabelScorer):
 
     Parameters
     ----------
-    names : tuple of str
+    names : sequence of str
 
     Examples
     --------
@@ -304,14 +305,14 @@ class PairFeatures(LabelScorer):
     array([0., 7., 0.], dtype=float32)
     """
 
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
 
     reads_given = True
     is_label_free = True
     reads_names = False
     has_held_out_columns = True
 
-    saved = Spec(Params(tuples=("names",)))
+    saved = Spec(Params(of=lambda scorer: {"names": list(scorer.names)}))
 
     def fit(self, view: View, *, n_jobs: int = 1) -> PairFeatures:
         """Nothing is learned. Returns self."""
