@@ -2,6 +2,7 @@
 
 from metarank.metrics.evaluation import evaluate, per_row
 from metarank.metrics.graded import tau_at_k, wn_at_k, wp_at_k, wp_regret_at_k, wp_rerank_at_k
+from metarank.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
 from metarank.metrics.missing_labels import concentration_bound, unbiased, unbiased_per_row
 from metarank.metrics.names import Metric, known_names
 from metarank.metrics.precision_recall import auprc, precision_recall_curve
@@ -53,6 +54,9 @@ __all__ = [
     "example_f1",
     "f1_per_label",
     "hamming_loss",
+    "hierarchical_f1",
+    "hierarchical_precision",
+    "hierarchical_recall",
     "known_names",
     "label_coverage",
     "macro_f1",

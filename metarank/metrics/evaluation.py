@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank.metrics.hierarchical import as_parents
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 
@@ -19,6 +20,7 @@ def evaluate(
     inv_propensity: Any = None,
     Y_pred: Any = None,
     scale: float | None = None,
+    parents: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, float]:
     """Values of the named metrics, by name.
@@ -42,6 +44,8 @@ def evaluate(
     scale : float, optional
         For the regression metrics: the relevance that counts as 1, such as the greatest of the *training*
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
+    parents : LabelDescriptions, (L, L) matrix, or list of lists of label ids (L), optional
+        For the hierarchical metrics: the parents of each label, without cycles.
     n_jobs : int, optional
         Threads; None for all cores. The values do not depend on it.
 
@@ -65,6 +69,8 @@ def evaluate(
     """
     metrics = parse_names(names)
     inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
+    if parents is not None:
+        inputs.parents = as_parents(parents, inputs.n_labels)
     return {str(metric): metric.value(inputs) for metric in metrics}
 
 
@@ -76,6 +82,7 @@ def per_row(
     inv_propensity: Any = None,
     Y_pred: Any = None,
     scale: float | None = None,
+    parents: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
@@ -98,6 +105,8 @@ def per_row(
     """
     metric = Metric.parse(name)
     inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
+    if parents is not None:
+        inputs.parents = as_parents(parents, inputs.n_labels)
     values = metric.per_row(inputs)
     if values is None:
         raise ValueError(f"metric {str(metric)!r} is not a mean over rows")

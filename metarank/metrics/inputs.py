@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
+from metarank.types.label_relations import ancestors
 from metarank.types.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
 
 
@@ -33,6 +34,9 @@ class Inputs:
     Labels that are not listed (not stored by a sparse matrix, not in the `Ranking`, or with score
     -inf) are tied with each other below all that are.
     """
+
+    # CSR (n_labels, n_labels) of ones: the parents of each label, where there is a hierarchy.
+    parents: sp.csr_matrix | None = None
 
     def __init__(
         self,
@@ -109,6 +113,15 @@ class Inputs:
                 "metarank.metrics.propensity.inv_propensity(Y_train)"
             )
         return self._inv_propensity
+
+    @cached_property
+    def ancestors(self) -> sp.csr_matrix:
+        """CSR (L, L) of ones: the labels above each label."""
+        if self.parents is None:
+            raise ValueError(
+                "parents must be given for a hierarchical metric: the table of labels, or a matrix (L, L)"
+            )
+        return ancestors(self.parents)
 
     def top_k(self, k: int) -> np.ndarray:
         """int32 (n, <= k): the labels at the first k ranks, padded with -1."""
@@ -271,6 +284,7 @@ class Inputs:
         out._ranking = None if self._ranking is None else self._ranking.rows(index)
         out._sets = None if self._sets is None else self._sets[index]
         out._inv_propensity = self._inv_propensity
+        out.parents = self.parents
         rows = self._rows
         if isinstance(rows, Listed):
             some = sp.csr_matrix((rows.scores, rows.labels, rows.indptr), shape=self.shape)[index]

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from metarank.metrics import graded, precision_recall, propensity_scored, regression, roc, sets
+from metarank.metrics import graded, hierarchical, precision_recall, propensity_scored, regression, roc, sets
 from metarank.metrics import ranking_metrics as ranking
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics
@@ -73,6 +73,9 @@ DEFINITIONS: Final[dict[str, Definition]] = {
     "Hamming": Definition("none", "sets", sets.hamming_rows, greater_is_better=False),
     "subset-accuracy": Definition("none", "sets", sets.subset_accuracy_rows),
     "LabelCoverage": Definition("none", "sets", sets.label_coverage_rows),
+    "hP": Definition("none", "sets", hierarchical.hierarchical_precision_rows),
+    "hR": Definition("none", "sets", hierarchical.hierarchical_recall_rows),
+    "hF": Definition("none", "sets", hierarchical.hierarchical_f1_rows),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from metarank._util.threads import single_threaded_blas
 from metarank.metrics.evaluation import parse_names
+from metarank.metrics.hierarchical import as_parents
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 
@@ -34,6 +35,7 @@ def bootstrap(
     inv_propensity: Any = None,
     Y_pred: Any = None,
     scale: float | None = None,
+    parents: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, Interval]:
     """Percentile bootstrap over rows of the named metrics.
@@ -45,7 +47,7 @@ def bootstrap(
 
     Parameters
     ----------
-    Y_true, scores, names, inv_propensity, Y_pred, scale, n_jobs
+    Y_true, scores, names, inv_propensity, Y_pred, scale, parents, n_jobs
         As in `evaluate`.
     n_resamples : int
     level : float in (0, 1)
@@ -74,6 +76,8 @@ def bootstrap(
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     metrics = parse_names(names)
     inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
+    if parents is not None:
+        inputs.parents = as_parents(parents, inputs.n_labels)
     if inputs.n_rows == 0:
         raise ValueError("Y_true must have at least one row")
     statistics = {metric: metric.statistics(inputs) for metric in metrics}

@@ -17,6 +17,7 @@ from metarank.model.memory import parse_budget, prediction_chunk
 from metarank.model.stages import Columns
 from metarank.ranker import Ranker
 from metarank.ranker.assemble import assemble, joined_columns
+from metarank.ranker.relatives import known_columns, relatives_columns
 from metarank.scorers.base import columns_of
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
@@ -189,6 +190,9 @@ class Answering:
         Columns that the model was not fitted on, such as those that came with a later version, are left out.
         """
         named, _ = joined_columns(columns)
+        if self.model.labels is not None:
+            of_relatives = known_columns(self.model.feature_columns)
+            named |= relatives_columns(of_relatives, named, candidates, self.model.labels.relations)
         table = assemble(
             named,
             candidates,

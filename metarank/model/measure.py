@@ -63,6 +63,7 @@ def evaluate_model(
         relevance = aligned_relevance(model, Y, sum(s.candidates.n_rows for s in scored))
         relevance.warn()
     Y, widened = relevance.Y, relevance.widened
+    above = relevance.parents(model)
     out: dict[str, Any] = {}
     if lists:
         depths = [m.k for m in lists if m.k is not None]
@@ -88,7 +89,12 @@ def evaluate_model(
             # The cut learned for the metric; the default if there is none.
             cut = check_metric(m.name if m.name.lower() in METRICS else None)
             out |= _measure(
-                Y, None, [str(m)], intervals, Y_pred=widened(model.fitted_.label_sets(scored, cut))
+                Y,
+                None,
+                [str(m)],
+                intervals,
+                Y_pred=widened(model.fitted_.label_sets(scored, cut)),
+                parents=above,
             )
     return {str(m): out[str(m)] for m in parsed}
 

@@ -14,6 +14,7 @@ from metarank.data.dataset import Dataset
 from metarank.data.separators import cut_labels, described, same_separator
 from metarank.metrics.propensity import inv_propensity
 from metarank.types.checks import check_labels, integer_names
+from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -75,6 +76,15 @@ class Relevance:
         if sp.issparse(found):
             return sp.csr_matrix((found.data, found.indices, found.indptr), shape=(n, width))
         return np.hstack([found, np.full((n, len(self.unknown)), -np.inf, found.dtype)])
+
+    def parents(self, model: MetaRanker) -> sp.csr_matrix | None:
+        """CSR (L + U, L + U): the parents of each label; None if the model knows of none."""
+        table: LabelDescriptions | None = model.labels_
+        if table is None or table.parents is None:
+            return None
+        found = table.parents.copy()
+        found.resize((self.Y.shape[1], self.Y.shape[1]))
+        return found
 
     def inv_propensity(self, model: MetaRanker) -> np.ndarray:
         """float64 (L + U,): the model's values; for unknown labels that of a label without a training row."""

@@ -22,11 +22,13 @@ from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.ranker import Ranker, RankingData, make_ranker
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import hash_numbers
+from metarank.ranker.relatives import relatives_columns, wanted_columns
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, held_out_columns, held_out_shortlist, nested_columns
 from metarank.scorers.source import Source, describers, with_scorers
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
+from metarank.types.label_relations import LabelRelations
 from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
@@ -75,6 +77,8 @@ class PairsToRank:
         See `RankingData`.
     groups : int array (n,) or None
         Group of each row.
+    relations : LabelRelations or None
+        Relations of the labels, of which further columns follow.
     """
 
     ranker: Any
@@ -90,6 +94,7 @@ class PairsToRank:
     targets: dict[str, np.ndarray] = field(default_factory=dict)
     outer: list[OuterPart[Any]] | Literal["nested"] | None = None
     shown: np.ndarray | None = None
+    relations: LabelRelations | None = None
     groups: np.ndarray | None = None
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
@@ -183,6 +188,9 @@ def assembled(
     """
     named, classifier_columns = joined_columns(columns, pairs.is_classifier)
     columns.clear()
+    if pairs.relations is not None:
+        wanted = wanted_columns(named, classifier_columns, pairs.relations)
+        named |= relatives_columns(wanted, named, candidates, pairs.relations)
     # Classifier scores are comparable between lists; beside them, distances count within the list only.
     # With shortlists, pairs are so many and varied that raw values are informative too.
     raw = [*classifier_columns, "prior"] if classifier_columns and not pairs.is_shortlisted else None

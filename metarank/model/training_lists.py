@@ -131,6 +131,7 @@ def pairs_to_rank(
         outer=_judged_on(lists, options),
         groups=lists.groups,
         shown=_with_rows(lists, describers(sources)),
+        relations=None if given.labels.table is None else given.labels.table.relations,
     )
 
 

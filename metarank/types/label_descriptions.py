@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.types.checks import check_names_as_ids, check_writable
-from metarank.types.label_relations import depths, relation
+from metarank.types.label_relations import LabelRelations, depths, relation
 
 
 class LabelDescriptions(Saved):
@@ -134,6 +134,11 @@ class LabelDescriptions(Saved):
     def shown_names(self) -> list[str]:
         """What a label is called: its name, or its id where it has none."""
         return [name if name.strip() else label for name, label in zip(self.names, self.ids)]
+
+    @cached_property
+    def relations(self) -> LabelRelations:
+        """Parents and related labels, and what follows from them."""
+        return LabelRelations(self.parents, self.related)
 
     @property
     def has_names(self) -> bool:

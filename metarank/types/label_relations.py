@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+
+from metarank._util.elementary import log
 
 
 def relation(first: Sequence[int] | np.ndarray, second: Sequence[int] | np.ndarray, n: int) -> sp.csr_matrix:
@@ -93,3 +96,45 @@ def ancestors(parents: sp.csr_matrix) -> sp.csr_matrix:
     found = sp.csr_matrix(found, dtype=np.float32)
     found.sum_duplicates()
     return found
+
+
+class LabelRelations:
+    """The relations of L labels, as columns of pairs need them.
+
+    Parameters
+    ----------
+    parents, related : CSR (L, L) of ones, or None
+        Row l holds the parents of label l, or the labels related to it.
+
+    Examples
+    --------
+    >>> relations = LabelRelations(relation([1, 2], [0, 0], 3), None)
+    >>> relations.depth, relations.specificity.round(2)
+    (array([0, 1, 1]), array([0., 1., 1.], dtype=float32))
+    """
+
+    def __init__(self, parents: sp.csr_matrix | None, related: sp.csr_matrix | None) -> None:
+        self.parents = parents
+        self.related = related
+
+    def of(self, kind: str) -> bool:
+        """Whether labels can have relatives of a kind: "parent", "child", "sibling" or "related"."""
+        matrix = self.related if kind == "related" else self.parents
+        return matrix is not None and matrix.nnz > 0
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """int64 (L,): the steps up to a label without parents, see `depths`."""
+        assert self.parents is not None
+        return depths(self.parents)
+
+    @cached_property
+    def specificity(self) -> np.ndarray:
+        """float32 (L,): 1 - log(1 + labels below) / log(L), in [0, 1]; 1 where none is below.
+
+        The intrinsic information content of Seco, Veale & Hayes (2004), eq. 3.
+        """
+        assert self.parents is not None
+        n = self.parents.shape[0]
+        below = np.bincount(ancestors(self.parents).indices, minlength=n)
+        return (1 - log(1.0 + below) / log(float(max(n, 2)))).astype(np.float32)

@@ -9,7 +9,7 @@ import makers
 import numpy as np
 import pytest
 
-from metarank import Dataset, MetaRanker, load
+from metarank import Dataset, MetaRanker, load, metrics
 from metarank.apps.cli import main
 from metarank.data import LabelDescriptions
 
@@ -202,6 +202,13 @@ def test_the_command_line_takes_a_table(tmp_path, capsys):
     assert model.label_names_ == ["ocean", "baking", "programs", "gardens"]
     assert main(["inspect", str(tmp_path / "M")]) == 0
     assert "4 labels: alternative names of 3, parents of 1" in capsys.readouterr().out
+    assert main(["evaluate", str(tmp_path / "M"), str(tmp_path / "train.jsonl"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0.5 < found["hF"] <= 1
+    sets = model.predict(DATA.texts)
+    relevance = TABLE.covering(*_matrix(Y))[0][:, :4]
+    wanted = metrics.evaluate(relevance, None, ["hP", "hR", "hF"], Y_pred=sets, parents=model.labels_)
+    assert {name: found[name] for name in wanted} == wanted
     (tmp_path / "labels.csv").write_text("id,name,broader\np0,ocean,p1\np1,baking,p0\n")
     options[-1:] = ["--labels", str(tmp_path / "labels.csv")]
     assert main(["train", command[1], "--model", str(tmp_path / "N"), *options]) == 2

@@ -23,6 +23,8 @@ HELP = "measure a model on a labelled file"
 # The eight of Yang & Gopal, then those of extreme classification.
 FULL_LIST = ["MAP", "RankLoss", "nDCG", "One-error", "Coverage"]
 SETS = ["micro-F1", "macro-F1", "Hamming"]
+# Where the model has a table of labels with parents.
+HIERARCHICAL = ["hP", "hR", "hF"]
 TOP = ["P@1", "P@3", "P@5", "nDCG@5", "R@10", "PSP@5"]
 
 
@@ -71,7 +73,8 @@ def run(args: argparse.Namespace) -> None:
     if relevance.said:
         print(f"metarank: {relevance.said}", file=sys.stderr)
     if names is None:
-        names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + TOP
+        above = HIERARCHICAL if relevance.parents(model) is not None else []
+        names = ([] if model.shortlisters_ else [*FULL_LIST]) + SETS + above + TOP
     pairs = pairs_for(model, args, dataset.n_rows)
     values = evaluate_model(model, dataset, relevance, names, intervals=args.intervals, **pairs)
     if args.report is not None:

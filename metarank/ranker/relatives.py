@@ -1,0 +1,143 @@
+"""Columns of a pair from the relatives of its label: are they likely candidates of the row too?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.types.candidates import Candidates
+from metarank.types.label_relations import LabelRelations
+
+KINDS = ("parent", "child", "sibling", "related")
+OF_LABELS = ("label_depth", "label_specificity")
+# Evidence that grows with the likelihood of a label: the first present of each group is passed on.
+_BASES = (("vote100_weighted", "vote30_weighted", "vote10_weighted"), ("best_name_cosine", "name_cosine"))
+_NAME = re.compile(rf"(?:z\()?(({'|'.join(KINDS)})\((.+?)\)|{'|'.join(OF_LABELS)})\)?")
+
+
+def wanted_columns(
+    columns: Collection[str], classifiers: Sequence[str], relations: LabelRelations
+) -> list[str]:
+    """The columns of relatives that a new model has.
+
+    Parameters
+    ----------
+    columns : names of all columns of the sources
+    classifiers : names of those of classifiers, of which the first is passed on
+    relations : LabelRelations
+    """
+    bases = [next((name for name in group if name in columns), None) for group in (classifiers, *_BASES)]
+    kinds = [kind for kind in KINDS if relations.of(kind)]
+    return [f"{kind}({base})" for base in bases if base is not None for kind in kinds] + [
+        *(OF_LABELS if relations.of("parent") else ())
+    ]
+
+
+def known_columns(columns: Iterable[str]) -> list[str]:
+    """The columns of relatives among those of a model, each once, twins counted as their own.
+
+    Examples
+    --------
+    >>> known_columns(["prior", "parent(score)", "z(parent(score))", "z(label_depth)"])
+    ['parent(score)', 'label_depth']
+    """
+    matches = [_NAME.fullmatch(name) for name in columns]
+    return list(dict.fromkeys(match[1] for match in matches if match is not None))
+
+
+def relatives_columns(
+    wanted: Iterable[str],
+    columns: Mapping[str, np.ndarray],
+    candidates: Candidates,
+    relations: LabelRelations,
+) -> dict[str, np.ndarray]:
+    """The columns of relatives, float32 (m,).
+
+    ``parent(c)`` is the greatest value of the column c among the parents of the label that are candidates of
+    the row; ``child``, ``sibling`` (labels that share a parent) and ``related`` likewise. Where none of them
+    is a candidate, it is the least value of c in the list. ``label_depth`` and ``label_specificity`` are
+    those of `LabelRelations`. Each depends on the row's own list alone.
+
+    Parameters
+    ----------
+    wanted : names of columns, such as "parent(score)"
+    columns : mapping of name to array (m,)
+    candidates : Candidates with m pairs
+    relations : LabelRelations
+    """
+    out: dict[str, np.ndarray] = {}
+    links = {}
+    for name in wanted:
+        kind, _, base = name.removesuffix(")").partition("(")
+        if kind in OF_LABELS:
+            values = relations.depth if kind == "label_depth" else relations.specificity
+            out[name] = values[candidates.labels].astype(np.float32)
+            continue
+        if kind not in links:
+            links[kind] = _links(kind, candidates, relations)
+        values = np.asarray(columns[base], np.float32)
+        best = _best_siblings if kind == "sibling" else _best_relatives
+        out[name] = _or_least(best(*links[kind], values), values, candidates)
+    return out
+
+
+def _best_relatives(pair: np.ndarray, other: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """float32 (m,): the greatest value among the relatives of each pair; -inf where there is none."""
+    out = np.full(len(values), -np.inf, np.float32)
+    np.maximum.at(out, pair, values[other])
+    return out
+
+
+def _best_siblings(pair: np.ndarray, group: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """float32 (m,): the greatest value among the others of each pair's groups; -inf where there is none."""
+    own = values[pair]
+    order = np.lexsort((-own, group))
+    n_groups = int(group.max(initial=-1)) + 1
+    start = np.searchsorted(group[order], np.arange(n_groups))
+    first = order[start]
+    size = np.bincount(group, minlength=n_groups)
+    second = np.full(n_groups, -np.inf, np.float32)
+    second[size > 1] = own[order[start[size > 1] + 1]]
+    others = own[first][group]
+    others[first] = second
+    out = np.full(len(values), -np.inf, np.float32)
+    np.maximum.at(out, pair, others)
+    return out
+
+
+def _or_least(best: np.ndarray, values: np.ndarray, candidates: Candidates) -> np.ndarray:
+    """The values, and the least value of the list where there is none."""
+    sizes = np.diff(candidates.indptr)
+    least = np.zeros(candidates.n_rows, np.float32)
+    filled = sizes > 0
+    if filled.any():
+        least[filled] = np.minimum.reduceat(values, candidates.indptr[:-1][filled])
+    return np.where(np.isneginf(best), np.repeat(least, sizes), best)
+
+
+def _links(kind: str, candidates: Candidates, relations: LabelRelations) -> tuple[np.ndarray, np.ndarray]:
+    """(pair, other): each pair with the pair of a relative in its list; for siblings, with the number of a
+    group, which are the labels of one parent in one row."""
+    matrix = relations.related if kind == "related" else relations.parents
+    if matrix is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    pair, other = _expanded(matrix, candidates.labels)
+    key = candidates.row_of_pair[pair].astype(np.int64) * candidates.n_labels + other
+    if kind == "sibling":
+        return pair, np.unique(key, return_inverse=True)[1]
+    keys = candidates.row_of_pair.astype(np.int64) * candidates.n_labels + candidates.labels
+    place = np.minimum(np.searchsorted(keys, key), max(len(keys) - 1, 0))
+    there = keys[place] == key if len(keys) else np.zeros(0, bool)
+    pair, place = pair[there], place[there]
+    return (place, pair) if kind == "child" else (pair, place)
+
+
+def _expanded(matrix: sp.csr_matrix, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(position, relative) for each relative of each of some labels."""
+    counts = np.diff(matrix.indptr)[labels]
+    first = np.concatenate([[0], np.cumsum(counts)])
+    at = np.arange(first[-1]) - np.repeat(first[:-1] - matrix.indptr[labels], counts)
+    return np.repeat(np.arange(len(labels)), counts), matrix.indices[at]
