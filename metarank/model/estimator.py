@@ -700,8 +700,13 @@ class MetaRanker(Saved, BaseEstimator):
         Parameters
         ----------
         X : as in `fit`
-        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming" or "subset-accuracy"
-            Upper and lower case are the same. `fit` learns cuts for all of them; no choice needs a refit.
+        optimize : "micro-f1" (default), "macro-f1", "example-f1", "hamming", "subset-accuracy", or a promise
+            Upper and lower case are the same. `fit` learns cuts for all of them; no choice needs a refit. The
+            promises "recall>=0.9", "precision>=0.8" and "fnr<=0.1" (any level) hold for rows like those of
+            the fit with confidence 0.9: see `ThresholdLearner` for what is promised, and under what
+            assumptions. Limits of labels and rows without evidence are outside of them. A promise that
+            cannot be kept is a ValueError that names the best that can be had; so is one of a model that was
+            saved by an earlier version.
         exclude, allowed, candidates, pair_features : as in `rank`
         return_names : bool
             Return a list of names for each row instead, in the order of `rank`, as in `Ranking.names`.

@@ -75,7 +75,7 @@ def _cuts(
         inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
         fold, group, n_relevant = fold[kept], group[kept], n_relevant[kept]
-    missed = int(n_relevant.sum()) - int((gains > 0).sum())
+    missed = n_relevant - np.bincount(candidates.row_of_pair[gains > 0], minlength=candidates.n_rows)
     learner, given = LearnedCuts(options.threshold), (candidates, scores, gains)
     whole = lists.groups is not None
     return stages.decided(

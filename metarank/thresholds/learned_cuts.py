@@ -22,6 +22,7 @@ from metarank.thresholds.global_cut import GlobalCut, HalfCut, NoneCut
 from metarank.thresholds.instance_cut import InstanceCut
 from metarank.thresholds.label_cut import LabelCut
 from metarank.thresholds.lists import ScoredLists
+from metarank.thresholds.promises import CONFIDENCE, Promises, Wish, parse_wish
 from metarank.thresholds.set_metrics import METRICS, check_metric, quality
 from metarank.thresholds.subset import SubsetCut
 from metarank.thresholds.top_k import TopKCut
@@ -85,6 +86,9 @@ class LearnedCuts(Saved):
     held_out_ : dict of metric to (value, low, high)
         Value of each metric on rows that the cuts were not learned on, with the middle 95 % of bootstraps
         over rows. Present where `threshold="auto"` judged the cuts. Hamming loss is given as a loss.
+    promises_ : Promises or None
+        Recall and precision that can be promised. None where `missed` is not given by row, and in what
+        earlier versions saved.
 
     Examples
     --------
@@ -101,6 +105,7 @@ class LearnedCuts(Saved):
     calibrator_: Calibrator
     cuts_: dict[str, Cut]
     held_out_: dict[str, tuple[float, float, float]]
+    promises_: Promises | None
 
     saved = Spec(
         Text("threshold"),
@@ -108,6 +113,8 @@ class LearnedCuts(Saved):
         # Not kept in older files.
         Each("held_out_", List("", Number(""), 3, into=tuple), METRICS, older=dict),
         Each("cuts_", Object("", Cut, inline=True), METRICS, every=True),
+        # Not kept in older files.
+        Object("promises_", Promises, inline=True, optional=True),
     )
 
     def __init__(self, threshold: str = "auto") -> None:
@@ -122,10 +129,11 @@ class LearnedCuts(Saved):
         gains: np.ndarray,
         *,
         fold: np.ndarray,
-        missed: int = 0,
+        missed: int | np.ndarray = 0,
         seed: int = 0,
         group: np.ndarray | None = None,
         draws_whole_groups: bool = False,
+        confidence: float | None = CONFIDENCE,
     ) -> LearnedCuts:
         """Learn the calibration and the cuts of all metrics.
 
@@ -139,13 +147,15 @@ class LearnedCuts(Saved):
             Relevance; relevant means > 0.
         fold : int array (n,)
             The folds that made the scores. The learner's own folds cross them.
-        missed : int
-            Relevant pairs that are not among the candidates.
+        missed : int or int array (n,)
+            Relevant pairs that are not among the candidates, of all rows or of each.
         seed : int
         group : int array (n,), optional
             Rows of the same group, such as copies of one row, stay on the same side of every split.
         draws_whole_groups : bool
-            Whether bootstraps draw groups instead of rows.
+            Whether bootstraps draw groups instead of rows, and promises are for groups.
+        confidence : float in (0, 1) or None
+            Of the promises, see `Promises`.
 
         Raises
         ------
@@ -163,6 +173,8 @@ class LearnedCuts(Saved):
             raise ValueError(f"fold must have shape {(candidates.n_rows,)}, one a row, got {fold.shape}")
         if group is not None and np.shape(group) != fold.shape:
             raise ValueError(f"group must have shape {fold.shape}, one a row, got {np.shape(group)}")
+        of_row = _missed_of_rows(missed, candidates.n_rows)
+        missed = missed if of_row is None else int(of_row.sum())
         check_integer("missed", missed, 0)
         if len(scores) == 0:
             raise ValueError("candidates must hold at least one pair, got none")
@@ -189,20 +201,42 @@ class LearnedCuts(Saved):
             else:
                 family = _FAMILIES[self.threshold]
                 self.cuts_ = {metric: family().fit(lists, metric) for metric in _told(METRICS)}
+            self.promises_ = None
+            if of_row is not None:
+                together = group if draws_whole_groups else None
+                self.promises_ = Promises(confidence).fit(lists, of_row, together, seed)
         return self
 
     def check_metric(self, optimize: str | None) -> str:
-        """The name of the metric to cut for: None means "micro-f1"; ValueError for an unknown one."""
-        return check_metric(optimize)
+        """The name of the metric to cut for: None means "micro-f1"; ValueError for an unknown one, and for
+        a promise that cannot be kept."""
+        metric = check_metric(optimize)
+        wish = parse_wish(metric)
+        if wish is not None:
+            self._kept_promises(wish)
+        return metric
+
+    def _kept_promises(self, wish: Wish) -> Promises:
+        """What keeps a wish; ValueError if it cannot be promised."""
+        if self.promises_ is None:
+            raise ValueError(f"optimize: {wish} needs a model that was fitted by this version: fit again")
+        self.promises_.check(wish)
+        return self.promises_
 
     def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         """Calibrated probabilities of relevance, float32 (m,)."""
         return logistic(self._logits(candidates, scores)).astype(np.float32)
 
     def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
-        """bool (m,): the pairs kept by the cut learned for a metric. Each row is judged by itself."""
+        """bool (m,): the pairs kept by the cut learned for a metric, or that keep a promise such as
+        "recall>=0.9". Each row is judged by itself."""
+        metric = check_metric(metric)
+        wish = parse_wish(metric)
+        promises = None if wish is None else self._kept_promises(wish)
         lists = ScoredLists(candidates, self._logits(candidates, scores))
-        return self.cuts_[check_metric(metric)].keep(lists)
+        if wish is None or promises is None:
+            return self.cuts_[metric].keep(lists)
+        return promises.keep(lists, wish)
 
     def _logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         return finite_scores(self.calibrator_.logits(candidates, _checked_scores(candidates, scores)))
@@ -225,6 +259,15 @@ class LearnedCuts(Saved):
     def summary(self) -> str:
         """The family of each metric's cut, on one line."""
         return ", ".join(f"{metric}: {cut.family}" for metric, cut in self.cuts_.items())
+
+
+def _missed_of_rows(missed: int | np.ndarray, n_rows: int) -> np.ndarray | None:
+    """Missed pairs of each row; None where only their number is known, and there are some."""
+    if isinstance(missed, np.ndarray):
+        if missed.shape != (n_rows,) or missed.dtype.kind not in "iu" or missed.min(initial=0) < 0:
+            raise ValueError(f"missed must be {n_rows} integers >= 0, one a row, got {missed!r:.80}")
+        return missed
+    return np.zeros(n_rows, np.int64) if missed == 0 else None
 
 
 def _checked_scores(candidates: Candidates, scores: np.ndarray) -> np.ndarray:

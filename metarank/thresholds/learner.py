@@ -20,6 +20,7 @@ from metarank.persist.spec import Saved, Spec
 from metarank.thresholds.base import Cut
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.learned_cuts import LearnedCuts
+from metarank.thresholds.promises import CONFIDENCE, attained, check_confidence, parse_wish
 from metarank.thresholds.score_matrix import (
     ScoreMatrix,
     check_same_columns,
@@ -60,9 +61,13 @@ class ThresholdLearner(Saved, BaseEstimator):
         probability 0.5, for subset accuracy the most probable set. A cut learned on the labels alone
         replaces it where it is better in cross-validation by more than two standard errors (checked up to
         200,000 pairs).
-    optimize : "micro-f1", "macro-f1", "example-f1", "hamming" or "subset-accuracy"
-        The metric for which `predict` cuts, and that `score` measures. `fit` learns the cuts of all, so
-        `predict` can take another one.
+    optimize : "micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy", or a promise
+        The metric for which `predict` cuts, and that `score` measures; or "recall>=0.9", "precision>=0.8",
+        "fnr<=0.1" (any level; FNR is 1 - recall): see Notes. `fit` learns the cuts of all, so `predict` can
+        take another one.
+    confidence : float in (0, 1) or None
+        Share of the draws of training rows in which a promise holds. None promises recall on average over the
+        draws, in about half of them, by smaller sets.
     random_state : int, None, RandomState or Generator
         Seed of the folds. The same seed and data give the same bytes.
 
@@ -86,6 +91,16 @@ class ThresholdLearner(Saved, BaseEstimator):
     rows. Scores of its own training rows look too good. Take those of other rows, or out-of-fold ones
     (``cross_val_predict``).
 
+    *Promises.* Recall is the mean over rows of the share of a row's relevant labels that are kept; rows
+    without a relevant label are left out. Precision is the mean of the share of a row's kept labels that are
+    relevant; rows of which nothing is kept are left out. With `groups`, groups take the place of rows. The
+    smallest sets are kept whose recall holds, and the largest whose precision holds, whatever the scores and
+    the calibration are worth: if new rows are exchangeable with the training rows, the expected recall or
+    precision of new rows is at least the promise with a probability of at least `confidence` (recall: also on
+    average over all draws, by conformal risk control, Angelopoulos et al. 2022). `Promises` has the method,
+    the margin that n rows cost, about ``sd sqrt(2 log(1 / (1 - confidence)) / n)``, and what makes it
+    approximate. A promise that cannot be kept is a ValueError that names the best that can be had.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -94,7 +109,10 @@ class ThresholdLearner(Saved, BaseEstimator):
     >>> learner = ThresholdLearner().fit(S[:200], Y[:200])
     >>> learner.predict(S[200:]).shape
     (100, 4)
-    >>> round(learner.score(S[200:], Y[200:]), 2) > 0.5
+    >>> learner.score(S[200:], Y[200:]) > 0.5
+    True
+    >>> wide = learner.predict(S[200:], optimize="recall>=0.8")
+    >>> wide.nnz > learner.predict(S[200:]).nnz
     True
     """
 
@@ -110,9 +128,16 @@ class ThresholdLearner(Saved, BaseEstimator):
         Object("learned_", LearnedCuts, inline=True),
     )
 
-    def __init__(self, threshold: str = "auto", optimize: str = "micro-f1", random_state: Any = 0) -> None:
+    def __init__(
+        self,
+        threshold: str = "auto",
+        optimize: str = "micro-f1",
+        confidence: float | None = CONFIDENCE,
+        random_state: Any = 0,
+    ) -> None:
         self.threshold = threshold
         self.optimize = optimize
+        self.confidence = confidence
         self.random_state = random_state
 
     def fit(
@@ -144,7 +169,8 @@ class ThresholdLearner(Saved, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If an input or a parameter breaks its rule. The message names it.
+            If an input or a parameter breaks its rule, or the promise of `optimize` cannot be kept. The
+            message names it.
         """
         if isinstance(S, Candidates):
             return self._fit_pairs(S, Y, *gains, **earlier)
@@ -164,11 +190,13 @@ class ThresholdLearner(Saved, BaseEstimator):
             given.scores,
             relevant,
             fold=np.zeros(n, np.int32),
-            missed=int(missed.sum()),
+            missed=missed,
             seed=seed,
             group=given.units(groups),
             draws_whole_groups=groups is not None,
+            confidence=self.confidence,
         )
+        learned.check_metric(self.optimize)
         self.learned_, self.random_state_ = learned, seed
         self.n_features_in_, self._names = given.candidates.n_labels, names
         return self
@@ -176,6 +204,7 @@ class ThresholdLearner(Saved, BaseEstimator):
     def _check_parameters(self) -> None:
         LearnedCuts(self.threshold)
         check_metric(self.optimize)
+        check_confidence(self.confidence)
         check_random_state(self.random_state)
 
     # --- prediction ----------------------------------------------------------
@@ -188,7 +217,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         S : as in `fit`
             With the L columns of the fit.
         optimize : str, optional
-            The metric to cut for instead of that of the constructor.
+            The metric to cut for, or the promise, instead of that of the constructor.
         """
         given = self._read(S)
         metric = self.learned_.check_metric(self.optimize if optimize is None else optimize)
@@ -210,7 +239,7 @@ class ThresholdLearner(Saved, BaseEstimator):
 
     def score(self, S: Any, Y: Any = None, *, y: Any = None) -> float:
         """The metric of `optimize` for the label sets of rows; greater is better, so Hamming loss is
-        negated.
+        negated. For a promise, the recall or precision attained (0 where no row counts).
 
         Parameters
         ----------
@@ -219,9 +248,12 @@ class ThresholdLearner(Saved, BaseEstimator):
         """
         Y = one_target(Y, y)
         metric = check_metric(self.optimize)
-        relevant = self._read(S).checked_labels(Y)
+        relevant, found = self._read(S).checked_labels(Y), self.predict(S)
+        wish = parse_wish(metric)
+        if wish is not None:
+            return attained(wish, found, relevant)
         name = _NAMES[metric]
-        value = evaluate(relevant, None, [name], Y_pred=self.predict(S))[name]
+        value = evaluate(relevant, None, [name], Y_pred=found)[name]
         return -value if metric == "hamming" else value
 
     def _read(self, S: Any) -> ScoreMatrix:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--optimize",
         metavar="METRIC",
         help="keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming, "
-        "subset-accuracy",
+        "subset-accuracy; or the labels that keep a promise, 'recall>=0.9', 'precision>=0.8' or 'fnr<=0.1'",
     )
     parser.add_argument(
         "--out", default="-", metavar="FILE", help=f"file to write (default: standard output): {ENDINGS}"

@@ -82,7 +82,7 @@ class RankRequest(_Body):
     allowed: LabelLists | None = None
     exclude: LabelLists | None = None
     propensity_weight: StrictFloat | None = None
-    optimize: StrictStr | None = Field(None, description=f"one of {', '.join(METRICS)}")
+    optimize: StrictStr | None = Field(None, description=f"one of {', '.join(METRICS)}, or 'recall>=0.9'")
     probabilities: Annotated[bool, Field(strict=True)] = False
 
 
