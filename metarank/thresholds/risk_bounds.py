@@ -40,27 +40,27 @@ def betting_bounds(losses: np.ndarray, confidence: float, counted: np.ndarray | 
     >>> betting_bounds(np.zeros((20, 1)), 0.9).round(4)
     array([0.1223])
     """
-    n, width = losses.shape
     wealth = math.log(1 / (1 - confidence))
-    counted = np.ones((n, width), bool) if counted is None else counted
+    losses = np.ascontiguousarray(losses.T)
+    counted = np.ones(losses.shape, bool) if counted is None else np.ascontiguousarray(counted.T)
     stakes = _stakes(losses, counted, wealth)
-    low, high = np.zeros(width), np.ones(width)
+    low, high = np.zeros(len(losses)), np.ones(len(losses))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        capital = np.cumsum(log1p(-stakes * (losses - middle)), axis=0)
-        enough = capital.max(axis=0, initial=0.0) >= wealth
+        capital = np.cumsum(log1p(-stakes * (losses - middle[:, None])), axis=1)
+        enough = capital.max(axis=1, initial=0.0) >= wealth
         high, low = np.where(enough, middle, high), np.where(enough, low, middle)
     return high
 
 
 def _stakes(losses: np.ndarray, counted: np.ndarray, wealth: float) -> np.ndarray:
-    """What is staked on each row, (n, G): large where losses so far vary little; 0 on rows not counted."""
-    seen = np.cumsum(counted, axis=0)
-    mean = (0.5 + np.cumsum(losses * counted, axis=0)) / (1 + seen)
-    spread = np.cumsum((losses - mean) ** 2 * counted, axis=0)
+    """What is staked on each row, (G, n): large where losses so far vary little; 0 on rows not counted."""
+    seen = np.cumsum(counted, axis=1)
+    mean = (0.5 + np.cumsum(losses * counted, axis=1)) / (1 + seen)
+    spread = np.cumsum((losses - mean) ** 2 * counted, axis=1)
     variance = np.full(losses.shape, 0.25)
-    variance[1:] = ((0.25 + spread) / (1 + seen))[:-1]
-    total = np.maximum(1, seen[-1:])
+    variance[:, 1:] = ((0.25 + spread) / (1 + seen))[:, :-1]
+    total = np.maximum(1, seen[:, -1:])
     stakes: np.ndarray = np.minimum(1.0, np.sqrt(2 * wealth / (total * variance))) * counted
     return stakes
 
