@@ -77,6 +77,7 @@ SAVED = {
     "TextVectorizer": "metarank.data.vectorizer",
     "ObjectiveScorer": "metarank.scorers.objective",
     "GivenScorer": "metarank.scorers.given_pairs",
+    "GivenTogether": "metarank.scorers.given_pairs",
     "PairFeatures": "metarank.scorers.given_pairs",
     "KeptScorer": "metarank.scorers.after_changes",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

@@ -10,7 +10,7 @@ import numpy as np
 from metarank._util.progress import note
 from metarank.model.fitted import FittedModel
 from metarank.model.inputs import FitOptions
-from metarank.scorers.given_pairs import GivenScorer, PairFeatures
+from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
 from metarank.scorers.source import Source, proposers
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given, check_names_given, read_given
@@ -39,6 +39,8 @@ def with_given(own: list[Source], pairs: Given | None, mode: str) -> list[Source
         if source.describes or not alone
     ]
     sources += [Source(GivenScorer(given=name), proposes, describes=True) for name in pairs.scores]
+    if len(pairs.scores) > 1:
+        sources.append(Source(GivenTogether(given=list(pairs.scores)), proposes=False, describes=True))
     if pairs.features:
         sources.append(Source(PairFeatures(names=tuple(pairs.features)), proposes=False, describes=True))
     return sources

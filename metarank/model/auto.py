@@ -61,12 +61,13 @@ INNER_PARTS = 3
 LEAST_INNER_ROWS = 20
 
 
-def ranker_name(ranker: str, *, is_shortlisted: bool) -> str:
-    """The ranker by name; "auto" is "pointwise" where labels are shortlisted.
+def ranker_name(ranker: str, *, is_shortlisted: bool, is_given: bool = False) -> str:
+    """The ranker by name; "auto" is "pointwise" where labels are shortlisted by the model alone.
 
-    A choice by cross-validation among rankers that look at all pairs is for lists of all labels.
+    A choice by cross-validation among rankers that look at all pairs is for lists of all labels. Of lists
+    that others scored, "listwise" and "pointwise" order some hundred, and the better one is taken.
     """
-    return "pointwise" if ranker == "auto" and is_shortlisted else ranker
+    return "pointwise" if ranker == "auto" and is_shortlisted and not is_given else ranker
 
 
 def named_scorers() -> dict[str, Any]:

@@ -116,9 +116,10 @@ class MetaRanker(Saved, BaseEstimator):
         if the features are words. "learned" also trains label embeddings on them (`NameEmbedder`, which needs
         the extra ``text``): one more source of candidates and evidence, which takes minutes to train.
     ranker : "auto", the name of a ranker, or a Ranker
-        Names: "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "logistic", "listnet", "ranksvm",
-        "svmmap", "blend" (logistic and LambdaRank). "auto" is "pointwise" if labels are shortlisted; if all
-        labels are ranked, it is the ensemble or LambdaRank, chosen by cross-validation.
+        Names: "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "listwise", "logistic", "listnet",
+        "ranksvm", "svmmap", "blend" (logistic and LambdaRank). "auto" is "pointwise" if labels are
+        shortlisted. If candidates are given, it is "listwise" or "pointwise", and if all labels are ranked,
+        the ensemble or LambdaRank, chosen by cross-validation.
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, separately for each metric.
     n_folds : int

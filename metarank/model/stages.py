@@ -19,7 +19,14 @@ from metarank._util.threads import single_threaded_blas
 from metarank.model.auto import ranker_name
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
-from metarank.ranker import Ranker, RankingData, make_ranker
+from metarank.ranker import (
+    AutoRanker,
+    ListwiseRanker,
+    PointwiseRanker,
+    Ranker,
+    RankingData,
+    make_ranker,
+)
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import hash_numbers
 from metarank.ranker.relatives import relatives_columns, wanted_columns
@@ -79,6 +86,8 @@ class PairsToRank:
         Group of each row.
     relations : LabelRelations or None
         Relations of the labels, of which further columns follow.
+    is_given : bool
+        Whether candidates were given, with scores.
     """
 
     ranker: Any
@@ -96,6 +105,7 @@ class PairsToRank:
     shown: np.ndarray | None = None
     relations: LabelRelations | None = None
     groups: np.ndarray | None = None
+    is_given: bool = False
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
@@ -104,7 +114,9 @@ class PairsToRank:
         if not isinstance(self.ranker, str):
             own: Ranker = clone(self.ranker)
             return own
-        name = ranker_name(self.ranker, is_shortlisted=self.is_shortlisted)
+        name = ranker_name(self.ranker, is_shortlisted=self.is_shortlisted, is_given=self.is_given)
+        if name == "auto" and self.is_given:
+            return AutoRanker(candidates=[ListwiseRanker(), PointwiseRanker()])
         weighed = name in ("auto", "ensemble")
         return make_ranker(name, **({"label_columns": classifier_columns} if weighed else {}))
 

@@ -132,6 +132,7 @@ def pairs_to_rank(
         groups=lists.groups,
         shown=_with_rows(lists, describers(sources)),
         relations=None if given.labels.table is None else given.labels.table.relations,
+        is_given=any(scorer.reads_given for scorer in proposers(sources)),
     )
 
 

@@ -13,6 +13,7 @@ from metarank.ranker.corrections import LabelCorrections
 from metarank.ranker.ensemble import EnsembleRanker
 from metarank.ranker.linear_ranker import ListNet, LogisticRanker, RankSVM
 from metarank.ranker.lists import RankingData, cross_fit_scores
+from metarank.ranker.listwise import ListwiseRanker
 from metarank.ranker.pointwise import PointwiseRanker
 from metarank.ranker.svmmap import SVMMAP
 
@@ -23,6 +24,7 @@ RANKERS = {
     "xendcg": partial(BoostedRanker, objective="rank_xendcg"),
     "binary": partial(BoostedRanker, objective="binary"),
     "pointwise": PointwiseRanker,
+    "listwise": ListwiseRanker,
     "logistic": LogisticRanker,
     "listnet": ListNet,
     "ranksvm": RankSVM,
@@ -59,6 +61,7 @@ __all__ = [
     "EnsembleRanker",
     "LabelCorrections",
     "ListNet",
+    "ListwiseRanker",
     "LogisticRanker",
     "PointwiseRanker",
     "RankSVM",

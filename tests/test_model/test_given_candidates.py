@@ -122,6 +122,7 @@ def test_only_what_is_given_is_ranked():
     assert model.predict(X[:1], candidates=nothing, pair_features=none).nnz == 0
     assert all(name in " ".join(model.choices_) for name in ("good", "bad"))
     assert [s.scorer.proposes for s in model.sources_ if s.proposes] == [True, True]
+    assert {"good_right", "bad_odds", "given_odds", "clicks", "prior"} <= set(model.feature_columns_)
 
 
 def test_the_good_source_decides():

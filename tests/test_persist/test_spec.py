@@ -19,7 +19,7 @@ from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
 from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
-from metarank.scorers.given_pairs import GivenScorer, PairFeatures
+from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
 from metarank.types.label_descriptions import LabelDescriptions
 
 # Classes of `SAVED` that no model of `compatibility/kinds` holds.
@@ -68,6 +68,7 @@ def fitted_now(known):
         if entry.cls not in known:
             yield entry.make()().fit(view)
     yield GivenScorer(given="bm25").fit(view)
+    yield GivenTogether(given=["bm25", "knn"]).fit(view)
     yield PairFeatures(names=("clicks",)).fit(view)
 
 

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
-from metarank.scorers.given_pairs import COLUMNS, GivenScorer, PairFeatures
+from metarank.scorers.given_pairs import COLUMNS, GivenScorer, GivenTogether, PairFeatures
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.view import TrainingSet
@@ -24,7 +24,13 @@ def training_set(**options) -> TrainingSet:
 
 @pytest.mark.parametrize("hidden", [None, np.int32([-1, 0, -1, 1, -1])], ids=["all shown", "labels hidden"])
 @pytest.mark.parametrize(
-    "scorer", [GivenScorer(given="bm25"), GivenScorer(given="knn"), PairFeatures(names=("clicks",))]
+    "scorer",
+    [
+        GivenScorer(given="bm25"),
+        GivenScorer(given="knn"),
+        GivenTogether(given=["bm25", "knn"]),
+        PairFeatures(names=("clicks",)),
+    ],
 )
 def test_the_shortcut_equals_fits_without_the_fold(scorer, hidden):
     data = training_set(hidden_in=hidden)

@@ -15,7 +15,7 @@ from metarank.features import assemble
 from metarank.model.auto import named_scorers
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
-from metarank.scorers.given_pairs import GivenScorer, PairFeatures
+from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.shortlist import NeighborShortlister, Parabel, XReg
 from metarank.types.candidates import Candidates
@@ -47,6 +47,7 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
     "parabel-calibrated": partial(Parabel, calibrate=True, visitors=2),
     "ova-ridge": partial(OneVsAll, loss="ridge"),
     "given": partial(GivenScorer, given="bm25"),
+    "given-together": partial(GivenTogether, given=["bm25", "knn"]),
     "pair-features": partial(PairFeatures, names=("clicks",)),
     "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),
 }
@@ -57,7 +58,7 @@ FEWER = {
 }
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
-SPARSE_ONLY = {"names", "spelling", "embedder", "votes-names", "given", "pair-features"}
+SPARSE_ONLY = {"names", "spelling", "embedder", "votes-names", "given", "given-together", "pair-features"}
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra text")
 CASES = [
     pytest.param(name, layout, id=f"{name}-{layout}", marks=[NEEDS_TORCH] if name == "embedder" else [])

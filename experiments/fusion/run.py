@@ -1,0 +1,90 @@
+"""Candidates of others: fusing the scores of subject indexers, and re-ranking what retrievers propose.
+
+python experiments/fusion/run.py [--sets yso-en,LLMs4Subjects-dev-en,CiteULike-t-tags] [--cache FOLDER]
+
+No setting of metarank is chosen on a test part: all are the defaults. Results are kept, by set and retriever:
+an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+# Times are those of one thread.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+from page import write_page  # noqa: E402
+from reranking import reranked  # noqa: E402
+from retrievers import RETRIEVERS, missing  # noqa: E402
+from yso import fused  # noqa: E402
+
+import metarank  # noqa: E402
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from whole_page import WholePage, add_options  # noqa: E402
+
+_HERE = Path(__file__).parent
+FUSION = "yso-en"
+RERANKED = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
+SEED = 0
+
+
+def log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is kept under a path, or made and kept now."""
+    if not path.exists():
+        started = time.monotonic()
+        found = make()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found, indent=1))
+        log(f"{path.stem}: {time.monotonic() - started:.0f} s")
+    return json.loads(path.read_text())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    every = (FUSION, *RERANKED)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", default=",".join(every), help=f"among {', '.join(every)}")
+    parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
+    add_options(parser, _HERE / "results.md")
+    options = parser.parse_args(arguments)
+    wanted = options.sets.split(",")
+    if unknown := set(wanted) - set(every):
+        parser.error(f"--sets must be among {', '.join(every)}, got {', '.join(sorted(unknown))}")
+    whole = WholePage(options, parser, ("sets",))
+    fusion, tables = None, {}
+    for name in wanted:
+        try:
+            if name == FUSION:
+                fusion = kept(options.cache / f"{name}.json", lambda: fused(SEED))
+                continue
+            tables[name] = {}
+            for retriever in RETRIEVERS:
+                if why := missing(retriever):
+                    log(f"{retriever} is left out: {why}")
+                    continue
+                path = options.cache / f"{name}-{retriever.replace(' ', '-')}.json"
+                tables[name][retriever] = kept(path, partial(reranked, name, retriever, SEED))
+        except FileNotFoundError as error:
+            log(f"{name} is left out: {error}")
+    whole.write(write_page(fusion, tables, SEED, metarank.__version__))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
