@@ -146,6 +146,8 @@ propensity_weight, memory_budget, label_separator, verbose, language : as for `M
         """
         if isinstance(X, Partitions):
             X = X.collect(check_client(self.client))
+        if options.get("negatives") is not None and self.ranker_pairs == "all":
+            raise ValueError("negatives must be left out where ranker_pairs='all'")
         super().fit(X, Y, **options)
         return self
 

@@ -304,6 +304,7 @@ class MetaRanker(Saved, BaseEstimator):
         candidates_fold: Any = None,
         labels: Any = None,
         pair_features: Any = None,
+        negatives: Any = None,
     ) -> MetaRanker:
         """Learn from instances and their labels, or from several targets of each pair at once.
 
@@ -360,6 +361,16 @@ class MetaRanker(Saved, BaseEstimator):
             `metarank.data.read_labels`. All labels of the table can be ranked, those without a row too. Y
             names them by id or name; a matrix without names has a column for each, in order. Labels of Y that
             the table lacks become labels without a description, with a warning.
+        negatives : CSR (n, L) or list of n lists of labels, optional
+            Labels, as ids or names, that a person rejected for a row. Of a CSR all stored entries count. They
+            are irrelevant for certain; all other pairs without a label are then unjudged, which means that
+            some of them are relevant. How many is estimated from rows with rejections (`labelled_share` in
+            `metarank.model.unjudged`), and so many count as relevant in ranker, calibration and cuts, so that
+            probabilities aim at what is relevant rather than at what is labelled. That works if all of the
+            likely labels of some rows are judged; if the likely labels of all rows are, as after a
+            `review_queue` over all rows, unjudged pairs count as irrelevant. Labels that no source proposes
+            are not added to the candidates. The ranker is fitted twice. In `held_out_quality_`, metrics of
+            the order still count unjudged labels as irrelevant. Not for several objectives.
 
         Returns
         -------
@@ -399,6 +410,7 @@ class MetaRanker(Saved, BaseEstimator):
                 candidates=candidates,
                 candidates_mode=candidates_mode,
                 pair_features=pair_features,
+                negatives=negatives,
             )
             fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
@@ -512,7 +524,7 @@ class MetaRanker(Saved, BaseEstimator):
             self.fitted_ = changed_labels(self.fitted_, change, resolve_n_jobs(self.n_jobs))
         return self
 
-    def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None) -> MetaRanker:
+    def partial_fit(self, X: Any, Y: Any = None, *, y: Any = None, negatives: Any = None) -> MetaRanker:
         """Add training rows without a new fit. On an error nothing changes. An unfitted model is fitted.
 
         Neighbours, centroids, priors and propensities become equal to those of a fit on all rows. Trees,
@@ -523,6 +535,8 @@ class MetaRanker(Saved, BaseEstimator):
         ----------
         X, Y, y : as in `fit`
             The label names of a Dataset are looked up in those of the model.
+        negatives : as in `fit`
+            For an unfitted model only: what learns from rejected labels is not changed.
 
         Returns
         -------
@@ -532,15 +546,21 @@ class MetaRanker(Saved, BaseEstimator):
         ------
         ValueError, TypeError
             As in `fit`; if a row has a label that is unknown or removed; if no source of the model keeps the
-            training rows (neighbours do); or if the model has several objectives.
+            training rows (neighbours do); if the model has several objectives; or if a fitted model is given
+            `negatives`.
         """
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
-            return self.fit(X, Y)
+            return self.fit(X, Y, negatives=negatives)
         if self.fitted_.given_sources or self.fitted_.given_features:
             raise ValueError(
                 "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
                 "rates, not rows: refit"
+            )
+        if negatives is not None:
+            raise ValueError(
+                "negatives must be left out where the model is fitted, since ranker, cuts and calibration, "
+                "which learn from them, do not change: refit"
             )
         if self.objective_names_ is not None:
             raise ValueError("a model of several objectives does not change its rows or labels: refit")

@@ -17,7 +17,7 @@ from metarank.model.chosen_language import chosen_language
 from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_labels, check_sample_weight
+from metarank.types.checks import check_candidates, check_labels, check_sample_weight
 from metarank.types.given import Given, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
@@ -116,6 +116,8 @@ class TrainingInput:
     pairs : Given or None
         What others say of pairs.
     candidates_mode : "only" or "union"
+    negatives : Candidates or None
+        Pairs that a person rejected, if there are any.
     """
 
     encoder: InputEncoder
@@ -131,6 +133,7 @@ class TrainingInput:
     fold: np.ndarray | None = None
     pairs: Given | None = None
     candidates_mode: str = "only"
+    negatives: Candidates | None = None
 
     @property
     def n_rows(self) -> int:
@@ -175,6 +178,7 @@ def read_training(
     candidates: Any = None,
     candidates_mode: str = "only",
     pair_features: Any = None,
+    negatives: Any = None,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     encoder = InputEncoder(language=None if language == AUTO else language)
@@ -223,6 +227,7 @@ def read_training(
         fold=fold,
         pairs=pairs,
         candidates_mode=candidates_mode,
+        negatives=None if negatives is None else read_negatives(negatives, labels),
     )
 
 
@@ -240,6 +245,26 @@ def _places_in(Y: Any, candidates: Any) -> int | None:
     row = next((row for row in Y if len(row)), None) if isinstance(Y, (list, tuple)) and Y else None
     has_places = row is not None and not isinstance(row, str) and not isinstance(next(iter(row)), str)
     return width_of(candidates) if has_places else None
+
+
+def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
+    """The rejected pairs of the training rows; None if there are none.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are malformed, a rejected pair is relevant too, or there are several objectives.
+    """
+    if labels.targets:
+        raise ValueError("negatives must be left out where Y holds several objectives")
+    n, n_labels = labels.Y.shape
+    table = LabelTable(n_labels, labels.names)
+    rejected = check_candidates(negatives, n, table, name="negatives")
+    both = np.flatnonzero(rejected.values_of(labels.Y) > 0)
+    if len(both):
+        row, label = int(rejected.row_of_pair[both[0]]), table.shown(int(rejected.labels[both[0]]))
+        raise ValueError(f"negatives must not hold labels of Y, got {label!r} at row {row} in both")
+    return rejected if rejected.n_pairs else None
 
 
 def read_labels(

@@ -46,9 +46,11 @@ def judge(
     shown = data.shows(rows[lists.candidates.row_of_pair], lists.candidates.labels)
     with as_part("thresholds", 0.8, 0.05):
         group = lists.unit
-        thresholds = _cuts(lists, scores, shown, group, stages, options)
+        believed = lists.gains if found.gains is None else found.gains
+        thresholds = _cuts(lists, scores, believed, shown, group, stages, options)
     probabilities = thresholds.probabilities(lists.candidates, scores)
-    missing = MissingPairs.surest(lists.candidates, probabilities, lists.gains, rows)
+    judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
+    missing = MissingPairs.surest(lists.candidates, probabilities, judged, rows)
     weight = _weight_of_rare_labels(lists, scores, thresholds, stages, options, has_one_target)
     weighs = weight * thresholds.scores_per_logit
     return Judged(
@@ -59,23 +61,35 @@ def judge(
 def _cuts(
     lists: TrainingLists,
     scores: np.ndarray,
+    believed: np.ndarray,
     shown: np.ndarray,
     group: np.ndarray,
     stages: LocalStages,
     options: FitOptions,
 ) -> LearnedCuts:
-    """Calibration and cuts, from as many whole rows as the limit on pairs allows."""
+    """Calibration and cuts, from as many whole rows as the limit on pairs allows.
+
+    `believed` are the gains (m,) with those of unjudged pairs that count as relevant.
+    """
     every, fold, seed = lists.candidates, lists.fold, options.seed
     unseen = np.bincount(every.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
     n_relevant = np.diff(lists.data.Y.indptr)[lists.rows] - unseen
-    candidates, scores, gains = every.where(shown), scores[shown], lists.gains[shown]
+    candidates, scores, gains, labelled = (
+        every.where(shown),
+        scores[shown],
+        believed[shown],
+        lists.gains[shown],
+    )
     if candidates.n_pairs > auto.CUT_PAIRS:
         per_row = candidates.n_pairs / candidates.n_rows
         kept = drawn_rows(candidates.n_rows, max(1, int(auto.CUT_PAIRS / per_row)), seed + 2)
         inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
-        fold, group, n_relevant = fold[kept], group[kept], n_relevant[kept]
-    missed = n_relevant - np.bincount(candidates.row_of_pair[gains > 0], minlength=candidates.n_rows)
+        labelled, fold, group, n_relevant = labelled[inside], fold[kept], group[kept], n_relevant[kept]
+    missed = n_relevant - np.bincount(candidates.row_of_pair[labelled > 0], minlength=candidates.n_rows)
+    if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
+        per_labelled = np.count_nonzero(gains > 0) / max(1, np.count_nonzero(labelled > 0))
+        missed = round(int(missed.sum()) * per_labelled)
     learner, given = LearnedCuts(options.threshold), (candidates, scores, gains)
     whole = lists.groups is not None
     return stages.decided(

@@ -14,9 +14,10 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from metarank._util.progress import as_part, in_turn
+from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
 from metarank.model.auto import ranker_name
+from metarank.model.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.ranker import (
@@ -88,6 +89,8 @@ class PairsToRank:
         Relations of the labels, of which further columns follow.
     is_given : bool
         Whether candidates were given, with scores.
+    rejected : bool array (m,) or None
+        Pairs that a person rejected, if there are any.
     """
 
     ranker: Any
@@ -106,6 +109,7 @@ class PairsToRank:
     relations: LabelRelations | None = None
     groups: np.ndarray | None = None
     is_given: bool = False
+    rejected: np.ndarray | None = None
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
@@ -135,6 +139,8 @@ class RankedPairs:
         See `metarank.ranker.assemble.assemble`.
     importances : float64 array (F,)
         See `importances_of`.
+    gains : float32 array (m,) or None
+        What the ranker learned if pairs were rejected: the gains, with unjudged pairs that count as relevant.
     """
 
     ranker: Ranker
@@ -142,6 +148,7 @@ class RankedPairs:
     feature_columns: list[str]
     raw_columns: list[str] | None
     importances: np.ndarray
+    gains: np.ndarray | None = None
 
 
 def ranked(
@@ -161,8 +168,30 @@ def ranked(
     with as_part("describing anew", 0.0, anew):
         lists = replace(lists, outer=_outer_lists(pairs, n_jobs, data, scorers), shown=pairs.shown)
     with as_part("learning", anew, 1.0 - anew):
-        scores = lists.placed(ranker.fit_out_of_fold(lists, n_jobs))
-    return RankedPairs(ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed))
+        ranker, scores, gains = _learned(ranker, lists, pairs, n_jobs)
+    return RankedPairs(ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed), gains)
+
+
+def _learned(
+    ranker: Ranker, lists: RankingData, pairs: PairsToRank, n_jobs: int
+) -> tuple[Ranker, np.ndarray, np.ndarray | None]:
+    """The fitted ranker, its held-out scores and, if pairs were rejected, what it learned.
+
+    It then learns first that all pairs without a label are irrelevant, and again that some of them are not.
+    """
+    if pairs.rejected is None:
+        return ranker, lists.placed(ranker.fit_out_of_fold(lists, n_jobs)), None
+    first = clone(ranker)
+    with as_part("all unjudged irrelevant", 0.0, 0.5), taking_notes() as notes:
+        scores = lists.placed(first.fit_out_of_fold(lists, n_jobs))
+    gains = believed_gains(pairs.candidates, scores, pairs.gains, pairs.rejected, pairs.seed)
+    if np.array_equal(gains, pairs.gains):
+        for text in notes:
+            note(text)
+        return first, scores, gains
+    lists = replace(lists, gains=gains)
+    with as_part("some unjudged relevant", 0.5, 0.5):
+        return ranker, lists.placed(ranker.fit_out_of_fold(lists, n_jobs)), gains
 
 
 def _outer_lists(

@@ -39,6 +39,8 @@ class TrainingLists:
     is_shortlisted : bool
     candidates : Candidates of the rows, m pairs
     gains : float32 array (m,)
+    rejected : bool array (m,) or None
+        Pairs that a person rejected.
     """
 
     data: TrainingSet
@@ -48,6 +50,7 @@ class TrainingLists:
     is_shortlisted: bool
     candidates: Candidates
     gains: np.ndarray
+    rejected: np.ndarray | None = None
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -108,7 +111,8 @@ def training_lists(
         if candidates.n_pairs == 0:
             raise ValueError("exclude must leave at least one candidate in the training rows, it leaves none")
     gains = candidates.values_of(data.Y[rows])
-    return TrainingLists(data, rows, X, fold, bool(proposals), candidates, gains)
+    rejected = None if given.negatives is None else candidates.among(given.negatives.rows(rows))
+    return TrainingLists(data, rows, X, fold, bool(proposals), candidates, gains, rejected)
 
 
 def pairs_to_rank(
@@ -130,6 +134,7 @@ def pairs_to_rank(
         targets={name: candidates.values_of(of[rows]) for name, of in given.labels.targets.items()},
         outer=_judged_on(lists, options),
         groups=lists.groups,
+        rejected=lists.rejected,
         shown=_with_rows(lists, describers(sources)),
         relations=None if given.labels.table is None else given.labels.table.relations,
         is_given=any(scorer.reads_given for scorer in proposers(sources)),

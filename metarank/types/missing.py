@@ -47,8 +47,8 @@ class MissingPairs(Saved):
     Examples
     --------
     >>> pairs = Candidates.all_labels(2, 2)
-    >>> probabilities, gains = np.float32([0.9, 0.2, 0.1, 0.75]), np.array([1, 0, 0, 0])
-    >>> MissingPairs.surest(pairs, probabilities, gains, rows=np.array([4, 7])).top(1, None, None)
+    >>> probabilities, judged = np.float32([0.9, 0.2, 0.1, 0.75]), np.array([True, False, False, False])
+    >>> MissingPairs.surest(pairs, probabilities, judged, rows=np.array([4, 7])).top(1, None, None)
     [MissingLabel(row=7, row_name=None, label=1, label_name=None, probability=0.75)]
     """
 
@@ -65,11 +65,11 @@ class MissingPairs(Saved):
 
     @classmethod
     def surest(
-        cls, candidates: Candidates, probabilities: np.ndarray, gains: np.ndarray, rows: np.ndarray
+        cls, candidates: Candidates, probabilities: np.ndarray, judged: np.ndarray, rows: np.ndarray
     ) -> MissingPairs:
-        """The most probable of the pairs (m,) without a gain. Row i of the candidates is training row
+        """The most probable of the pairs (m,) that are not `judged`. Row i of the candidates is training row
         rows[i]."""
-        open_pairs = np.flatnonzero(gains <= 0)
+        open_pairs = np.flatnonzero(~judged)
         row, label = rows[candidates.row_of_pair[open_pairs]], candidates.labels[open_pairs]
         order = np.lexsort((label, row, -probabilities[open_pairs]))[:MAX_PAIRS]
         return cls(row[order], label[order], probabilities[open_pairs][order])
