@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from metarank.metrics.condensed import JudgedInputs
 from metarank.metrics.hierarchical import as_parents
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
@@ -21,6 +22,7 @@ def evaluate(
     Y_pred: Any = None,
     scale: float | None = None,
     parents: Any = None,
+    judged: Any = None,
     n_jobs: int | None = None,
 ) -> dict[str, float]:
     """Values of the named metrics, by name.
@@ -46,6 +48,12 @@ def evaluate(
         set. Relevances and scores are divided by it; by default the greatest relevance in `Y_true`.
     parents : LabelDescriptions, (L, L) matrix, or list of lists of label ids (L), optional
         For the hierarchical metrics: the parents of each label, without cycles.
+    judged : CSR (n, L) or list of n lists of label ids, optional
+        Pairs that a person judged; those of `Y_true` are judged in any case. All other labels are removed
+        from rankings and label sets before the metric ("condensed lists", Sakai 2007), so that a label that
+        nobody looked at does not count as irrelevant. Of a CSR all stored entries count. Not for metrics that
+        count all labels: RankLoss, AUC, Hamming, subset-accuracy, LabelCoverage, labelwise and regression
+        metrics.
     n_jobs : int, optional
         Threads; None for all cores. The values do not depend on it.
 
@@ -59,18 +67,25 @@ def evaluate(
     ------
     ValueError
         If a name is unknown, an argument a metric needs is missing, a shape is wrong, a score is NaN, or the
-        scores are label ids.
+        scores are label ids, or `judged` does not go with a metric.
 
     Examples
     --------
     >>> Y, scores = [[1, 0, 1], [0, 1, 0]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]]
     >>> evaluate(Y, scores, ["P@1", "R@2", "RankLoss"])
     {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
+    >>> evaluate(Y, scores, ["MAP"], judged=[[], [2]])
+    {'MAP': 1.0}
     """
     metrics = parse_names(names)
     inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
     if parents is not None:
         inputs.parents = as_parents(parents, inputs.n_labels)
+    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "n_jobs": n_jobs}
+    if judged is not None:
+        condensed = JudgedInputs(Y_true, scores, judged, **options)
+        return {str(metric): metric.value(condensed.of(metric)) for metric in metrics}
+    inputs = Inputs(Y_true, scores, **options)
     return {str(metric): metric.value(inputs) for metric in metrics}
 
 
@@ -83,6 +98,7 @@ def per_row(
     Y_pred: Any = None,
     scale: float | None = None,
     parents: Any = None,
+    judged: Any = None,
     n_jobs: int | None = None,
 ) -> np.ndarray:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
@@ -107,6 +123,11 @@ def per_row(
     inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
     if parents is not None:
         inputs.parents = as_parents(parents, inputs.n_labels)
+    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "n_jobs": n_jobs}
+    if judged is None:
+        inputs = Inputs(Y_true, scores, **options)
+    else:
+        inputs = JudgedInputs(Y_true, scores, judged, **options).of(metric)
     values = metric.per_row(inputs)
     if values is None:
         raise ValueError(f"metric {str(metric)!r} is not a mean over rows")

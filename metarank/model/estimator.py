@@ -51,10 +51,11 @@ from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker, make_ranker
 from metarank.thresholds import LearnedCuts
-from metarank.types.checks import check_sample_weight, check_writable
+from metarank.types.checks import check_candidates, check_sample_weight, check_writable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.restrict import LabelLimits
+from metarank.types.review import ReviewPair, check_goal, review_pairs
 from metarank.types.view import TrainingSet
 
 
@@ -921,6 +922,74 @@ class MetaRanker(Saved, BaseEstimator):
         if missing is None:
             raise ValueError("this model was saved before missing labels were kept with it: refit")
         return missing.top(k, self.row_names_, self.label_table_)
+
+    def review_queue(
+        self,
+        X: Any,
+        k: int = 10,
+        *,
+        goal: str = "recall",
+        Y: Any = None,
+        negatives: Any = None,
+        optimize: str | None = None,
+        propensity_weight: float = 0.0,
+        exclude: Any = None,
+        allowed: Any = None,
+        candidates: Any = None,
+        pair_features: Any = None,
+    ) -> list[ReviewPair]:
+        """The pairs of a row and a label that a person should look at first.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            Best rows that the model was not fitted on, whose probabilities are right. Labels of a Dataset are
+            taken as `Y`.
+        k : int
+            Number of pairs, over all rows.
+        goal : "recall" or "errors"
+            What a pair gains. "recall": the probability that the label is relevant and missing from the label
+            set of `predict`; pairs inside of it gain nothing. Unit: relevant labels found by a judgement.
+            "errors": the probability that the decision of the set is wrong, which is the probability outside
+            of the set, and 1 minus it inside. Unit: wrong decisions corrected by a judgement.
+        Y, negatives : as in `fit`, optional
+            Pairs that are known to be relevant or rejected, which are left out.
+        optimize : as in `predict`
+            The label sets that are completed or corrected.
+        propensity_weight : float in [0, 10]
+            The gain times (1/p_l)^a, with a this weight and p_l the propensity of the label. 1 counts labels
+            as propensity-scored metrics do, so that rare ones come first.
+        exclude, allowed, candidates, pair_features : as in `rank`
+
+        Returns
+        -------
+        list of ReviewPair (row, label, label_name, probability, gain)
+            At most k, by descending gain; ties in order of row, then label. Pairs that no source proposes are
+            not considered.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If an argument breaks its rule. The message names it.
+        """
+        self._check_is_fitted()
+        k, goal, table = check_k(k), check_goal(goal), self.label_table_
+        metric = self.thresholds_.check_metric(optimize)
+        check_real("propensity_weight", propensity_weight, 0, 10, "a number in [0, 10]")
+        if isinstance(X, Dataset) and X.n_labels:
+            if Y is not None:
+                raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+            Y = X
+        scored = self._scored(X, exclude, allowed, None, candidates, pair_features)
+        found = self.fitted_.probability_matrix(scored)
+        judged = sp.csr_matrix(found.shape, dtype=np.float32)
+        if Y is not None:
+            judged = judged + rows_labels(self, Y, found.shape[0])
+        if negatives is not None:
+            rejected = check_candidates(negatives, found.shape[0], table, name="negatives")
+            judged = judged + rejected.to_csr(np.ones(rejected.n_pairs, np.float32))
+        factor = self.inv_propensity_**propensity_weight
+        return review_pairs(found, self.fitted_.label_sets(scored, metric), judged, k, goal, factor, table)
 
     # --- persistence -----------------------------------------------------------
 
