@@ -20,6 +20,7 @@ from metarank.apps.cli._common import (
     read_dataset,
     showing_progress,
 )
+from metarank.apps.cli._row_columns import add_row_column_options, row_columns
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, read_pairs
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="compare words by their stems: english, en, ..., or auto (default: words as they are)",
     )
+    add_row_column_options(parser)
     parser.add_argument("--folds", type=int, default=5, metavar="K", help="cross-fitting folds (default 5)")
     add_seed_option(parser)
     parser.add_argument(
@@ -147,10 +149,12 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
     if dataset.Y.nnz == 0:
         raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
+    with logging_to_stderr("metarank.data"):
+        of_rows = row_columns(args, dataset)
     says_memory = args.memory_budget is not None and not args.verbose
     memory = logging_to_stderr("metarank.memory") if says_memory else nullcontext()
     with showing_progress(args.quiet or args.verbose), memory, _unfitted(args, params) as model:
-        model.fit(dataset, labels=labels, **_pairs(args))
+        model.fit(dataset, labels=labels, **_pairs(args), **of_rows)
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
     print(
