@@ -371,7 +371,8 @@ class MetaRanker(Saved, BaseEstimator):
             likely labels of some rows are judged; if the likely labels of all rows are, as after a
             `review_queue` over all rows, unjudged pairs count as irrelevant. Labels that no source proposes
             are not added to the candidates. The ranker is fitted twice. In `held_out_quality_`, metrics of
-            the order still count unjudged labels as irrelevant. Not for several objectives.
+            the order still count unjudged labels as irrelevant. Promises of recall and precision rest on the
+            estimate. Not for several objectives.
 
         Returns
         -------

@@ -88,7 +88,7 @@ def _cuts(
         labelled, fold, group, n_relevant = labelled[inside], fold[kept], group[kept], n_relevant[kept]
     missed = n_relevant - np.bincount(candidates.row_of_pair[labelled > 0], minlength=candidates.n_rows)
     if lists.rejected is not None:  # labels that are no candidates are unlabelled as often as others
-        per_labelled = np.count_nonzero(gains > 0) / max(1, np.count_nonzero(labelled > 0))
+        per_labelled = np.count_nonzero(gains > 0) / (np.count_nonzero(labelled > 0) or 1)
         missed = round(int(missed.sum()) * per_labelled)
     learner, given = LearnedCuts(options.threshold), (candidates, scores, gains)
     whole = lists.groups is not None
