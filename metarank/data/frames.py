@@ -32,6 +32,7 @@ from metarank.data.text import (
 )
 from metarank.data.xc import PathLike
 from metarank.types.checks import check_names_as_ids
+from metarank.types.label_descriptions import LabelDescriptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -241,8 +242,8 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
 
     Dense X becomes a float column for each feature, sparse X the list columns ``x_indices`` and ``x_values``.
     Labels become the list column ``labels`` of ids, with ``grades`` where they are graded; texts the column
-    ``text``, titles the column ``titles``. The file's metadata hold label names and label texts. The file is
-    written whole or not at all.
+    ``text``, titles the column ``titles``. The file's metadata hold label names, label texts and the table of
+    labels. The file is written whole or not at all.
 
     Examples
     --------
@@ -269,6 +270,10 @@ def to_parquet(dataset: Dataset, path: PathLike) -> None:
     if dataset.titles is not None:
         columns[TITLES] = pa.array(dataset.titles, pa.string())
     about = {"version": 1} | {name: getattr(dataset, name) for name in ABOUT.split()}
+    if dataset.labels is not None:
+        known = dataset.labels.columns()
+        vectors = {"vectors": [row.tolist() for row in known["vectors"]]} if "vectors" in known else {}
+        about["labels"] = known | vectors
     table = pa.table(columns).replace_schema_metadata({METADATA_KEY: json.dumps(about).encode()})
     with whole_file(path, "wb") as f:
         pq.write_table(table, f)
@@ -297,6 +302,7 @@ def _restore(table: pa.Table, about: dict[str, Any], name: str) -> Dataset:
         name=about["name"] or name,
         label_separator=about.get("label_separator", AUTO),
         label_names_are_ids=bool(about.get("label_names_are_ids", False)),
+        labels=LabelDescriptions(**about["labels"]) if "labels" in about else None,
     )
 
 

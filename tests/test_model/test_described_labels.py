@@ -11,7 +11,7 @@ import pytest
 
 from metarank import Dataset, MetaRanker, load, metrics
 from metarank.apps.cli import main
-from metarank.data import LabelDescriptions
+from metarank.data import LabelDescriptions, read_parquet, to_parquet
 
 # The texts know nothing of the words of the names, but of those of the alternative ones.
 TABLE = LabelDescriptions(
@@ -120,6 +120,17 @@ def test_a_table_is_given_once():
         Dataset(texts=DATA.texts, Y=Y, labels=TABLE, label_texts=["x"] * 5)
     with pytest.raises(TypeError, match=r"must be a LabelDescriptions, as data\.read_labels gives, got 3"):
         Dataset(texts=DATA.texts, Y=Y, labels=3)
+
+
+def test_a_parquet_file_keeps_the_table(tmp_path):
+    table = LabelDescriptions(**{**TABLE.columns(), "vectors": np.random.default_rng(0).normal(size=(5, 3))})
+    dataset = Dataset(texts=DATA.texts, Y=Y, labels=table)
+    to_parquet(dataset, tmp_path / "rows.parquet")
+    found = read_parquet(tmp_path / "rows.parquet")
+    assert repr(found.labels.columns()) == repr(table.columns())
+    assert found.label_names == dataset.label_names
+    assert (found.Y != dataset.Y).nnz == 0
+    assert repr(found.take([3]).labels) == repr(table)
 
 
 # --- labels that change ---------------------------------------------------------------
