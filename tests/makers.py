@@ -15,6 +15,7 @@ from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
+from metarank.types.label_vectors import LabelVectors
 from metarank.types.other_names import OtherNames
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features, TrainingSet, View, fold_of_rows
@@ -113,7 +114,11 @@ def given_pairs(n_rows: int, n_labels: int) -> Given:
 def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int = 0) -> TrainingSet:
     """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone, and so does
     what is given of pairs."""
-    texts: dict[str, Any] = {"given": given_pairs(X.shape[0], Y.shape[1])}
+    vectors = np.random.default_rng(3).normal(size=(Y.shape[1], X.shape[1])).astype(np.float32)
+    texts: dict[str, Any] = {
+        "given": given_pairs(X.shape[0], Y.shape[1]),
+        "label_vectors": LabelVectors(vectors),
+    }
     if sp.issparse(X):
         texts["words"] = [f"word{j}" for j in range(X.shape[1])]
         texts["label_phrases"] = [f"word{label} word{2 * label}" for label in range(Y.shape[1])]

@@ -57,6 +57,9 @@ SOURCES = {
     "names": SourceEntry("NameScorer", "metarank.scorers.names.words", asked_as="names"),
     "spelling": SourceEntry("SpellingScorer", "metarank.scorers.names.words", asked_as="spelling"),
     "embedder": SourceEntry("NameEmbedder", "metarank.scorers.names.name_embedder", asked_as="embedder"),
+    "label-vectors": SourceEntry(
+        "LabelVectorScorer", "metarank.scorers.names.given_vectors", asked_as="label-vectors"
+    ),
     "one-vs-all": SourceEntry("OneVsAll", "metarank.scorers.linear.one_vs_all", asked_as="one-vs-all"),
     "parabel": SourceEntry("Parabel", "metarank.scorers.trees.parabel", asked_as="parabel"),
     "xreg": SourceEntry("XReg", "metarank.scorers.trees.xreg", asked_as="xreg"),

@@ -97,6 +97,7 @@ def choose_features(
     effort: str,
     k: int | None = None,
     shortlisters: Sequence[LabelScorer] = (),
+    has_vectors: bool = False,
 ) -> list[LabelScorer]:
     """The unfitted scorers whose columns describe a pair; "auto" has the classifiers among `shortlisters`,
     all of them where labels are too many to be ranked without.
@@ -128,6 +129,7 @@ def choose_features(
         names = _auto_features(X, n_labels, effort=effort)
         if label_text is not None:
             names.append("names")
+        names += ["label-vectors"] if has_vectors else []
         proposers = [s for s in shortlisters if s.is_classifier]
         note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))
         return [known[name]() for name in names] + proposers
@@ -176,6 +178,7 @@ def choose_shortlister(
     n_rows: int = 0,
     n_terms: int = 0,
     effort: str = "medium",
+    has_vectors: bool = False,
 ) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
@@ -203,6 +206,8 @@ def choose_shortlister(
             chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
         if label_text is not None:
             chosen += [proposers["names"](), proposers["spelling"]()]
+        if has_vectors:
+            chosen.append(proposers["label-vectors"]())
         compared = "no more" if n_rows <= RIDGE_ROWS else "more"
         also = "effort is low" if effort == "low" else f"{n_rows} rows {compared} than {RIDGE_ROWS}"
         note(

@@ -168,6 +168,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         n_rows=given.n_rows,
         n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
         effort=options.effort,
+        has_vectors=given.label_vectors is not None,
     )
     scorers = choose_features(
         options.features,
@@ -176,6 +177,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         label_text=label_text,
         effort=options.effort,
         shortlisters=shortlisters,
+        has_vectors=given.label_vectors is not None,
     )
     return sources_of(shortlisters, scorers)
 
@@ -225,6 +227,7 @@ def training_set(
         label_text=label_text,
         label_spelling=encoder.label_spelling(*texts) if spelled else None,
         other_names=other_names(given, label_text, spelled),
+        label_vectors=given.label_vectors,
         label_phrases=None if names is None else label_phrases(names, texts[1]),
         words=encoder.feature_words,
         feature_scale=encoder.transform.scale,

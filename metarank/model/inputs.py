@@ -21,6 +21,7 @@ from metarank.types.checks import check_candidates, check_labels, check_sample_w
 from metarank.types.given import Given, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
+from metarank.types.label_vectors import LabelVectors
 from metarank.types.restrict import check_lists, for_each_row
 from metarank.types.row_groups import check_fold_map, check_groups, check_whole_groups
 from metarank.types.strings import PackedStrings
@@ -148,6 +149,23 @@ class TrainingInput:
     def n_labels(self) -> int:
         return int(self.labels.Y.shape[1])
 
+    @property
+    def label_vectors(self) -> LabelVectors | None:
+        """The vectors of the labels in the space of X."""
+        return None if self.labels.table is None else vectors_in(self.encoder, self.labels.table)
+
+
+def vectors_in(encoder: InputEncoder, table: LabelDescriptions) -> LabelVectors | None:
+    """The vectors of a table in the space of encoded X; ValueError if X is not dense, or of another width."""
+    if table.vectors is None:
+        return None
+    width, rule = table.vectors.shape[1], "vectors of labels must be in the space of dense X"
+    if encoder.layout != "dense":
+        raise ValueError(f"{rule}, got vectors of {width} numbers beside texts or sparse features")
+    if encoder.n_features != width:
+        raise ValueError(f"{rule}, which has {encoder.n_features} columns, got vectors of {width} numbers")
+    return LabelVectors(table.vectors, 0, encoder.transform.scale)
+
 
 def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None, table: Any = None) -> None:
     """Raise ValueError unless labels, and what is known of them, are given once: in a Dataset or beside."""
@@ -195,6 +213,8 @@ def read_training(
     ids = None if labels.table is None else labels.table.ids
     known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
     pairs = read_given(candidates, pair_features, features.shape[0], known)
+    if labels.table is not None:
+        vectors_in(encoder, labels.table)
     weight = check_sample_weight(sample_weight, features.shape[0])
     groups = check_groups(groups, features.shape[0])
     fold = check_fold_map(candidates_fold, features.shape[0])

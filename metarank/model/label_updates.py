@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from metarank.data.label_text import label_phrases
 from metarank.metrics.propensity import inv_propensity
+from metarank.model.inputs import vectors_in
 from metarank.model.relevance import aligned_relevance
 from metarank.model.table_updates import changed_table, records_of
 from metarank.scorers.after_changes import KeptScorer
@@ -144,7 +145,8 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
     _warn_of_unknown_words(
         change, [*texts.values(), *(names.by_label(change.n_labels) for names in others.values())]
     )
-    data = _training_set(model, rows.X, changed, change.names, texts, _label_phrases(model, change), others)
+    phrases = _label_phrases(model, change)
+    data = _training_set(model, rows.X, changed, change.names, texts, phrases, others, change.table)
     data.shared("training-rows", lambda X: rows)
     return replace(
         _updated(model, data, change.now, n_jobs),
@@ -174,6 +176,7 @@ def added_rows(
         _label_texts(model),
         _label_phrases(model),
         _other_names(model),
+        model.labels,
     )
     names = model.row_names
     if names is not None or row_names is not None:
@@ -220,6 +223,7 @@ def _training_set(
     texts: dict[str, sp.csr_matrix],
     phrases: list[str] | None,
     others: dict[str, OtherNames],
+    table: LabelDescriptions | None,
 ) -> TrainingSet:
     return TrainingSet(
         X,
@@ -231,6 +235,7 @@ def _training_set(
         words=model.encoder.feature_words,
         feature_scale=model.encoder.transform.scale,
         other_names=others,
+        label_vectors=None if table is None else vectors_in(model.encoder, table),
         **texts,
     )
 

@@ -20,6 +20,7 @@ from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
 from metarank.types.given import Given
+from metarank.types.label_vectors import LabelVectors
 from metarank.types.other_names import OtherNames
 
 T = TypeVar("T")
@@ -191,6 +192,8 @@ class TrainingSet:
     other_names : dict of str to OtherNames
         Alternative names of the labels, "label_text" by their words and "label_spelling" by their spelling,
         where there are any.
+    label_vectors : LabelVectors or None
+        Vectors of the labels in the space of X, where a user gave any.
     label_phrases : list of str or None
         What is written of each label, its name and text in one, where names are known.
     words : list of str or None
@@ -217,6 +220,7 @@ class TrainingSet:
     label_text: sp.csr_matrix | None = None
     label_spelling: sp.csr_matrix | None = None
     other_names: dict[str, OtherNames] = field(default_factory=dict)
+    label_vectors: LabelVectors | None = None
     label_phrases: list[str] | None = None
     words: list[str] | None = None
     feature_scale: np.ndarray | None = None
@@ -308,8 +312,8 @@ class View:
     X : features of the rows in the View
     Y : float32 CSR (len(rows), L), labels of the rows in the View
     n_rows, n_labels, n_features : int
-    seed, label_names, label_text, label_spelling, other_names, label_phrases, words, feature_scale
-        As of `TrainingSet`.
+    seed, label_names, label_text, label_spelling, other_names, label_vectors, label_phrases, words
+        As of `TrainingSet`, as is feature_scale.
     """
 
     def __init__(self, data: TrainingSet, mask: np.ndarray, hidden: np.ndarray | None = None) -> None:
@@ -325,7 +329,7 @@ class View:
         self.seed = data.seed
         self.label_names, self.label_phrases = data.label_names, data.label_phrases
         self.label_text, self.label_spelling = data.label_text, data.label_spelling
-        self.other_names = data.other_names
+        self.other_names, self.label_vectors = data.other_names, data.label_vectors
         self.words, self.feature_scale = data.words, data.feature_scale
 
     def of_objective(self, name: str) -> View:

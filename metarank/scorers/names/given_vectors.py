@@ -1,0 +1,156 @@
+"""`LabelVectorScorer`: how near is a row to the vector that a user gave of the label?"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from metarank._util.parameters import check_choice, check_integer, with_parameters
+from metarank.persist.fields import Array, Integer, Known, Params
+from metarank.persist.spec import Spec
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.neighbors.training_rows import check_lists
+from metarank.scorers.sizes import FitSizes, MemoryPart
+from metarank.text.index import LabelIndex
+from metarank.text.scores import ScoredLabels
+from metarank.types.arrays import unit_rows
+from metarank.types.candidates import Candidates
+from metarank.types.dense_index import AUTO_ROWS
+from metarank.types.label_vectors import LabelVectors
+from metarank.types.view import Features, View
+
+SEARCHES = ("auto", "exact", "hnsw")
+
+
+def _check_columns(known: Known) -> None:
+    if known.start_ + known.vectors_.shape[1] > known["d"]:
+        raise ValueError(
+            f"start must leave {known.vectors_.shape[1]} of {known['d']} columns, got {known.start_}"
+        )
+
+
+@with_parameters
+class LabelVectorScorer(LabelScorer):
+    """The cosine of a row and the vector of the label, `View.label_vectors`; no row's labels are used.
+
+    Column: ``vector_cosine``, 0 where the row or the label has no vector but zeros. Needs the vectors of a
+    table of labels, in the space of dense X.
+
+    Parameters
+    ----------
+    search_by : "auto", "exact" or "hnsw"
+        How the nearest labels are found: by comparison with all of them, or by a FAISS graph, whose proposals
+        are compared again. "auto" is "hnsw" from 50,000 labels.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> from metarank.types.view import TrainingSet
+    >>> X, Y = np.float32([[1, 0], [0, 2]]), sp.csr_matrix((2, 3), dtype=np.float32)
+    >>> own = LabelVectors(np.float32([[1, 0], [1, 1], [0, 3]]))
+    >>> scorer = LabelVectorScorer().fit(TrainingSet(X, Y, np.zeros(2), label_vectors=own).view())
+    >>> scorer.score(X[:1], Candidates.all_labels(1, 3))["vector_cosine"].round(2)
+    array([1.  , 0.71, 0.  ], dtype=float32)
+    >>> scorer.shortlist(X[:1], k=2).labels
+    array([0, 1], dtype=int32)
+    """
+
+    search_by: str = "auto"
+
+    is_quick = True
+    is_label_free = True
+    title: ClassVar[str] = "vectors of the labels alone"
+    saved = Spec(
+        Params(check=lambda scorer: scorer._check_params()),
+        Array("vectors_", np.float32, ("L", None)),
+        Array("scale_", np.float32, (None,), optional=True),
+        Integer("start_"),
+        Integer("n_features_", 1, size="d"),
+        check=_check_columns,
+    )
+
+    def _check_params(self) -> None:
+        check_choice("search_by", self.search_by, SEARCHES)
+
+    def fit(self, view: View, *, n_jobs: int = 1) -> LabelVectorScorer:
+        """Keep the vectors. Returns self.
+
+        Raises
+        ------
+        ValueError
+            If the View has no vectors of labels.
+        """
+        self._check_params()
+        own = view.label_vectors
+        if own is None:
+            raise ValueError(
+                "LabelVectorScorer needs vectors of the labels: pass labels with a vector column"
+            )
+        self.vectors_ = view.shared("label-vectors", lambda X: unit_rows(own.vectors))
+        self.start_, self.scale_, self.n_features_ = own.start, own.scale, view.n_features
+        if self._uses_index:
+            self._index = view.shared(
+                "label-vectors-index", lambda X: LabelIndex(self.vectors_, self._no_bias)
+            )
+        return self
+
+    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
+        """The rows in the space of the vectors, float32 (n, dv), which both proposing and describing need."""
+        if X.ndim != 2 or X.shape[1] != self.n_features_:
+            raise ValueError(f"X must have {self.n_features_} features, got shape {X.shape}")
+        part = X if isinstance(X, np.ndarray) else X[:, : self.start_ + self.vectors_.shape[1]].toarray()
+        return {"queries": unit_rows(LabelVectors(self.vectors_, self.start_, self.scale_).rows(part))}
+
+    def score(
+        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, queries: np.ndarray | None = None
+    ) -> dict[str, np.ndarray]:
+        """Float32 column (m,): ``vector_cosine``."""
+        queries = self.search(X)["queries"] if queries is None else queries
+        check_lists(candidates, len(queries), len(self.vectors_))
+        return {"vector_cosine": self._labels.scores_of_pairs(queries, candidates, n_jobs)}
+
+    def shortlist(
+        self, X: Features, k: int, *, n_jobs: int = 1, queries: np.ndarray | None = None
+    ) -> Candidates:
+        """The k labels of highest cosine for each row, ties by the smaller label.
+
+        Labels of cosine 0 or less are left out, so that a row may have fewer than k, or none. With "hnsw" the
+        FAISS graph may miss some; the cosines are exact.
+        """
+        check_integer("k", k, 1)
+        queries = self.search(X)["queries"] if queries is None else queries
+        k = min(int(k), len(self.vectors_))
+        if self._uses_index:
+            ranking = self._labels.best_proposed(queries, k, n_jobs, self._index)
+        else:
+            ranking = self._labels.best(queries, k, n_jobs)
+        found = (ranking.labels >= 0) & (ranking.scores > 0)
+        order = np.argsort(np.where(found, ranking.labels, np.iinfo(np.int32).max), axis=1, kind="stable")
+        labels, scores, found = (
+            np.take_along_axis(a, order, 1) for a in (ranking.labels, ranking.scores, found)
+        )
+        indptr = np.concatenate([[0], np.cumsum(found.sum(axis=1))]).astype(np.int64)
+        return Candidates(indptr, labels[found], len(self.vectors_), {"label-vectors": scores[found]})
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        return self._parts_of(
+            sizes, 8 * sizes.n_labels * sizes.n_features, 0, "leave out the vectors of the labels"
+        )
+
+    @property
+    def _uses_index(self) -> bool:
+        return self.search_by == "hnsw" or (self.search_by == "auto" and len(self.vectors_) >= AUTO_ROWS)
+
+    @cached_property
+    def _no_bias(self) -> np.ndarray:
+        return np.zeros(len(self.vectors_), np.float32)
+
+    @property
+    def _labels(self) -> ScoredLabels:
+        return ScoredLabels(self.vectors_, self._no_bias)
+
+    @cached_property
+    def _index(self) -> LabelIndex:
+        return LabelIndex(self.vectors_, self._no_bias)

@@ -1,0 +1,102 @@
+"""Vectors of labels in the space of X: cosines against a slow twin, proposals, models, bad input."""
+
+from __future__ import annotations
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import MetaRanker, load
+from metarank.data import LabelDescriptions, make_multilabel
+from metarank.scorers.names.given_vectors import LabelVectorScorer
+from metarank.types.candidates import Candidates
+from metarank.types.label_vectors import LabelVectors
+from metarank.types.view import TrainingSet
+
+DATA = make_multilabel(80, n_features=6, n_labels=4, seed=1)
+
+
+def fitted(X, own, **params):
+    Y = sp.csr_matrix((X.shape[0], len(own.vectors)), dtype=np.float32)
+    data = TrainingSet(X, Y, np.arange(X.shape[0]) % 2, label_vectors=own)
+    return LabelVectorScorer(**params).fit(data.view())
+
+
+def drawn(n=7, L=9, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X, V = (rng.normal(size=(rows, d)).astype(np.float32) for rows in (n, L))
+    X[0], V[1] = 0, 0
+    return X, V
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_cosines_and_proposals_agree_with_their_twins(layout):
+    X, V = drawn()
+    scale = np.float32([2, 0.5, 1, 4, 1, 8])
+    shown = np.hstack([np.ones((7, 2), np.float32), X * scale[:5]])
+    given = shown if layout == "dense" else sp.csr_matrix(shown)
+    scorer = fitted(given, LabelVectors(V, 2, scale[:5]))
+    found = scorer.score(given, Candidates.all_labels(7, 9))["vector_cosine"].reshape(7, 9)
+    norms = np.linalg.norm(X.astype(float), axis=1)[:, None] * np.linalg.norm(V.astype(float), axis=1)
+    wanted = np.divide(X.astype(float) @ V.T.astype(float), norms, out=np.zeros((7, 9)), where=norms > 0)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    best = scorer.shortlist(given, 3)
+    for row in range(7):
+        order = np.argsort(-found[row], kind="stable")[:3]
+        inside = slice(best.indptr[row], best.indptr[row + 1])
+        np.testing.assert_array_equal(best.labels[inside], np.sort(order[found[row][order] > 0]))
+
+
+def test_the_graph_proposes_what_comparison_finds():
+    X, V = drawn(30, 400, 8)
+    exact, graph = (fitted(X, LabelVectors(V), search_by=how) for how in ("exact", "hnsw"))
+    a, b = exact.shortlist(X, 10), graph.shortlist(X, 10)
+    same = [np.intersect1d(a.rows([i]).labels, b.rows([i]).labels).size for i in range(1, 30)]
+    assert np.mean(same) > 9.5
+    again = graph.score(X, b)["vector_cosine"]
+    assert b.scores["label-vectors"].tobytes() == again.tobytes()
+    with pytest.raises(ValueError, match="search_by must be"):
+        LabelVectorScorer(search_by="faiss").fit(None)
+
+
+def table(width=6, **more) -> LabelDescriptions:
+    means = np.array([DATA.X[DATA.Y[:, [j]].toarray().ravel() > 0].mean(axis=0) for j in range(4)])
+    vectors = np.vstack([means, DATA.X[:1]])[:, :width]
+    return LabelDescriptions(names=[*"abcd", "unseen"], vectors=vectors, **more)
+
+
+def test_a_model_takes_the_vectors_and_ranks_labels_without_rows(tmp_path):
+    Y = [["abcd"[j] for j in row.indices] for row in DATA.Y]
+    params = {**makers.QUICK, "shortlister": ["label-vectors"], "shortlist_size": 2}
+    model = MetaRanker(**params).fit(DATA.X, Y, labels=table())
+    assert "unseen" in model.rank(DATA.X[:1], k=5).names[0]
+    auto = MetaRanker(**makers.QUICK).fit(DATA.X, Y, labels=table())
+    assert any("vector_cosine" in name for name in auto.feature_columns_)
+    whole = auto.decision_function(DATA.X)
+    parts = [auto.decision_function(DATA.X[i : i + 9]) for i in range(0, 80, 9)]
+    assert np.concatenate(parts).tobytes() == whole.tobytes()
+    auto.save(tmp_path / "M")
+    assert load(tmp_path / "M").decision_function(DATA.X).tobytes() == whole.tobytes()
+    model.update_labels(add=[{"name": "new", "vector": DATA.X[5]}])
+    assert "new" in model.rank(DATA.X[5:6], k=5).names[0]
+    model.partial_fit(DATA.X[:3], [["new"]] * 3)
+    assert "new" in model.rank(DATA.X[5:6], k=5).names[0]
+
+
+@pytest.mark.parametrize(
+    ("X", "width", "message"),
+    [
+        (DATA.X, 5, "in the space of dense X, which has 6 columns, got vectors of 5 numbers"),
+        (["some words"] * 80, 6, "got vectors of 6 numbers beside texts or sparse features"),
+    ],
+)
+def test_vectors_of_another_space_are_refused(X, width, message):
+    Y = [["abcd"[j] for j in row.indices] for row in DATA.Y]
+    with pytest.raises(ValueError, match=message):
+        MetaRanker(**makers.QUICK).fit(X, Y, labels=table(width))
+
+
+def test_the_source_needs_vectors():
+    with pytest.raises(ValueError, match="needs vectors of the labels"):
+        MetaRanker(**makers.QUICK, features=["label-vectors"]).fit(DATA)
