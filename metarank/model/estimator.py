@@ -103,12 +103,12 @@ class MetaRanker(Saved, BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", "spelling", "embedder", "parabel", "xreg", "fastxml",
-        "pfastxml", "pfastrexml", "one-vs-all", LabelScorer, list, or None
+    shortlister : "auto", "neighbors", "names", "spelling", "label-vectors", "embedder", "parabel", "xreg",
+        "fastxml", "pfastxml", "pfastrexml", "one-vs-all", LabelScorer, list, or None
         The sources that propose candidate labels. None ranks all labels. "auto" ranks all labels up to
-        1,000; beyond, it takes neighbours, label trees, a ridge over all labels (up to 7,000 rows), and label
-        names if they are known. With features="auto", all of these also describe beyond 1,000 labels, and
-        the classifiers among them up to 1,000.
+        1,000; beyond, it takes neighbours, label trees, a ridge over all labels (up to 7,000 rows), and names
+        and vectors of labels if they are known. With features="auto", all of these also describe beyond
+        1,000 labels, and the classifiers among them up to 1,000.
     features : "auto", "yang2012", or list of names and LabelScorers
         The sources that describe a pair. "yang2012" gives exactly the 3k + 2 columns of the paper, with k
         chosen by cross-validation.

@@ -5,6 +5,7 @@
 - `LinearClassifier`, `KernelRidge`, `KernelSVM`, `ExtraTrees`, `BoostedTrees`, `OneVsAll`: classifiers.
 - `Parabel`, `XReg`, `FastXML`, `PfastXML`, `PfastreXML`: trees over very many labels.
 - `NameScorer`, `SpellingScorer`, `NameEmbedder`: what the names of labels say.
+- `LabelVectorScorer`: vectors of labels that a user gave.
 
 One of your own is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes them by
 name or as objects; those that propose are in `metarank.shortlist` too.
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # what type checkers know by its class
     from metarank.scorers.classical.kernel_svm import KernelSVM as KernelSVM
     from metarank.scorers.linear.linear_svm import LinearClassifier as LinearClassifier
     from metarank.scorers.linear.one_vs_all import OneVsAll as OneVsAll
+    from metarank.scorers.names.given_vectors import LabelVectorScorer as LabelVectorScorer
     from metarank.scorers.names.name_embedder import NameEmbedder as NameEmbedder
     from metarank.scorers.names.words import NameScorer as NameScorer
     from metarank.scorers.names.words import SpellingScorer as SpellingScorer

@@ -154,7 +154,9 @@ SPARSE = ("parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all", 
 
 
 @pytest.mark.check_beyond(6)
-@pytest.mark.parametrize("name", sorted(set(named_scorers()) - {"names", "spelling", "embedder"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(named_scorers()) - {"names", "spelling", "embedder", "label-vectors"})
+)
 def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
     rng = np.random.default_rng(0)
     X = np.abs(rng.normal(size=(60, 5))).astype(np.float32)
