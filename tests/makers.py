@@ -15,9 +15,9 @@ from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
-from metarank.types.label_vectors import LabelVectors
 from metarank.types.other_names import OtherNames
 from metarank.types.restrict import LabelLimits
+from metarank.types.vectors_of_labels import LabelVectors
 from metarank.types.view import Features, TrainingSet, View, fold_of_rows
 
 WORDS = (

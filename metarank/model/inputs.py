@@ -21,10 +21,10 @@ from metarank.types.checks import check_candidates, check_labels, check_sample_w
 from metarank.types.given import Given, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
-from metarank.types.label_vectors import LabelVectors
 from metarank.types.restrict import check_lists, for_each_row
 from metarank.types.row_groups import check_fold_map, check_groups, check_whole_groups
 from metarank.types.strings import PackedStrings
+from metarank.types.vectors_of_labels import LabelVectors
 from metarank.types.view import Features
 
 

@@ -20,8 +20,8 @@ from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
 from metarank.types.given import Given
-from metarank.types.label_vectors import LabelVectors
 from metarank.types.other_names import OtherNames
+from metarank.types.vectors_of_labels import LabelVectors
 
 T = TypeVar("T")
 # Rows of features (n, d), float32; sparse ones are canonical.

@@ -11,7 +11,7 @@ from metarank import MetaRanker, load
 from metarank.data import LabelDescriptions, make_multilabel
 from metarank.scorers.names.given_vectors import LabelVectorScorer
 from metarank.types.candidates import Candidates
-from metarank.types.label_vectors import LabelVectors
+from metarank.types.vectors_of_labels import LabelVectors
 from metarank.types.view import TrainingSet
 
 DATA = make_multilabel(80, n_features=6, n_labels=4, seed=1)

@@ -18,7 +18,7 @@ from metarank.text.scores import ScoredLabels
 from metarank.types.arrays import unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import AUTO_ROWS
-from metarank.types.label_vectors import LabelVectors
+from metarank.types.vectors_of_labels import LabelVectors
 from metarank.types.view import Features, View
 
 SEARCHES = ("auto", "exact", "hnsw")
