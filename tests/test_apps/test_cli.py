@@ -157,6 +157,11 @@ def test_predictions_of_texts(work, capsys):
     lines = [line.split("  ")[-1] for line in capsys.readouterr().out.splitlines()]
     assert lines == ["salt and flour", "bread", "wave and wind", "the sea"]
     assert run(["predict", work / "words", work / "talk.csv", "--optimize", "hamming"]) == 0
+    capsys.readouterr()
+    best = np.floor(100 * load(work / "words").thresholds_.promises_.best("recall")) / 100
+    assert run(["predict", work / "words", work / "talk.csv", "--optimize", f"recall>={best}"]) == 0
+    assert run(["predict", work / "words", work / "talk.csv", "--optimize", "fnr<=0.0001"]) == 2
+    assert f"the best that can be had is recall>={best}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("packed", ["", ".gz", ".XZ"])

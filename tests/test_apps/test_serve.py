@@ -203,6 +203,7 @@ def test_a_text_without_known_words_is_ranked(words):
         ({"instance": TEXT, "depth": 3}, "depth is not a field"),
         ({"instance": TEXT, "optimize": "f1"}, "optimize must be None or one of micro-f1"),
         ({"instance": TEXT, "optimize": 1}, "optimize must be"),
+        ({"instance": TEXT, "optimize": "recall>=0.9999"}, "the best that can be had is recall>=0."),
         ({"instance": TEXT, "probabilities": "yes"}, "probabilities must be"),
         ({"instance": TEXT, "allowed": 3}, "allowed must be a list of labels"),
         ({"instance": TEXT, "allowed": ["the moon"]}, "allowed must name labels of this model"),
