@@ -265,8 +265,10 @@ that names the best that can be had, and MAPIE finds no cut. *Holds in*: the sha
 judged rows attain the promise, times 100. Judged rows are few, and their mean scatters too: a promise
 that holds for expectations in 90 % of draws may hold for them in somewhat less. Recall and precision are
 means over rows, times 100; rows without a relevant label, or without a kept one, do not count. MAPIE
-counts precision 0 where nothing is kept. Sizes are labels kept a row, for recall the fewer the better,
-for precision the more; shares are over the splits in which both promise."""
+counts precision 0 where nothing is kept. What is promised in few splits is promised where the draw was
+lucky, and holds in fewer of them: the confidence bounds the broken promises among all splits. Sizes are
+labels kept a row, for recall the fewer the better, for precision the more; shares are over the splits in
+which both promise."""
 
 if __name__ == "__main__":
     sys.exit(main())
