@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from metarank._util.progress import note
 from metarank.model.fitted import FittedModel
@@ -19,6 +21,8 @@ from metarank.types.restrict import check_shortlist
 from metarank.types.view import Features, TrainingSet
 
 MODES = ("only", "union")
+# A source is far worse on later rows if it is right at the first place so much less often.
+_FAR, _LEAST_ROWS = 0.1, 30
 
 
 def with_given(own: list[Source], pairs: Given | None, mode: str) -> list[Source]:
@@ -116,6 +120,32 @@ def asked(model: FittedModel, X: Any, candidates: Any = None, pair_features: Any
     if rows is None:
         rows = np.zeros((pairs.n_rows, 0), np.float32)
     return Asked(rows, None if sources else _shortlist(candidates, rows.shape[0], table), pairs)
+
+
+def warn_of_a_leak(model: FittedModel, candidates: Any, Y: sp.csr_matrix) -> None:
+    """Warn about given sources that are far worse on these labelled rows than on the training rows.
+
+    The best pair of a row must be relevant in .1 less of the rows, and by three standard errors. Y (n, L) or
+    wider. Fewer than 30 rows with labels say too little.
+    """
+    records = [record for scorer in model.scorers if (record := scorer.training_record()) is not None]
+    labelled = np.flatnonzero(np.diff(Y.indptr))
+    if candidates is None or not records or len(labelled) < _LEAST_ROWS:
+        return
+    given = read_given(candidates, None, Y.shape[0], model.label_table)
+    assert given is not None
+    for name, before, n_before in records:
+        top = given.candidates(name).rows(labelled).top(1)
+        now = float((top.values_of(Y[labelled][:, : model.n_labels]) > 0).mean()) if top.n_pairs else 0.0
+        pooled = (before * n_before + now * top.n_pairs) / max(1, n_before + top.n_pairs)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / max(1, n_before) + 1 / max(1, top.n_pairs)))
+        if before - now > max(_FAR, 3 * error):
+            warnings.warn(
+                f"candidates[{name!r}] are right in {before:.0%} of the training rows at place 1, and "
+                f"in {now:.0%} of these: were the scores of the training rows made by a model that had seen "
+                "their labels? See candidates_fold of MetaRanker.fit",
+                stacklevel=3,
+            )
 
 
 def _shortlist(candidates: Any, n_rows: int, table: LabelTable) -> Candidates | None:

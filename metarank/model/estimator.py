@@ -35,7 +35,7 @@ from metarank.data.label_files import read_labels as as_labels
 from metarank.data.language import check_language
 from metarank.data.separators import check_separator
 from metarank.model.answer import Answering
-from metarank.model.asked import Asked, asked, check_mode
+from metarank.model.asked import Asked, asked, check_mode, warn_of_a_leak
 from metarank.model.auto import EFFORTS, check_names
 from metarank.model.explain import Explanation, explain_pair
 from metarank.model.fit import fit_model
@@ -351,7 +351,8 @@ class MetaRanker(Saved, BaseEstimator):
             Scores of a model that was trained on these very rows are the commonest leak: they are too good
             here, and later rows get worse ones than the ranker has learned to trust. Make the scores of each
             row by a model that was trained without it (in folds, see `candidates_fold`), or keep the rows of
-            that model apart from those of this fit.
+            that model apart from those of this fit. `score` and ``metarank evaluate`` warn if a source is far
+            less often right on labelled rows than it was on the training rows.
         candidates_mode : "only" or "union"
             "only" ranks the candidates given, which sources that read X describe too; `shortlister` is then
             "auto". "union" ranks what the shortlisters of the model propose as well.
@@ -837,6 +838,7 @@ class MetaRanker(Saved, BaseEstimator):
             scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
         relevance = aligned_relevance(self, Y, scores.shape[0])
         relevance.warn()
+        warn_of_a_leak(self.fitted_, candidates, relevance.Y)
         values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
         weight = (
             np.ones(len(values)) if sample_weight is None else check_sample_weight(sample_weight, len(values))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse as sp
 
 from metarank import metrics
+from metarank.model.asked import warn_of_a_leak
 from metarank.model.relevance import Relevance, aligned_relevance
 from metarank.thresholds import METRICS, check_metric
 from metarank.types.ranking import Ranking
@@ -62,6 +63,7 @@ def evaluate_model(
     else:
         relevance = aligned_relevance(model, Y, sum(s.candidates.n_rows for s in scored))
         relevance.warn()
+    warn_of_a_leak(model.fitted_, candidates, relevance.Y)
     Y, widened = relevance.Y, relevance.widened
     above = relevance.parents(model)
     out: dict[str, Any] = {}

@@ -144,6 +144,11 @@ class LabelScorer(Saved, BaseEstimator):
         """The names of the given sources and of the features of pairs that it reads."""
         return (), ()
 
+    def training_record(self) -> tuple[str, float, int] | None:
+        """The name of a given source, how often its best pair of a training row was relevant, and in how many
+        rows with labels; None if it is no given source."""
+        return None
+
     # --- held-out rows ------------------------------------------------------
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> LabelScorer:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from metarank._util.elementary import log, log2
 from metarank._util.parameters import with_parameters
-from metarank.persist.fields import Array, Declared, List, Number, Object, Params
+from metarank.persist.fields import Array, Declared, Integer, List, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, scatter_folds
@@ -99,6 +99,8 @@ class GivenScorer(LabelScorer):
         Array("right_", np.float64, ("L",), above=0, below=1),
         Array("lift_", np.float64, ("L",), above=0),
         Array("missed_", np.float64, ("L",), above=0, below=1),
+        Number("top_right_", 0, 1),
+        Integer("top_rows_"),
         Number("rate_", 0, 1),
         Number("miss_rate_", 0, 1),
         Number("new_missed_", 0, 1),
@@ -148,6 +150,8 @@ class GivenScorer(LabelScorer):
         counts, hits = _tally(in_bin, hit, n_bins)
         self.chance_ = _monotone((hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS), counts + _BIN_PAIRS)
         counts, hits = _tally(in_place, hit, len(PLACES) + 1)
+        # The first bin holds the first place alone.
+        self.top_rows_, self.top_right_ = int(counts[0]), float(hits[0] / max(1, counts[0]))
         self.right_at_ = (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS)
         counts, hits = _tally(label, hit, n_labels)
         self.right_ = (hits + _RATE_PAIRS * rate) / (counts + _RATE_PAIRS)
@@ -222,6 +226,10 @@ class GivenScorer(LabelScorer):
 
     def n_columns(self) -> int:
         return len(COLUMNS)
+
+    def training_record(self) -> tuple[str, float, int] | None:
+        """The share of the training rows with labels whose best pair is relevant."""
+        return self.given, self.top_right_, self.top_rows_
 
     def updated(self, view: View, *, n_jobs: int = 1) -> GivenScorer:
         """A scorer of the labels of the View. What was learned stays: a new label is as right and as often

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -326,7 +326,7 @@ def _label_ids(pairs: PairTable, table: LabelTable, what: str) -> np.ndarray:
     ids: dict[Any, int] = {}
     out = np.zeros(len(pairs.label), np.int64)
     for i, label in enumerate(pairs.label):
-        found = ids.get(label)
+        found = ids.get(label) if isinstance(label, Hashable) else None
         if found is None:
             where = f" at row {pairs.row[i]}"
             if pairs.written and isinstance(label, str):

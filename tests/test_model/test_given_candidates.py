@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from metarank import MetaRanker, load, metrics
 from metarank.metrics import evaluate
+from metarank.model.measure import evaluate_model
 
 N, NEW = 60, 12
 
@@ -261,3 +262,20 @@ def test_suggested_labels_are_given_ones():
     for pair in model.suggest_missing(5):
         assert stored[pair.row, pair.label]
         assert Y[pair.row, pair.label] == 0
+
+
+def test_scores_that_have_seen_the_labels_are_warned_of():
+    _, Y, scores, _ = task()
+    seen = {"good": scores["good"] + 3 * Y.multiply(scores["good"] > 0), "bad": scores["bad"]}
+    model = MetaRanker(**makers.QUICK).fit(None, Y, candidates=seen)
+    with pytest.warns(UserWarning, match=r"candidates\['good'\] are right in 88% of the training rows"):
+        model.score(None, Y, candidates=scores | {"good": scores["bad"]})
+    with pytest.warns(UserWarning, match="had seen"):
+        evaluate_model(model, None, Y, ["P@1"], candidates=scores | {"good": scores["bad"]})
+
+
+def test_honest_scores_are_not_warned_of(recwarn):
+    _, Y, scores, _ = task()
+    model = MetaRanker(**makers.QUICK).fit(None, Y, candidates=scores)
+    model.score(None, Y, candidates=scores)
+    assert not [w for w in recwarn if "training rows" in str(w.message)]

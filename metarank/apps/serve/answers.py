@@ -104,7 +104,7 @@ class Asked:
         n = len(range(*rows.indices(self.n_rows)))
         if n == self.n_rows:
             return self
-        limits = {k: v.rows(rows) if isinstance(v, Candidates) else v for k, v in self.limits.items()}
+        limits = {name: _rows_of(value, rows) for name, value in self.limits.items()}
         return replace(self, rows=self.rows[rows], n_rows=n, limits=limits)
 
 
@@ -233,7 +233,8 @@ class Answerer:
 
     def _limits(self, request: RankRequest | ExplainRequest, n: int) -> dict[str, Any]:
         given = {"exclude": request.exclude, "allowed": request.allowed}
-        return {k: self.reader.lists(v, n, k) for k, v in given.items() if v is not None}
+        limits: dict[str, Any] = {k: self.reader.lists(v, n, k) for k, v in given.items() if v is not None}
+        return limits | self.reader.pairs(request, n)
 
     def _group(self, asked: Sequence[Asked], group: list[int]) -> Iterator[tuple[int, Reply]]:
         """The replies to requests of one company, by one call of the model where there are several."""
@@ -372,14 +373,25 @@ def _json(content: Any) -> bytes:
     return json.dumps(content).encode()
 
 
+def _rows_of(limit: Any, rows: slice) -> Any:
+    """What a limit says of some of the instances."""
+    if isinstance(limit, dict):
+        return {name: of[rows] for name, of in limit.items()}
+    return limit.rows(rows) if isinstance(limit, Candidates) else limit
+
+
 def _without_lists(request: AnyRequest) -> AnyRequest:
     """A request without its long fields, which are kept in another form."""
-    long = {"instance", "instances", "labels", "allowed", "exclude"} & set(type(request).model_fields)
+    long = {"instance", "instances", "labels", "allowed", "exclude", "candidates", "pair_features"} & set(
+        type(request).model_fields
+    )
     return request.model_copy(update=dict.fromkeys(long))
 
 
 def _size(part: Any) -> int:
-    """Bytes of rows, or of lists of labels, about."""
+    """Bytes of rows, of lists of labels or of scores of pairs, about."""
+    if isinstance(part, dict):
+        return sum(map(_size, part.values()))
     if isinstance(part, list):
         return sum(map(len, part))
     if isinstance(part, np.ndarray):

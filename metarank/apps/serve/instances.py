@@ -14,6 +14,7 @@ from metarank.apps.serve.options import ServeOptions
 from metarank.model.estimator import MetaRanker
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_features
+from metarank.types.given import check_names_given, read_given
 from metarank.types.restrict import check_lists
 
 Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix"
@@ -29,9 +30,12 @@ class InputReader:
     """
 
     def __init__(self, model: MetaRanker, options: ServeOptions) -> None:
+        if model.fitted_.given_sources and model.n_features_in_ == 0:
+            raise ValueError("the model must take instances to be served: it was fitted with X=None")
         self.options = options
         self.encoder = model.encoder_
         self.n_features, self.labels = model.n_features_in_, model.label_table_
+        self.given_names = model.fitted_.given_sources, model.fitted_.given_features
 
     @property
     def kind(self) -> Literal["text", "features"]:
@@ -136,6 +140,30 @@ class InputReader:
             )
         with refusing(field):
             return check_lists(labels, n_rows, self.labels, field)
+
+    def pairs(self, request: Any, n_rows: int) -> dict[str, dict[str, sp.csr_matrix]]:
+        """The scored candidates and the features of pairs of a request, as the model's methods take them.
+
+        Raises
+        ------
+        Refused
+            422 where a source of the fit is missing or another is given, a label is none of the model, or a
+            score no finite number.
+        """
+        given = {"candidates": request.candidates, "pair_features": request.pair_features}
+        of_one = getattr(request, "instances", None) is None
+        read: dict[str, Any] = {
+            field: None if of is None else {name: [pairs] if of_one else pairs for name, pairs in of.items()}
+            for field, of in given.items()
+        }
+        field = next((field for field in given if given[field] is not None), "candidates")
+        with refusing(field):
+            found = read_given(read["candidates"], read["pair_features"], n_rows, self.labels)
+            check_names_given(found, *self.given_names)
+        if found is None:
+            return {}
+        out = {"candidates": dict(found.scores), "pair_features": dict(found.features)}
+        return {field: of for field, of in out.items() if of}
 
 
 def _at(field: str, i: int) -> str:

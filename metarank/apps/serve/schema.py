@@ -69,6 +69,10 @@ LabelLists = Annotated[
 ]
 
 
+# By source: the pairs [label, score] of the one instance, or such a list for each of several.
+PairsOf = dict[StrictStr, list[Any]]
+
+
 class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -81,6 +85,8 @@ class RankRequest(_Body):
     k: Annotated[StrictInt, Field(ge=1)] = 10
     allowed: LabelLists | None = None
     exclude: LabelLists | None = None
+    candidates: PairsOf | None = None
+    pair_features: PairsOf | None = None
     propensity_weight: StrictFloat | None = None
     optimize: StrictStr | None = Field(None, description=f"one of {', '.join(METRICS)}, or 'recall>=0.9'")
     probabilities: Annotated[bool, Field(strict=True)] = False
@@ -98,6 +104,8 @@ class ExplainRequest(_Body):
     n_neighbors: Annotated[StrictInt, Field(ge=1)] = 3
     allowed: LabelLists | None = None
     exclude: LabelLists | None = None
+    candidates: PairsOf | None = None
+    pair_features: PairsOf | None = None
     propensity_weight: StrictFloat | None = None
 
 
