@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data import write_xc
+from metarank.data import Dataset, write_xc
 
 TOP = 100
 Retriever = Callable[[sp.csr_matrix, sp.csr_matrix, sp.csr_matrix], sp.csr_matrix]
@@ -48,7 +48,7 @@ def omikuji(X: sp.csr_matrix, Y: sp.csr_matrix, new: sp.csr_matrix) -> sp.csr_ma
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "train.txt"
-        write_xc(path, unit(X), Y)
+        write_xc(path, Dataset(X=unit(X), Y=Y))
         settings = peer.Model.default_hyper_param()
         model = peer.Model.train_on_data(str(path), settings, n_threads=1)
     out = sp.lil_matrix((new.shape[0], Y.shape[1]), dtype=np.float32)
