@@ -142,8 +142,14 @@ propensity_weight, memory_budget, label_separator, verbose, language : as for `M
 
     def fit(self, X: Any, Y: Any = None, **options: Any) -> DaskMetaRanker:
         """As `MetaRanker.fit`. X may also be `Partitions` (see `read`), which workers read and this process
-        joins, since a fit needs all rows.
+        joins, since a fit needs all rows. `candidates` and `pair_features` are for `MetaRanker`.
         """
+        for name in ("candidates", "pair_features"):
+            if options.get(name) is not None:
+                raise ValueError(
+                    f"{name} must be None in DaskMetaRanker.fit, whose workers read features alone: fit a "
+                    "MetaRanker"
+                )
         if isinstance(X, Partitions):
             X = X.collect(check_client(self.client))
         if options.get("negatives") is not None and self.ranker_pairs == "all":

@@ -279,3 +279,13 @@ def test_honest_scores_are_not_warned_of(recwarn):
     model = MetaRanker(**makers.QUICK).fit(None, Y, candidates=scores)
     model.score(None, Y, candidates=scores)
     assert not [w for w in recwarn if "training rows" in str(w.message)]
+
+
+@pytest.mark.parametrize("name", ["candidates", "pair_features"])
+def test_a_cluster_refuses_what_is_given_of_pairs(name):
+    pytest.importorskip("distributed")
+    from metarank.distributed import DaskMetaRanker
+
+    X, Y, scores, _ = task()
+    with pytest.raises(ValueError, match=f"{name} must be None in DaskMetaRanker.fit"):
+        DaskMetaRanker(None).fit(X, Y, **{name: scores})
