@@ -333,7 +333,8 @@ class MetaRanker(Saved, BaseEstimator):
             L. The integers in lists are then positions of labels in [0, L).
         groups : array-like (n,) of integers or texts, optional
             Rows of the same value (documents of one author, products of one family) stay on the same side of
-            every division of the rows: of the folds, of rows held out to tune or to stop, and of resampling.
+            every division of the rows: of the folds, of rows held out to tune or to stop, and of resampling
+            (but for the rows by which `NameEmbedder` chooses its epoch).
             So quality, calibration and cuts are those of rows from new groups. At least 2 groups; with fewer
             than `n_folds`, each group is a fold. Copies of a row stay together too, with their groups.
         candidates_fold : int array (n,), optional
