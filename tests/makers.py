@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
@@ -51,6 +52,25 @@ def texts(n: int = 60, seed: int = 0) -> Dataset:
     return Dataset(texts=documents, Y=labels, label_names=TOPICS, name="topics")
 
 
+def blocks(n: int = 60, seed: int = 0) -> Dataset:
+    """Rows of a title, a vector, numbers that may be missing, and a category; each tells of one topic."""
+    rng = np.random.default_rng(seed)
+    Y = (rng.random((n, 3)) < 0.45).astype(np.float32)
+    Y[~Y.any(axis=1), 0] = 1
+    words = np.array([topic.split() for topic in WORDS])
+    titles = [" ".join(words[(0 if y[0] else rng.integers(1, 3)), rng.integers(0, 10, 3)]) for y in Y]
+    vectors = (Y[:, [1, 1]] @ np.eye(2, 5) + 0.4 * rng.normal(size=(n, 5))).astype(np.float32)
+    numbers = Y[:, [2, 2, 0]] + 0.5 * rng.normal(size=(n, 3))
+    numbers = np.where(rng.random((n, 3)) < 0.1, np.nan, numbers)
+    X = {
+        "title": titles,
+        "vector": vectors,
+        "numbers": pd.DataFrame(numbers, columns=[f"numbers {j}" for j in range(3)]),
+        "colour": np.where(rng.random(n) < 0.2, "green", np.where(Y[:, 1] > 0, "red", "blue")).tolist(),
+    }
+    return Dataset(X, Y, label_names=TOPICS, name="blocks")
+
+
 def many_labels(n: int = 40) -> Dataset:
     """More labels than are all ranked: candidates come from a shortlist."""
     return make_extreme(n, n_features=200, n_labels=1200, labels_per_row=3, nnz_per_row=12, seed=0)
@@ -76,6 +96,7 @@ MAKERS = {
     "dense": dense,
     "sparse": sparse,
     "texts": texts,
+    "blocks": blocks,
     "many labels": many_labels,
     "many texts": many_texts,
 }

@@ -74,6 +74,10 @@ SAVED = {
     "ThresholdLearner": "metarank.thresholds.learner",
     "LabelEmbedder": "metarank.text.embedder",
     "InputEncoder": "metarank.data.encoder",
+    "BlocksEncoder": "metarank.data.block_encoder",
+    "VectorEncoder": "metarank.data.block_encoder",
+    "NumbersEncoder": "metarank.data.block_encoder",
+    "CategoriesEncoder": "metarank.data.block_encoder",
     "PackedStrings": "metarank.types.strings",
     "LabelDescriptions": "metarank.types.label_descriptions",
     "FeatureTransform": "metarank.data.scaling",
@@ -82,5 +86,6 @@ SAVED = {
     "GivenScorer": "metarank.scorers.given_pairs",
     "GivenTogether": "metarank.scorers.given_pairs",
     "PairFeatures": "metarank.scorers.given_pairs",
+    "BlockScorer": "metarank.scorers.block",
     "KeptScorer": "metarank.scorers.after_changes",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

@@ -13,9 +13,12 @@ from metarank.data.synthetic import make_extreme, make_multilabel
 from metarank.data.text import from_texts, read_table
 from metarank.data.vectorizer import TextVectorizer
 from metarank.data.xc import parse_xc, write_svmlight, write_xc
+from metarank.types.blocks import Block, Blocks
 from metarank.types.label_descriptions import LabelDescriptions
 
 __all__ = [
+    "Block",
+    "Blocks",
     "Dataset",
     "DatasetRecord",
     "LabelDescriptions",

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.separators import AUTO, check_separator, cut_labels
+from metarank.types.blocks import Blocks, holds_blocks
 from metarank.types.checks import check_features, check_labels, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -23,7 +24,8 @@ class Dataset:
     ----------
     X : features (n, d) or None
         Anything `check_features` takes; kept as float32, dense or CSR by density. None where there
-        is only text: a model reads numbers or texts, not both.
+        is only text. A dict of named blocks, a data frame with columns of texts, vectors or categories, or
+        `Blocks`, is kept as `Blocks`.
     Y : labels of the n instances, or None
         A matrix (n, L), lists of labels, or one class a row; kept as float32 CSR (n, L). None: no labels,
         L = 0. Integers in lists and classes are names, in order of value, so that [[7], [100]] has the two
@@ -103,7 +105,9 @@ class Dataset:
         for row, text in enumerate(texts if texts is not None else ()):
             if not isinstance(text, str):
                 raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
-        X = None if X is None else check_features(X, min_rows=0, name="X")
+        if holds_blocks(X):
+            X = Blocks.of(X)
+        X = X if X is None or isinstance(X, Blocks) else check_features(X, min_rows=0, name="X")
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
         if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")
@@ -124,7 +128,7 @@ class Dataset:
             names, label_texts = labels.shown_names, labels.descriptions
             are_ids = are_ids and not labels.has_names
         lists = {"label_names": (names, Y.shape[1]), "label_texts": (label_texts, Y.shape[1]),
-                 "feature_names": (feature_names, 0 if X is None else X.shape[1]),
+                 "feature_names": (feature_names, 0 if X is None or isinstance(X, Blocks) else X.shape[1]),
                  "texts": (texts, Y.shape[0]), "titles": (titles, Y.shape[0])}  # fmt: skip
         for field, (values, expected) in lists.items():
             if values is not None and len(values) != expected:
@@ -143,7 +147,8 @@ class Dataset:
 
     @property
     def n_features(self) -> int:
-        return 0 if self.X is None else int(self.X.shape[1])
+        """The columns of X; 0 where it is text or blocks, whose columns a model makes."""
+        return 0 if self.X is None or isinstance(self.X, Blocks) else int(self.X.shape[1])
 
     @property
     def n_labels(self) -> int:
@@ -158,7 +163,8 @@ class Dataset:
         """Select rows (ids, slice or mask), in the given order; X stays dense or sparse."""
         rows = np.arange(self.n_rows)[rows]
         out = copy(self)
-        out.__dict__.update(X=None if self.X is None else self.X[rows], Y=self.Y[rows])
+        X = self.X.take(rows) if isinstance(self.X, Blocks) else self.X
+        out.__dict__.update(X=X if X is None or isinstance(X, Blocks) else X[rows], Y=self.Y[rows])
         for name in ("texts", "titles"):
             values = getattr(self, name)
             out.__dict__[name] = None if values is None else [values[i] for i in rows]
@@ -168,13 +174,16 @@ class Dataset:
         """Sizes and label statistics as plain ints, floats, strings and bools, ready for JSON."""
         label_counts = np.bincount(self.Y.indices, minlength=self.n_labels)
         used = label_counts[label_counts > 0]
-        n_nonzero = 0 if self.X is None else self.X.nnz if sp.issparse(self.X) else np.count_nonzero(self.X)
+        blocks = self.X if isinstance(self.X, Blocks) else None
+        X = None if blocks is not None else self.X
+        n_nonzero = 0 if X is None else X.nnz if sp.issparse(X) else np.count_nonzero(X)
         return {
             "name": self.name,
             "n_rows": self.n_rows,
             "n_features": self.n_features,
             "n_labels": self.n_labels,
-            "layout": None if self.X is None else "sparse" if sp.issparse(self.X) else "dense",
+            "layout": None if X is None else "sparse" if sp.issparse(X) else "dense",
+            "blocks": None if blocks is None else blocks.kinds,
             "features_per_row": float(n_nonzero / max(self.n_rows, 1)),
             "labels_per_row": float(self.Y.nnz / max(self.n_rows, 1)),
             "rows_without_label": int(np.count_nonzero(np.diff(self.Y.indptr) == 0)),
@@ -191,7 +200,9 @@ class Dataset:
 
     def __repr__(self) -> str:
         s = self.summary()
-        features = f"{self.n_features:,} features ({s['layout']})" if self.X is not None else "no features"
+        features = f"{self.n_features:,} features ({s['layout']})" if s["layout"] else "no features"
+        if s["blocks"] is not None:
+            features = f"blocks {', '.join(f'{name} ({kind})' for name, kind in s['blocks'].items())}"
         parts = [f"{self.n_rows:,} rows", features, f"{self.n_labels:,} labels",
                  f"{s['labels_per_row']:.2f} labels a row"]  # fmt: skip
         parts += ["graded"] if self.is_graded else []

@@ -21,6 +21,7 @@ from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, smooth_idf
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
+from metarank.types.block_columns import BlockColumns
 from metarank.types.checks import Layout, check_features, check_savable_width, check_writable
 from metarank.types.containers import as_list, library_of
 from metarank.types.view import Features
@@ -188,6 +189,11 @@ class InputEncoder(Saved):
         """Labels as the words spelled like those of their names; of their texts where there is no name."""
         written = [name or text or "" for name, text in zip(names, texts or [None] * len(names))]
         return self._spelling.transform(written)
+
+    @property
+    def blocks(self) -> list[BlockColumns]:
+        """The columns of the features by block; empty unless there are several."""
+        return []
 
     @property
     def feature_words(self) -> list[str] | None:

@@ -51,6 +51,7 @@ from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker import Ranker, make_ranker
 from metarank.thresholds import LearnedCuts
+from metarank.types.blocks import check_blocks
 from metarank.types.checks import check_candidates, check_sample_weight, check_writable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
@@ -163,6 +164,11 @@ class MetaRanker(Saved, BaseEstimator):
         0 is silent. 1 shows the progress of `fit`: the stage, the share that is done and the time left, in
         one line on a terminal or in a notebook (by `tqdm.auto`), elsewhere as one plain line per stage on
         standard error. The logger "metarank" logs the stages in any case.
+    blocks : "auto" or dict of names to kinds
+        What the blocks of X are, if X is a dict or a data frame with columns that are not numbers: "text",
+        "vector", "numbers", "categories", "sparse", a `metarank.data.Block`, or None to leave a block out. By
+        default their values and types tell; see `metarank.data.Blocks.of`. `choices_` tells what was
+        understood and what each block weighs. Blocks that are of no use to held-out rows are left out.
 
     Attributes
     ----------
@@ -269,6 +275,7 @@ class MetaRanker(Saved, BaseEstimator):
         label_separator: str | None = "auto",
         verbose: int = 0,
         language: str | None = None,
+        blocks: Any = "auto",
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -285,6 +292,7 @@ class MetaRanker(Saved, BaseEstimator):
         self.label_separator = label_separator
         self.verbose = verbose
         self.language = language
+        self.blocks = blocks
 
     # --- fit ---------------------------------------------------------------
 
@@ -311,7 +319,12 @@ class MetaRanker(Saved, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or sparse (n, d), data frame, list of n texts, or Dataset; None if candidates are given
+        X : array-like or sparse (n, d), data frame, list of n texts, dict of blocks, or Dataset; None if
+            candidates are given
+            A dict of names to texts, vectors (n, d), numbers, categories or sparse features, or a data frame
+            with columns that are not numbers, holds blocks. Neighbours, centroids and names describe each
+            block by itself; linear models and trees see all of them, each on a scale that is learned on
+            held-out rows. See the parameter `blocks`.
         Y : (n, L) indicator or grades (dense or sparse), a list of n lists of labels, or n classes
             Relevance >= 0; relevant means > 0. Omit it if X is a Dataset. Integers in lists are names, in
             order of value (`label_names_`: "7", "100"), unless `n_labels` is given. Y may also be a dict by
@@ -333,8 +346,7 @@ class MetaRanker(Saved, BaseEstimator):
             L. The integers in lists are then positions of labels in [0, L).
         groups : array-like (n,) of integers or texts, optional
             Rows of the same value (documents of one author, products of one family) stay on the same side of
-            every division of the rows: of the folds, of rows held out to tune or to stop, and of resampling
-            (but for the rows by which `NameEmbedder` chooses its epoch).
+            every division of the rows: of the folds, of rows held out to tune or to stop, and of resampling.
             So quality, calibration and cuts are those of rows from new groups. At least 2 groups; with fewer
             than `n_folds`, each group is a fold. Copies of a row stay together too, with their groups.
         candidates_fold : int array (n,), optional
@@ -415,6 +427,7 @@ class MetaRanker(Saved, BaseEstimator):
                 candidates_mode=candidates_mode,
                 pair_features=pair_features,
                 negatives=negatives,
+                blocks=self.blocks,
             )
             fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
@@ -479,6 +492,7 @@ class MetaRanker(Saved, BaseEstimator):
         check_separator(self.label_separator)
         LearnedCuts(self.threshold)
         check_language(self.language)
+        check_blocks(self.blocks)
         return n_jobs
 
     # --- changes of labels and rows -------------------------------------------

@@ -19,6 +19,7 @@ from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
 from metarank.model.asked import pairs_per_row, with_given
 from metarank.model.auto import choose_features, choose_shortlister
+from metarank.model.by_block import over_blocks, weighed
 from metarank.model.fitted import FittedModel
 from metarank.model.inputs import FitOptions, TrainingInput
 from metarank.model.judge import Judged, judge
@@ -55,6 +56,7 @@ def fit_model(
     ValueError, TypeError
         If a parameter does not suit the data, or the fit exceeds the memory budget.
     """
+    given = weighed(given, options)
     names, label_text = texts_of_labels(given, options)
     sources = chosen_sources(given, label_text, options)
     data = training_set(given, sources, names, label_text, options)
@@ -146,6 +148,8 @@ def chosen_sources(
     if options.label_text == "learned" and not any(isinstance(s.scorer, NameEmbedder) for s in sources):
         sources.append(Source(NameEmbedder(), proposes=bool(shortlisters), describes=True))
         note("label_text: names and what is learned of them, by NameEmbedder")
+    if options.standardizes:
+        sources = over_blocks(sources, given.encoder.blocks)
     described = describers(sources)
     sources += [
         Source(ObjectiveScorer(scorer=scorer, objective=name), proposes=False, describes=True)
@@ -232,6 +236,7 @@ def training_set(
         words=encoder.feature_words,
         feature_scale=encoder.transform.scale,
         targets=given.labels.targets,
+        blocks=encoder.blocks,
         hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
         groups=given.groups,
         given=given.pairs,

@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.progress import note
+from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described, same_separator
 from metarank.model.chosen_language import chosen_language
 from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
+from metarank.types.blocks import Blocks, check_blocks, holds_blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates, check_labels, check_sample_weight
 from metarank.types.given import Given, read_given, width_of
@@ -197,11 +199,13 @@ def read_training(
     candidates_mode: str = "only",
     pair_features: Any = None,
     negatives: Any = None,
+    blocks: Any = "auto",
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
-    encoder = InputEncoder(language=None if language == AUTO else language)
-    features = _encoded(encoder, X, Y)
-    if language is not None and encoder.vectorizer is None:
+    of_blocks = blocks_of(X, blocks)
+    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, blocks)
+    texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
+    if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
     if features.shape[0] < 2:
         raise ValueError(
@@ -221,17 +225,18 @@ def read_training(
     check_whole_groups(groups, fold)
     if language == AUTO:
         names, options = None if labels.are_ids else labels.names, {"seed": seed, "n_jobs": n_jobs}
-        found = chosen_language(AUTO, texts_of(X) or [], labels.Y, names, groups=groups, **options)
+        found = chosen_language(AUTO, texts or [], labels.Y, names, groups=groups, **options)
         if found is not None:
-            encoder = InputEncoder(language=found)
-            features = encoder.fit_encode(X)
+            encoder, features = encoded(X, Y, of_blocks, found, blocks)
     excluded = None
     if exclude is not None:
         lists = check_lists(exclude, labels.Y.shape[0], known, "exclude")
         excluded = for_each_row(lists, *labels.Y.shape)
     row_names = short_names(X.titles or X.texts) if isinstance(X, Dataset) else None
     if row_names is None and encoder.vectorizer is not None:
-        row_names = short_names(texts_of(X))
+        row_names = short_names(texts)
+    if row_names is None and of_blocks is not None:
+        row_names = short_names(of_blocks.first_texts)
     given = isinstance(X, Dataset)
     return TrainingInput(
         encoder,
@@ -251,6 +256,38 @@ def read_training(
     )
 
 
+def _places_in(Y: Any, candidates: Any) -> int | None:
+    """L, if matrices of candidates tell it and Y holds lists of integers, which are then places."""
+    row = next((row for row in Y if len(row)), None) if isinstance(Y, (list, tuple)) and Y else None
+    has_places = row is not None and not isinstance(row, str) and not isinstance(next(iter(row)), str)
+    return width_of(candidates) if has_places else None
+
+
+def blocks_of(X: Any, blocks: Any) -> Blocks | None:
+    """The blocks of X, None if it is one table, matrix or list of texts; `blocks` is that of `MetaRanker`."""
+    wanted = check_blocks(blocks)
+    given = X.X if isinstance(X, Dataset) else X
+    if holds_blocks(given):
+        return Blocks.of(given, wanted)
+    if wanted:
+        raise ValueError(
+            f"blocks must be 'auto' where X has none, got {blocks!r:.80}: pass X as a dict or a data frame"
+        )
+    return None
+
+
+def encoded(
+    X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, blocks: Any
+) -> tuple[InputEncoder, Features]:
+    """A fitted encoder, and the features of the training rows."""
+    if of_blocks is None:
+        encoder = InputEncoder(language=language)
+        return encoder, _encoded(encoder, X, Y)
+    languages = {name: block.language for name, block in check_blocks(blocks).items() if block is not None}
+    joint = BlocksEncoder(language, {name: own for name, own in languages.items() if own is not None})
+    return joint, joint.fit_encode(of_blocks)
+
+
 def _encoded(encoder: InputEncoder, X: Any, Y: Any) -> Features:
     """The features of the rows; of none where X is None."""
     if X is not None:
@@ -258,13 +295,6 @@ def _encoded(encoder: InputEncoder, X: Any, Y: Any) -> Features:
     encoder.fit_nothing()
     of = next(iter(Y.values())) if isinstance(Y, Mapping) and Y else Y
     return np.zeros((of.shape[0] if hasattr(of, "shape") else len(of), 0), np.float32)
-
-
-def _places_in(Y: Any, candidates: Any) -> int | None:
-    """L, if matrices of candidates tell it and Y holds lists of integers, which are then places."""
-    row = next((row for row in Y if len(row)), None) if isinstance(Y, (list, tuple)) and Y else None
-    has_places = row is not None and not isinstance(row, str) and not isinstance(next(iter(row)), str)
-    return width_of(candidates) if has_places else None
 
 
 def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:

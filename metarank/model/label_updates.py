@@ -28,12 +28,14 @@ from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
 from metarank.scorers.neighbors.training_rows import TrainingRows
 from metarank.scorers.source import with_scorers
+from metarank.types.arrays import dense
+from metarank.types.block_columns import side_by_side
 from metarank.types.checks import check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.missing import MissingPairs
 from metarank.types.other_names import OtherNames
 from metarank.types.strings import PackedStrings
-from metarank.types.view import TrainingSet
+from metarank.types.view import Features, TrainingSet
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
@@ -125,7 +127,7 @@ class LabelChange:
 
 def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
     """The model after a change of its labels."""
-    rows, Y = training_rows_of(model)
+    X, Y, index = training_rows_of(model)
     by_row = sp.coo_matrix(Y)
     label = change.now[by_row.col]
     kept = label >= 0
@@ -146,8 +148,9 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
         change, [*texts.values(), *(names.by_label(change.n_labels) for names in others.values())]
     )
     phrases = _label_phrases(model, change)
-    data = _training_set(model, rows.X, changed, change.names, texts, phrases, others, change.table)
-    data.shared("training-rows", lambda X: rows)
+    data = _training_set(model, X, changed, change.names, texts, phrases, others, change.table)
+    if index is not None:
+        data.shared("training-rows", lambda X: index)
     return replace(
         _updated(model, data, change.now, n_jobs),
         n_labels=change.n_labels,
@@ -162,11 +165,11 @@ def added_rows(
     model: FittedModel, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
 ) -> FittedModel:
     """The model with more encoded training rows."""
-    rows, before = training_rows_of(model)
+    known, before, _ = training_rows_of(model)
     if model.removed.size and np.isin(Y.indices, model.removed).any():
         label = int(Y.indices[np.isin(Y.indices, model.removed)][0])
         raise ValueError(f"Y must not hold removed labels, got {label}")
-    stacked = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.concatenate([rows.X, X])
+    stacked = sp.vstack([known, X], "csr") if sp.issparse(X) else np.concatenate([known, X])
     binary = sp.vstack([before, (Y > 0).astype(np.float32)], "csr")
     data = _training_set(
         model,
@@ -195,8 +198,11 @@ def rows_labels(model: MetaRanker, Y: Any, n_rows: int) -> sp.csr_matrix:
     return relevance.Y
 
 
-def training_rows_of(model: FittedModel) -> tuple[TrainingRows, sp.csr_matrix]:
-    """The training rows of a model and their labels, CSR (n, L) of ones, from a source that keeps them.
+def training_rows_of(model: FittedModel) -> tuple[Features, sp.csr_matrix, TrainingRows | None]:
+    """The training rows of a model, their labels, CSR (n, L) of ones, and the index of the rows if there is
+    one of all of them, from sources that keep them.
+
+    Of a model of blocks only the blocks that some source keeps are known; the columns of the others are 0.
 
     Raises
     ------
@@ -208,7 +214,17 @@ def training_rows_of(model: FittedModel) -> tuple[TrainingRows, sp.csr_matrix]:
     for source in model.sources:
         found = source.scorer.training_labels()
         if found is not None:
-            return found
+            return found[0].X, found[1], found[0]
+    kept = [own for source in model.sources if (own := source.scorer.block_rows()) is not None]
+    if kept:
+        of_block = {columns.name: rows.X for columns, rows, _ in kept}
+        Y = kept[0][2]
+        parts = [
+            of_block.get(block.name, sp.csr_matrix((Y.shape[0], block.stop - block.start), dtype=np.float32))
+            for block in model.encoder.blocks
+        ]
+        X = side_by_side(parts)
+        return dense(X) if model.encoder.layout == "dense" else X, Y, None
     raise ValueError(
         "this model keeps no training rows to be changed, since none of its scorers is one of neighbours: "
         "refit, or have 'neighbors' or 'votes' among its features or shortlisters"
@@ -236,6 +252,7 @@ def _training_set(
         feature_scale=model.encoder.transform.scale,
         other_names=others,
         label_vectors=None if table is None else vectors_in(model.encoder, table),
+        blocks=model.encoder.blocks,
         **texts,
     )
 
@@ -265,16 +282,19 @@ def _label_texts(model: FittedModel) -> dict[str, sp.csr_matrix]:
     """The matrices of label texts that the sources keep, by their name in a `TrainingSet`."""
     texts: dict[str, sp.csr_matrix] = {}
     for source in model.sources:
-        texts |= source.scorer.label_texts()
+        for name, text in source.scorer.label_texts().items():
+            # The same text of several sources, or those of several blocks, which share no column.
+            texts[name] = text if name not in texts else texts[name].maximum(text)
     return texts
 
 
 def _other_names(model: FittedModel) -> dict[str, OtherNames]:
-    """The alternative names of labels that the sources keep, by their name in a `TrainingSet`."""
-    names: dict[str, OtherNames] = {}
+    """The alternative names that the sources keep, by their name in a `TrainingSet`."""
+    by_block: dict[str, dict[str, OtherNames]] = {}
     for source in model.sources:
-        names |= source.scorer.other_names()
-    return names
+        for name, names in source.scorer.other_names().items():
+            by_block.setdefault(name, {})[source.scorer.block] = names
+    return {name: OtherNames.joined(list(found.values())) for name, found in by_block.items()}
 
 
 def _label_phrases(model: FittedModel, change: LabelChange | None = None) -> list[str] | None:

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
+from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
 from metarank.types.other_names import OtherNames
 from metarank.types.view import Features, TrainingSet, View
@@ -87,6 +88,14 @@ class LabelScorer(Saved, BaseEstimator):
         The label texts that it reads from a `View`: "label_text", "label_spelling", or "" for none.
     title : str
         Name of its proposals in reports; the default is the name of the class.
+    by_block : bool
+        Whether it describes each block of X by itself, rather than all of them together.
+    needs_words : bool
+        Whether it describes only features that stand for words.
+    block : str
+        The block that it describes; "" for all of X.
+    shown_as : str
+        Its name in reports.
     """
 
     proposes: bool = False
@@ -102,6 +111,13 @@ class LabelScorer(Saved, BaseEstimator):
     rest: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
     title: ClassVar[str] = ""
+    by_block: ClassVar[bool] = False
+    needs_words: ClassVar[bool] = False
+    block: str = ""
+
+    @property
+    def shown_as(self) -> str:
+        return type(self).__name__
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -216,6 +232,10 @@ class LabelScorer(Saved, BaseEstimator):
 
     def training_labels(self) -> tuple[Any, sp.csr_matrix] | None:
         """The training rows, a `TrainingRows`, and their labels, CSR (n, L) of ones; None if not kept."""
+        return None
+
+    def block_rows(self) -> tuple[BlockColumns, Any, sp.csr_matrix] | None:
+        """As `training_labels`, for rows of one block of the features, and its columns."""
         return None
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:

@@ -9,12 +9,12 @@ from metarank.persist.fields import Object, Text
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns
-from metarank.scorers.sizes import FitSizes, MemoryPart
+from metarank.scorers.wrapped import WrappedScorer
 from metarank.types.candidates import Candidates
-from metarank.types.view import Features, TrainingSet, View
+from metarank.types.view import TrainingSet, View
 
 
-class ObjectiveScorer(LabelScorer):
+class ObjectiveScorer(WrappedScorer):
     """A scorer that is fitted on one objective's labels; its columns are named ``<objective>: <column>``.
 
     Examples
@@ -28,8 +28,6 @@ class ObjectiveScorer(LabelScorer):
     ['clicks: prior']
     """
 
-    scorer_: LabelScorer
-
     saved = Spec(Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_))
 
     def __init__(self, *, scorer: LabelScorer, objective: str) -> None:
@@ -37,33 +35,8 @@ class ObjectiveScorer(LabelScorer):
         self.objective = objective
 
     @property
-    def is_classifier(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.is_classifier
-
-    @property
-    def score_without_rows(self) -> float | None:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.score_without_rows
-
-    @property
-    def reads_given(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.reads_given
-
-    @property
-    def is_tunable(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.is_tunable
-
-    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
-        return self.scorer.memory(sizes, keeps_products=keeps_products)
-
-    def n_columns(self) -> int:
-        return self.scorer.n_columns()
-
-    def index_kind(self, n_rows: int) -> str | None:
-        return self.scorer.index_kind(n_rows)
+    def prefix(self) -> str:
+        return self.objective
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
         """An unfitted copy whose scorer's free parameters are tuned on the View."""
@@ -75,19 +48,9 @@ class ObjectiveScorer(LabelScorer):
         self.scorer_ = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
         return self
 
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """The scorer's columns."""
-        return self._named(self.scorer_.score(X, candidates, n_jobs=n_jobs))
-
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
     ) -> dict[str, np.ndarray]:
         """The scorer's columns of training rows, from fits without the row's fold."""
         own = data.of_objective(self.objective)
         return self._named(held_out_columns(self.scorer, own, candidates, rows=rows, n_jobs=n_jobs))
-
-    def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        return {f"{self.objective}: {name}": values for name, values in columns.items()}
-
-    def _restored(self) -> None:
-        self.scorer_ = self.scorer

@@ -43,7 +43,7 @@ class Source(Saved):
     @property
     def name(self) -> str:
         """Name of the scorer in reports."""
-        return type(self.scorer).__name__
+        return self.scorer.shown_as
 
 
 def sources_of(shortlisters: Sequence[LabelScorer], scorers: Sequence[LabelScorer]) -> list[Source]:

@@ -16,20 +16,12 @@ _NUMBERS = re.compile(r"^(sparse\[)?(u?int|float|double|half|bool|decimal|comple
 
 def check_columns(table: Any, name: str, what: str, hint: str) -> None:
     """ValueError naming the first column of a table that holds no numbers."""
-    module = library_of(table, name)
-    if module == "pandas" and hasattr(table, "columns"):
-        if all(isinstance(dtype, np.dtype) and dtype.kind in "biufc" for dtype in table.dtypes):
-            return
-        columns = [(str(c), table.iloc[:, j]) for j, c in enumerate(table.columns)]
-    elif module == "polars" and hasattr(table, "get_columns"):
-        columns = [(c.name, c) for c in table.get_columns()]
-    elif module == "pyarrow" and hasattr(table, "column_names"):
-        columns = list(zip(table.column_names, table.columns))
-    else:
+    of_pandas = library_of(table, name) == "pandas" and hasattr(table, "columns")
+    if of_pandas and all(isinstance(dtype, np.dtype) and dtype.kind in "biufc" for dtype in table.dtypes):
         return
-    for column, values in columns:
-        kind = str(getattr(values, "dtype", getattr(values, "type", "")))
-        if _NUMBERS.search(kind.lower()):
+    for column, values in table_columns(table) or ():
+        kind = type_name(values)
+        if is_number_type(values):
             continue
         found: list[Any] = []
         if kind == "object":  # numbers too may stand in one
@@ -41,6 +33,28 @@ def check_columns(table: Any, name: str, what: str, hint: str) -> None:
         text = isinstance(of, str) or re.match("(large_)?(str|utf8)", kind.lower())
         kind = "text" if text else type(of).__name__ if of is not None else kind
         raise ValueError(f"{name} must hold {what}, got {kind} in column {column!r}{hint.format(column)}")
+
+
+def table_columns(table: Any) -> list[tuple[str, Any]] | None:
+    """(name, column) of a table of pandas, polars or Arrow; None of anything else."""
+    module = type(table).__module__.partition(".")[0]
+    if module == "pandas" and hasattr(table, "columns"):
+        return [(str(c), table.iloc[:, j]) for j, c in enumerate(table.columns)]
+    if module == "polars" and hasattr(table, "get_columns"):
+        return [(c.name, c) for c in table.get_columns()]
+    if module == "pyarrow" and hasattr(table, "column_names"):
+        return list(zip(table.column_names, table.columns))
+    return None
+
+
+def type_name(column: Any) -> str:
+    """The type of a column's values, as its library writes it; "" where the container has none."""
+    return str(getattr(column, "dtype", getattr(column, "type", "")))
+
+
+def is_number_type(column: Any) -> bool:
+    """Whether the type of a column says that it holds numbers or booleans."""
+    return bool(_NUMBERS.search(type_name(column).lower()))
 
 
 def as_array(table: Any) -> np.ndarray:

@@ -63,6 +63,19 @@ class OtherNames(Saved):
         owner = sp.csr_matrix((ones, (self.label, np.arange(len(self)))), (n_labels, len(self)))
         return sp.csr_matrix(owner @ self.text)
 
+    def within(self, columns: Callable[[sp.csr_matrix], sp.csr_matrix]) -> OtherNames:
+        """The names in some columns of the text, without those that are empty there."""
+        text = columns(self.text)
+        known = np.flatnonzero(np.diff(text.indptr))
+        return OtherNames(text[known], self.label[known])
+
+    @classmethod
+    def joined(cls, parts: Sequence[OtherNames]) -> OtherNames:
+        """The names of several (at least one), in the order of labels."""
+        label = np.concatenate([part.label for part in parts])
+        order = np.argsort(label, kind="stable")
+        return cls(sp.csr_matrix(sp.vstack([part.text for part in parts], "csr")[order]), label[order])
+
     def of_labels(self, first: int, last: int) -> OtherNames:
         """The names of a range of labels, renumbered from 0."""
         inside = slice(*np.searchsorted(self.label, [first, last]))

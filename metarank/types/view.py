@@ -10,8 +10,9 @@ from __future__ import annotations
 import copy
 import heapq
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
+from metarank.types.block_columns import BlockColumns
 from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 from metarank.types.vectors_of_labels import LabelVectors
@@ -209,6 +211,8 @@ class TrainingSet:
         Rows of the same group stay together wherever a scorer divides rows.
     given : Given, optional
         What others say of the pairs of the rows; sources that declare `reads_given` read it in place of X.
+    blocks : sequence of BlockColumns
+        The blocks of X, where it has several.
     """
 
     X: Features
@@ -228,6 +232,9 @@ class TrainingSet:
     hidden_in: np.ndarray | None = None
     groups: np.ndarray | None = None
     given: Given | None = None
+    blocks: Sequence[BlockColumns] = ()
+    # The block that X is, of several; what is shared goes by its name.
+    _block: str = field(default="", init=False)
     # What bounds memory and changes no result: pairs described at once, and whether products that both
     # proposing and describing need are kept in between.
     chunk_pairs: int = field(default=CHUNK_PAIRS, init=False)
@@ -255,6 +262,7 @@ class TrainingSet:
 
     def shared(self, key: str, build: Callable[[Features], T]) -> T:
         """State built once from the features of all rows, under a name. `build` is given X, never Y."""
+        key += self._block
         with self._lock:
             own = self._locks.setdefault(key, threading.RLock())
         with own:  # folds that need different things do not wait for each other
@@ -288,6 +296,30 @@ class TrainingSet:
         out = copy.copy(self)
         out.Y = self.targets[name]
         return out
+
+    def block(self, name: str) -> BlockColumns:
+        """The columns of a block."""
+        return next(block for block in self.blocks if block.name == name)
+
+    def of_block(self, name: str) -> TrainingSet:
+        """The same rows with one block of X, and the texts of the labels by its words."""
+        block, out = self.block(name), copy.copy(self)
+        out.X = self.shared(f"block {block.name}", block.of)
+        out._block = f" of {block.name}"
+        out.label_text = self._text_of(block, "label_text")
+        out.label_spelling = self._text_of(block, "label_spelling")
+        out.other_names = {}
+        for source, names in self.other_names.items() if block.words is not None else ():
+            key = f"other names by {source} in {block.name}"
+            out.other_names[source] = self.shared(key, partial(_names_within, names, block))
+        out.words, out.feature_scale, out.blocks = block.words, None, ()
+        return out
+
+    def _text_of(self, block: BlockColumns, name: str) -> sp.csr_matrix | None:
+        text: sp.csr_matrix | None = getattr(self, name)
+        if text is None or block.words is None:
+            return None
+        return sp.csr_matrix(self.shared(f"{name} {block.name}", lambda X: block.of(text)))
 
     def view(self) -> View:
         """The View of all rows."""
@@ -335,6 +367,14 @@ class View:
     def of_objective(self, name: str) -> View:
         """The same rows with the labels of one objective."""
         return View(self._data.of_objective(name), self.mask, self._hidden)
+
+    def block(self, name: str) -> BlockColumns:
+        """The columns of a block of X."""
+        return self._data.block(name)
+
+    def of_block(self, name: str) -> View:
+        """The same rows with one block of X."""
+        return View(self._data.of_block(name), self.mask, self._hidden)
 
     def part(self, positions: np.ndarray) -> View:
         """The View of some of its rows, by their positions in it."""
@@ -396,6 +436,10 @@ class View:
             csc.sort_indices()
             self._by_label = (csc.indptr.astype(np.int64), self.rows[csc.indices].astype(np.int32))
         return self._by_label
+
+
+def _names_within(names: OtherNames, block: BlockColumns, X: Features) -> OtherNames:
+    return names.within(block.of)
 
 
 def _without_columns(Y: sp.csr_matrix, hidden: np.ndarray) -> sp.csr_matrix:

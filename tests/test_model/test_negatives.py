@@ -180,10 +180,3 @@ def test_several_objectives_refuse():
     Y = {"relevance": TRAIN.Y, "clicks": TRAIN.Y}
     with pytest.raises(ValueError, match="negatives must be left out where Y holds several objectives"):
         MetaRanker(**QUICK | {"ranker": "auto"}).fit(TRAIN.X, Y, negatives=LISTS)
-
-
-def test_every_pair_on_a_cluster_refuses():
-    distributed = pytest.importorskip("metarank.distributed")
-    model = distributed.DaskMetaRanker(ranker="lambdarank", ranker_pairs="all")
-    with pytest.raises(ValueError, match="negatives must be left out where ranker_pairs='all'"):
-        model.fit(TRAIN, negatives=LISTS)

@@ -51,8 +51,8 @@ def assert_as_fitted(model: MetaRanker, Y: sp.csr_matrix, X=None, texts=None) ->
     """Every exact part equals one fitted on these rows, and so do the propensities."""
     from metarank.propensity import inv_propensity
 
-    rows, kept = training_rows_of(model.fitted_)
-    X = rows.X if X is None else X
+    rows, kept, _ = training_rows_of(model.fitted_)
+    X = rows if X is None else X
     np.testing.assert_array_equal(kept.toarray(), (Y > 0).toarray())
     fold = np.zeros(Y.shape[0], np.int32)
     data = TrainingSet(X, Y, fold, label_names=model.label_names_, **(texts or {}))
@@ -80,7 +80,7 @@ def texts_of(model: MetaRanker):
 def test_changes_equal_a_fit_of_the_parts(maker):
     model = fresh(maker)
     L = model.n_labels_
-    _, before = training_rows_of(model.fitted_)
+    _, before, _ = training_rows_of(model.fitted_)
     drop, source, target = 0, 1, 2
     model.update_labels(
         add=added(model, 2),
@@ -102,10 +102,10 @@ def test_added_rows_equal_a_fit_of_the_parts(maker):
         fresh(maker),
         makers.MAKERS[maker](n=30, seed=5) if "many" not in maker else makers.MAKERS[maker](n=10),
     )
-    rows, before = training_rows_of(model.fitted_)
+    rows, before, _ = training_rows_of(model.fitted_)
     model.partial_fit(more)
     X = model.encoder_.encode(more)
-    stack = sp.vstack([rows.X, X], "csr") if sp.issparse(X) else np.vstack([rows.X, X])
+    stack = sp.vstack([rows, X], "csr") if sp.issparse(X) else np.vstack([rows, X])
     Y = sp.csr_matrix(sp.vstack([before, more.Y > 0], "csr"), dtype=np.float32)
     assert_as_fitted(model, Y, X=stack, texts=texts_of(model))
     assert (model.row_names_ is None) or len(model.row_names_) == Y.shape[0]
@@ -219,7 +219,7 @@ def test_a_name_added_again_has_its_id_back():
     model.update_labels(remove=["bread"]).update_labels(add=["tea", "bread"])
     assert model.label_names_ == ["the sea", "bread", "code", "tea"]
     assert model.removed_.tolist() == []
-    _, Y = training_rows_of(model.fitted_)
+    _, Y, _ = training_rows_of(model.fitted_)
     assert Y[:, 1].nnz == 0
     model.partial_fit(["flour and salt"], [["bread"]])
     assert training_rows_of(model.fitted_)[1][:, 1].nnz == 1
@@ -368,7 +368,7 @@ def test_tail_classifiers_of_means_are_exact(capsys, tmp_path):
 
     features = ["neighbors", "centroids", "prior", "tail", "linear-ridge"]
     model = MetaRanker(features=features, **makers.QUICK).fit(makers.sparse())
-    _, before = training_rows_of(model.fitted_)
+    _, before, _ = training_rows_of(model.fitted_)
     model.update_labels(add=1, remove=[0])
     Y = before.toarray()
     Y[:, 0] = 0

@@ -64,6 +64,8 @@ class NameEmbedder(LabelScorer):
     learning_rate: float = 1e-3
     n_epochs: int = 30
 
+    by_block = True
+    needs_words = True
     reads_names = True
     saved = Spec(
         Params(check=lambda scorer: check_integer("max_words", scorer.max_words, 1)),

@@ -61,6 +61,8 @@ class NameScorer(LabelScorer):
     array([1], dtype=int32)
     """
 
+    by_block = True
+    needs_words = True
     is_quick = True
     is_label_free = True
     title = "label text alone"

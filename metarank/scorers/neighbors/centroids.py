@@ -37,6 +37,7 @@ class Centroids(LabelScorer):
     {'centroid_l2': array([2.], dtype=float32), 'centroid_cosine': array([0.], dtype=float32)}
     """
 
+    by_block = True
     is_quick = True
 
     saved = Spec(

@@ -126,6 +126,7 @@ class LabelNeighbors(LabelScorer):
     metrics: Sequence[str] = ("l2", "l1", "cosine")
     columns: str = "summary"
 
+    by_block = True
     is_quick = True
 
     saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
@@ -295,6 +296,7 @@ class NeighborShortlister(LabelScorer):
     index: str = "auto"
     names: bool = False
 
+    by_block = True
     is_quick = True
     title = "nearest neighbours"
     saved = Spec(

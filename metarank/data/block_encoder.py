@@ -1,0 +1,417 @@
+"""`BlocksEncoder`: the blocks of an instance become one matrix, each on a scale of its own.
+
+A block of texts is encoded as a model of texts alone encodes them, a block of sparse features likewise. Of
+several blocks of texts, "title" and "body", one more block, "title + body", has the words of all of them,
+since a word says much the same wherever it stands. The rows of every block have unit length on average,
+times the weight of the block, which a fit learns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from metarank.data.dataset import Dataset
+from metarank.data.encoder import InputEncoder
+from metarank.data.scaling import FeatureTransform
+from metarank.persist.fields import Array, Declared, Ids, Known, List, Number, Object, Strings, Text
+from metarank.persist.spec import Saved, Spec
+from metarank.types.block_columns import BlockColumns, side_by_side
+from metarank.types.blocks import CATEGORIES, KINDS, NUMBERS, Blocks, holds_blocks
+from metarank.types.checks import check_savable_width
+from metarank.types.view import Features
+
+# Between the names of text fields, in the name of the block of all their words.
+_JOIN = " + "
+# A weight that a saved model may have.
+_MOST_WEIGHT = 1e6
+
+
+class NumbersEncoder(Saved):
+    """Columns of numbers, each with mean 0 and variance 1, and a 1 where a number is missing.
+
+    A missing number is the mean. Columns that had none in training have no flag of their own.
+
+    Attributes
+    ----------
+    mean, scale : float32 array (d,)
+    missing : int32 array
+        Columns with a flag, ascending; the flags follow the numbers.
+
+    Examples
+    --------
+    >>> NumbersEncoder().fit_encode(np.float32([[1, 5], [3, np.nan]]))
+    array([[-1.,  0.,  0.],
+           [ 1.,  0.,  1.]], dtype=float32)
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    missing: np.ndarray
+
+    saved: ClassVar = Spec(
+        Array("mean", np.float32, ("columns",)),
+        Array("scale", np.float32, ("columns",), above=0),
+        Ids("missing", np.int32, below="columns", ascending=True),
+    )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.mean) + len(self.missing)
+
+    def fit_encode(self, X: np.ndarray) -> np.ndarray:
+        """Learn means and spreads of float32 X (n, d), NaN where a number is missing; return the features."""
+        known = ~np.isnan(X)
+        n = np.maximum(known.sum(axis=0), 1)
+        values = np.where(known, X, 0).astype(np.float64)
+        mean = values.sum(axis=0) / n
+        spread = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(axis=0) / n)
+        # A spread within rounding of the values is no spread.
+        flat = spread <= 1e-6 * np.abs(values).max(axis=0, initial=0.0)
+        self.mean = mean.astype(np.float32)
+        self.scale = np.where(flat, 1.0, 1.0 / np.where(flat, 1.0, spread)).astype(np.float32)
+        self.missing = np.flatnonzero(~known.all(axis=0)).astype(np.int32)
+        return self.encode(X)
+
+    def encode(self, X: np.ndarray) -> np.ndarray:
+        """Features of new rows, float32 (n, d + flags)."""
+        if X.shape[1] != len(self.mean):
+            raise ValueError(f"X must have {len(self.mean)} numbers, as in fit, got {X.shape[1]}")
+        unknown = np.isnan(X)
+        with np.errstate(over="ignore"):
+            numbers = np.where(unknown, np.float32(0), (X - self.mean) * self.scale)
+        return np.concatenate([numbers, unknown[:, self.missing].astype(np.float32)], axis=1)
+
+
+class CategoriesEncoder(Saved):
+    """A 1 for each category of a row; categories that `fit` did not meet have none.
+
+    Attributes
+    ----------
+    categories : list of list of str
+        The known categories of each column, in code point order.
+
+    Examples
+    --------
+    >>> encoder = CategoriesEncoder()
+    >>> encoder.fit_encode(np.array([["red"], ["blue"]], object)).toarray()
+    array([[0., 1.],
+           [1., 0.]], dtype=float32)
+    """
+
+    categories: list[list[str]]
+
+    saved: ClassVar = Spec(List("categories", Strings("")))
+
+    @property
+    def n_features(self) -> int:
+        return sum(map(len, self.categories))
+
+    def fit_encode(self, X: np.ndarray) -> sp.csr_matrix:
+        """Learn the categories of an object array (n, d) of str or None; return the features."""
+        self.categories = [sorted({value for value in column if value is not None}) for column in X.T]
+        return self.encode(X)
+
+    def encode(self, X: np.ndarray) -> sp.csr_matrix:
+        """Features of new rows, float32 CSR (n, categories)."""
+        if X.shape[1] != len(self.categories):
+            raise ValueError(f"X must have {len(self.categories)} categories, as in fit, got {X.shape[1]}")
+        rows, columns, first = [], [], 0
+        for own, values in zip(self.categories, X.T):
+            place = {value: first + j for j, value in enumerate(own)}
+            found = [(i, place[value]) for i, value in enumerate(values) if value in place]
+            rows += [i for i, _ in found]
+            columns += [j for _, j in found]
+            first += len(own)
+        ones = np.ones(len(rows), np.float32)
+        out = sp.csr_matrix((ones, (rows, columns)), shape=(X.shape[0], first))
+        out.sort_indices()
+        return out
+
+
+class EncodedBlock(Saved):
+    """A block of a model: what it is, and how its data become features.
+
+    Attributes
+    ----------
+    name, kind : str
+    columns : list of str
+        Names of the columns of blocks of numbers and categories; of a block that joins the texts of several
+        fields, the fields.
+    encoder : InputEncoder, NumbersEncoder or CategoriesEncoder
+    weight : float
+        Factor of the features; 0 where the block is left out.
+    length : float
+        Factor that makes rows of unit length on average.
+    """
+
+    name: str
+    kind: str
+    columns: list[str]
+    encoder: Any
+    weight: float = 1.0
+    length: float = 1.0
+
+    saved: ClassVar = Spec(
+        Text("name"),
+        Text("kind", KINDS),
+        Strings("columns"),
+        Number("weight", 0, _MOST_WEIGHT),
+        Number("length", 0, float(np.finfo(np.float32).max)),
+        Object("encoder", Saved),
+    )
+
+    def __init__(self, name: str, kind: str, columns: Sequence[str] = ()) -> None:
+        self.name = name
+        self.kind = kind
+        self.columns = list(columns)
+
+    def fit_encode(self, data: Any, alone: bool, language: str | None) -> Features:
+        """Learn the encoding; return the features, on the scale of a model of this block alone if `alone`."""
+        self.encoder = _encoder_of(self.kind, data, alone, language)
+        with self._named():
+            features: Features = self.encoder.fit_encode(data)
+        if not alone and self.kind in ("vector", NUMBERS, CATEGORIES):
+            values = features if isinstance(features, np.ndarray) else features.data
+            squares = float(np.sum(values.astype(np.float64) ** 2)) / max(1, features.shape[0])
+            self.length = float(np.float32(1 / np.sqrt(squares))) if squares > 0 else 1.0
+        return self._scaled(features)
+
+    def encode(self, data: Any) -> Features:
+        """Features of new rows."""
+        with self._named():
+            return self._scaled(self.encoder.encode(data))
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors name the block."""
+        try:
+            yield
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"the block {self.name!r} of X: {error}") from None
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether it joins the texts of several fields."""
+        return self.kind == "text" and bool(self.columns)
+
+    def data_in(self, blocks: Blocks) -> Any:
+        """The data of the block."""
+        if not self.is_joint:
+            return blocks[self.name]
+        return [" ".join(texts) for texts in zip(*(blocks[name] for name in self.columns))]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the features of the block alone are dense."""
+        return self.kind != CATEGORIES and getattr(self.encoder, "layout", "dense") == "dense"
+
+    @property
+    def words(self) -> list[str] | None:
+        """The words that the features stand for."""
+        return self.encoder.feature_words if isinstance(self.encoder, InputEncoder) else None
+
+    def _scaled(self, features: Features) -> Features:
+        return scaled(scaled(features, self.length), self.weight)
+
+
+def scaled(features: Features, factor: float) -> Features:
+    """Features times a factor."""
+    if factor == 1:
+        return features
+    if isinstance(features, np.ndarray):
+        return features * np.float32(factor)
+    out = features.copy()
+    out.data *= np.float32(factor)
+    return out
+
+
+def _encoder_of(kind: str, data: Any, alone: bool, language: str | None) -> Any:
+    """An unfitted encoder for a kind of block."""
+    if kind == CATEGORIES:
+        return CategoriesEncoder()
+    if kind == NUMBERS and not (alone and np.isfinite(data).all()):
+        return NumbersEncoder()
+    return VectorEncoder() if kind == "vector" and not alone else InputEncoder(language)
+
+
+class VectorEncoder(InputEncoder):
+    """Dense vectors as they are: their directions and lengths mean something."""
+
+    def fit_encode(self, X: Any) -> Features:
+        self.vectorizer, self.layout = None, "dense"
+        self.transform = FeatureTransform()
+        self.n_features = int(X.shape[1])
+        check_savable_width(X, keeps_rows=True)
+        return np.array(X, np.float32)
+
+
+def _check_parts(known: Known) -> None:
+    names = [part.name for part in known.parts]
+    if len(set(names)) < len(names):
+        raise ValueError(f"parts must have names of their own, got {names}")
+    if known.n_features != sum(part.encoder.n_features for part in known.parts if part.weight > 0):
+        raise ValueError(f"n_features must be that of the parts, got {known.n_features}")
+
+
+class BlocksEncoder(InputEncoder):
+    """The door of a model of blocks.
+
+    Parameters
+    ----------
+    language : str or None
+        Of all blocks of texts.
+    languages : mapping of name to str, optional
+        That of some blocks, where it is another.
+
+    Attributes
+    ----------
+    parts : list of EncodedBlock
+        All blocks of the fit, those that were left out too.
+    """
+
+    parts: list[EncodedBlock]
+
+    saved = Spec(
+        Declared("n_features", size="d"),
+        List("parts", Object("", EncodedBlock, inline=True)),
+        check=_check_parts,
+    )
+
+    def __init__(self, language: str | None = None, languages: Mapping[str, str] | None = None) -> None:
+        super().__init__(language)
+        self.languages = dict(languages or {})
+
+    def fit_encode(self, X: Blocks) -> Features:
+        """Learn the encoding; all blocks weigh the same.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a block has nothing to learn from, such as texts without words.
+        """
+        self.parts = [EncodedBlock(name, kind, X.columns.get(name, ())) for name, kind in X.kinds.items()]
+        alone, fields = len(self.parts) == 1, X.text_names
+        if len(fields) > 1:
+            self.parts.append(EncodedBlock(_JOIN.join(fields), "text", fields))
+        return self._joined(
+            [
+                part.fit_encode(part.data_in(X), alone, self.languages.get(part.name, self.language))
+                for part in self.parts
+            ]
+        )
+
+    def encode(self, X: Any) -> Features:
+        """Features of new rows: a dict, data frame, Blocks or Dataset with the blocks of the fit.
+
+        Blocks that were left out may be missing. What a model of one block takes may also be given without
+        its name.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a block is missing, there is one more, or the values break the rule of their kind.
+        """
+        given = X.X if isinstance(X, Dataset) and X.X is not None else X
+        if len(self.parts) == 1 and not holds_blocks(given):
+            return self.parts[0].encode(given)
+        own = [part for part in self.parts if not part.is_joint]
+        needed = {name for part in self.used for name in (part.columns if part.is_joint else [part.name])}
+        blocks = Blocks.like(
+            given,
+            {part.name: part.kind for part in own},
+            {part.name: part.columns for part in own if part.columns},
+            [part.name for part in own if part.name not in needed],
+        )
+        return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
+
+    def reweighed(self, X: Features, weights: Mapping[str, float]) -> Features:
+        """Give the blocks other weights, 0 leaves one out; return the features of rows X anew."""
+        features = [columns.of(X) for columns in self.columns]
+        out = []
+        for part, own in zip(self.used, features):
+            part.weight = float(np.float32(weights[part.name]))
+            if part.weight > 0:
+                out.append(scaled(own, part.weight))
+        return self._joined(out)
+
+    @property
+    def used(self) -> list[EncodedBlock]:
+        """The blocks that are not left out."""
+        return [part for part in self.parts if part.weight > 0]
+
+    @property
+    def blocks(self) -> list[BlockColumns]:
+        """The columns of the features by block; empty unless there are several."""
+        return self.columns if len(self.used) > 1 else []
+
+    @property
+    def columns(self) -> list[BlockColumns]:
+        """The columns of the features, by block."""
+        out: list[BlockColumns] = []
+        start = 0
+        for part in self.used:
+            stop = start + part.encoder.n_features
+            out.append(BlockColumns(part.name, part.kind, start, stop, part.is_dense, part.words))
+            start = stop
+        return out
+
+    def label_text(
+        self,
+        features: Features,
+        names: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        words: Sequence[str] | None,
+    ) -> sp.csr_matrix | None:
+        """The labels' names (and longer texts) by the words of each block of texts, CSR (L, d)."""
+        if names is None or self.feature_words is None:
+            return None
+        matrix = self.rows_of_names(names, texts)
+        return matrix if matrix.nnz else None
+
+    def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
+        """See `InputEncoder.rows_of_names`; empty in blocks without words."""
+        return self._of_labels(len(names), lambda encoder: encoder.rows_of_names(names, texts))
+
+    def label_spelling(
+        self, names: Sequence[str] | None, texts: Sequence[str] | None
+    ) -> sp.csr_matrix | None:
+        """See `InputEncoder.label_spelling`."""
+        if names is None or self.feature_words is None:
+            return None
+        return self.rows_of_spellings(names, texts)
+
+    def rows_of_spellings(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
+        """See `InputEncoder.rows_of_spellings`; empty in blocks without words."""
+        return self._of_labels(len(names), lambda encoder: encoder.rows_of_spellings(names, texts))
+
+    def _of_labels(self, n: int, rows_of: Callable[[InputEncoder], sp.csr_matrix]) -> sp.csr_matrix:
+        parts = [
+            sp.csr_matrix((n, part.encoder.n_features), dtype=np.float32)
+            if part.words is None
+            else rows_of(part.encoder)
+            for part in self.used
+        ]
+        return sp.csr_matrix(side_by_side(parts))
+
+    @property
+    def feature_words(self) -> list[str] | None:
+        """The words that the features stand for, "" where they are none; None without a block of words."""
+        if all(part.words is None for part in self.used):
+            return None
+        return [word for part in self.used for word in part.words or [""] * part.encoder.n_features]
+
+    def _joined(self, features: Sequence[Features]) -> Features:
+        out = side_by_side(features)
+        self.n_features = int(out.shape[1])
+        self._restored()
+        return out
+
+    def _restored(self) -> None:
+        self.layout = "dense" if all(part.is_dense for part in self.used) else "sparse"
+        alone = self.used[0].encoder if len(self.used) == 1 else None
+        self.transform = alone.transform if isinstance(alone, InputEncoder) else FeatureTransform()

@@ -1,0 +1,78 @@
+"""`WrappedScorer`: another scorer's evidence, for a part of what its View has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.sizes import FitSizes, MemoryPart
+from metarank.types.candidates import Candidates
+from metarank.types.view import Features
+
+# What a wrapped scorer is asked for, as if the wrapper were it.
+_ASKED = (
+    "is_classifier",
+    "is_label_free",
+    "reads_names",
+    "is_quick",
+    "score_without_rows",
+    "is_tunable",
+    "reads_given",
+    "source",
+)
+
+
+class WrappedScorer(LabelScorer):
+    """Base of scorers that fit another one, `scorer`, on a part of their View.
+
+    Attributes
+    ----------
+    scorer : LabelScorer
+        Unfitted.
+    scorer_ : LabelScorer
+        Fitted.
+    prefix : str
+        The part; column names begin with it.
+    """
+
+    scorer: LabelScorer
+    scorer_: LabelScorer
+
+    @property
+    def prefix(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def shown_as(self) -> str:
+        return f"{self.scorer.shown_as} of {self.prefix}"
+
+    def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
+        return self.scorer.memory(sizes, keeps_products=keeps_products)
+
+    def n_columns(self) -> int:
+        return self.scorer.n_columns()
+
+    def index_kind(self, n_rows: int) -> str | None:
+        return self.scorer.index_kind(n_rows)
+
+    def score(
+        self, X: Features, candidates: Candidates, *, n_jobs: int = 1, **found: Any
+    ) -> dict[str, np.ndarray]:
+        """The scorer's columns."""
+        return self._named(self.scorer_.score(X, candidates, n_jobs=n_jobs, **found))
+
+    def _named(self, columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {f"{self.prefix}: {name}": values for name, values in columns.items()}
+
+    def _restored(self) -> None:
+        self.scorer_ = self.scorer
+
+
+def _as_of_scorer(name: str) -> property:
+    return property(lambda own: getattr(own.scorer, name), doc="That of the scorer.")
+
+
+for _name in _ASKED:
+    setattr(WrappedScorer, _name, _as_of_scorer(_name))

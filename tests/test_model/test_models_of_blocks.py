@@ -1,0 +1,296 @@
+"""Models of blocks: one answer by every door, and nothing of a row's own labels in its evidence."""
+
+from __future__ import annotations
+
+import makers
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from metarank import Dataset, MetaRanker, load
+from metarank.data import Block, Blocks
+from metarank.data.block_encoder import BlocksEncoder, CategoriesEncoder, NumbersEncoder
+from metarank.model.block_weights import block_weights
+from metarank.model.by_block import over_blocks
+from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.neighbors.centroids import Centroids
+from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
+from metarank.scorers.source import Source
+from metarank.types.candidates import Candidates
+from metarank.types.view import TrainingSet, fold_of_rows
+
+DATA = makers.blocks()
+NEW = makers.blocks(30, seed=9)
+
+
+def parts(data: Dataset) -> dict:
+    """The blocks as a user has them."""
+    numbers = pd.DataFrame(data.X["numbers"], columns=data.X.columns["numbers"])
+    own = {"title": data.X["title"], "vector": data.X["vector"], "numbers": numbers}
+    return own | {"colour": data.X["colour"][:, 0].tolist()}
+
+
+def frame(data: Dataset) -> pd.DataFrame:
+    numbers = {f"numbers {j}": data.X["numbers"][:, j] for j in range(3)}
+    own = {"title": data.X["title"], "vector": list(data.X["vector"])} | numbers
+    return pd.DataFrame(own | {"colour": data.X["colour"][:, 0]})
+
+
+@pytest.fixture(scope="module")
+def model() -> MetaRanker:
+    return MetaRanker(**makers.QUICK).fit(DATA)
+
+
+def same(a, b) -> None:
+    assert a.labels.tobytes() == b.labels.tobytes()
+    assert a.scores.tobytes() == b.scores.tobytes()
+
+
+def test_the_same_answer_by_every_door(model, tmp_path):
+    ranking = model.rank(NEW, k=3)
+    same(ranking, model.rank(parts(NEW), k=3))
+    same(ranking, model.rank(Blocks.of(parts(NEW)), k=3))
+    model.save(tmp_path / "model")
+    same(ranking, load(tmp_path / "model").rank(parts(NEW), k=3))
+    again = MetaRanker(**makers.QUICK | {"n_jobs": 4}).fit(parts(DATA), DATA.Y, n_labels=3)
+    assert [line for line in again.choices_ if line.startswith("block")] == [
+        line for line in model.choices_ if line.startswith("block")
+    ]
+
+
+def test_rows_do_not_depend_on_the_others(model):
+    whole = model.rank(NEW, k=3)
+    rows = np.random.default_rng(0).permutation(NEW.n_rows)
+    mixed = model.rank(NEW.take(rows), k=3)
+    assert whole.scores[rows].tobytes() == mixed.scores.tobytes()
+    for row in range(4):
+        assert model.rank(NEW.take([row]), k=3).scores.tobytes() == whole.scores[[row]].tobytes()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_threads_do_not_matter(model, n_jobs, tmp_path):
+    other = MetaRanker(**makers.QUICK | {"n_jobs": n_jobs}).fit(DATA)
+    same(model.rank(NEW, k=3), other.rank(NEW, k=3))
+
+
+def test_a_data_frame_is_blocks():
+    model = MetaRanker(**makers.QUICK).fit(frame(DATA), DATA.Y)
+    assert any(line.startswith("block title: text") for line in model.choices_)
+    assert model.rank(frame(NEW), k=2).labels.shape == (30, 2)
+    assert {p.name: p.columns for p in model.encoder_.parts}["numbers"] == [f"numbers {j}" for j in range(3)]
+
+
+ALONE = {
+    "text": ({"body": makers.texts().texts}, makers.texts().texts),
+    "vector": ({"body": makers.dense().X}, makers.dense().X),
+    "sparse": ({"body": makers.sparse().X}, makers.sparse().X),
+}
+
+
+@pytest.mark.parametrize("kind", ALONE)
+def test_one_block_alone_is_what_it_was(kind):
+    blocks, plain = ALONE[kind]
+    Y = makers.texts().Y
+    one, other = MetaRanker(**makers.QUICK).fit(blocks, Y), MetaRanker(**makers.QUICK).fit(plain, Y)
+    assert one.feature_columns_ == other.feature_columns_
+    same(one.rank(blocks, k=3), other.rank(plain, k=3))
+    same(one.rank(blocks, k=3), one.rank(plain, k=3))
+
+
+def test_blocks_are_described_by_themselves(model):
+    described = {name.split(": ")[0] for name in model.feature_columns_ if ": " in name}
+    used = {part.name for part in model.encoder_.used}
+    assert len(used) > 1
+    assert described <= used | {f"z({name}" for name in used}
+    assert "title: name_cosine" in model.feature_columns_
+    assert not any(name.startswith("vector: name") for name in model.feature_columns_)
+
+
+def test_rows_and_labels_change(model, tmp_path):
+    changed = makers.fitted("blocks")
+    changed.save(tmp_path / "m")
+    changed = load(tmp_path / "m")
+    n = changed.n_rows_
+    changed.partial_fit(NEW)
+    assert changed.n_rows_ == n + NEW.n_rows
+    changed.update_labels(rename={"bread": "a loaf of bread"}, add=["salt"])
+    assert changed.n_labels_ == 4
+    assert changed.rank(NEW, k=4).labels.max() == 3
+    changed.save(tmp_path / "n")
+    same(changed.rank(NEW, k=4), load(tmp_path / "n").rank(NEW, k=4))
+    own = int(NEW.Y[0].indices[0])
+    assert changed.explain(NEW.take([0]), own).neighbors[0].distance == pytest.approx(0, abs=1e-6)
+
+
+def test_an_explanation_adds_up(model):
+    explanation = model.explain(NEW.take([0]), 1)
+    assert explanation.base + sum(value for _, _, value in explanation.contributions) == pytest.approx(
+        explanation.score, abs=1e-4
+    )
+
+
+BAD_ROWS = [
+    (
+        lambda X: {k: v for k, v in X.items() if k != "title"},
+        "X must have the block 'title', as in fit; it has",
+    ),
+    (lambda X: X | {"more": X["title"]}, "no other block than in fit .*, got 'more': leave it out"),
+    (lambda X: X | {"title": X["title"][:3]}, "one entry a row: 'title' has 3, 'vector' has 30"),
+    (lambda X: X | {"vector": X["vector"][:, :2]}, "the block 'vector' of X: X has 2 features, but .* 5"),
+    (
+        lambda X: X | {"vector": X["vector"] * np.nan},
+        "the block 'vector' of X contains NaN at row 0, column 0",
+    ),
+    (
+        lambda X: X | {"numbers": X["numbers"].iloc[:, :2]},
+        "the block 'numbers' of X must have the columns numbers 0, numbers 1, numbers 2",
+    ),
+    (lambda X: X["title"], "X must be a dict of the blocks title, vector, numbers, colour, or a data frame"),
+    (lambda X: X["vector"], "X must be a dict of the blocks"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_ROWS, ids=range(len(BAD_ROWS)))
+def test_rows_that_do_not_suit_the_model(change, message):
+    every = MetaRanker(**makers.QUICK).fit(parts(DATA), DATA.Y)
+    for part in every.encoder_.parts:
+        part.weight = 1.0
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        every.rank(change(parts(NEW)), k=2)
+    assert "\n" not in str(error.value)
+
+
+def test_blocks_of_no_use_are_left_out_and_may_be_missing():
+    noise = np.random.default_rng(0).normal(size=(DATA.n_rows, 20))
+    model = MetaRanker(**makers.QUICK).fit(parts(DATA) | {"noise": noise}, DATA.Y)
+    assert "block noise: vector, left out, of no use to held-out rows" in model.choices_
+    with_it = parts(NEW) | {"noise": noise[: NEW.n_rows]}
+    same(model.rank(with_it, k=3), model.rank(parts(NEW), k=3))
+
+
+@pytest.mark.parametrize(
+    ("X", "blocks", "message"),
+    [
+        (makers.texts().texts, {"a": "text"}, "blocks must be 'auto' where X has none"),
+        (parts(DATA), {"caption": "text"}, "blocks must be among those of X, title, .*, got 'caption'"),
+        (parts(DATA), {"vector": "txt"}, "blocks: kind must be 'auto' or one of"),
+        (
+            parts(DATA) | {"title": [""] * DATA.n_rows},
+            {"title": "text"},
+            "the block 'title' of X: X must hold texts with words",
+        ),
+    ],
+)
+def test_wishes_and_rows_that_are_refused_before_any_work(X, blocks, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        MetaRanker(**makers.QUICK, blocks=blocks).fit(X, DATA.Y)
+
+
+def test_wishes_are_kept():
+    model = MetaRanker(**makers.QUICK, blocks={"colour": Block("text"), "numbers": None}).fit(
+        parts(DATA), DATA.Y
+    )
+    assert {p.name: p.kind for p in model.encoder_.parts if not p.is_joint} == {
+        "title": "text",
+        "vector": "vector",
+        "colour": "text",
+    }
+
+
+def test_a_word_in_a_title_is_not_one_in_a_body():
+    rng = np.random.default_rng(0)
+    n = 80
+    title, Y = rng.integers(0, 2, n), np.zeros((n, 2), np.float32)
+    Y[np.arange(n), title] = 1
+    words = np.array(["left page", "right page"])
+    X = {"title": words[title].tolist(), "body": words[1 - title].tolist()}
+    model = MetaRanker(**makers.QUICK, blocks=dict.fromkeys(X, "text")).fit(X, Y)
+    assert model.rank({"title": ["left"], "body": ["right"]}, k=1).labels.item() == 0
+    assert model.rank({"title": ["right"], "body": ["left"]}, k=1).labels.item() == 1
+
+
+# --- sources and encoders ------------------------------------------------------------
+
+
+def encoded() -> tuple[BlocksEncoder, TrainingSet, np.ndarray]:
+    encoder = BlocksEncoder()
+    X = encoder.fit_encode(DATA.X)
+    Y = DATA.Y.toarray()
+    text = encoder.rows_of_names(makers.TOPICS, None)
+
+    def training(Y: np.ndarray) -> TrainingSet:
+        fold = fold_of_rows(len(Y), 3, 0)
+        return TrainingSet(X, sp.csr_matrix(Y), fold, label_text=text, blocks=encoder.blocks)
+
+    return encoder, training, Y
+
+
+@pytest.mark.parametrize("scorer", [NeighborShortlister(names=True), LabelNeighbors(), Centroids()])
+def test_own_labels_do_not_reach_own_columns_and_proposals(scorer):
+    encoder, training, Y = encoded()
+    sources = over_blocks([Source(scorer, scorer.proposes, True)], encoder.blocks)
+    assert {source.scorer.block for source in sources} == {"title", "vector", "numbers"}
+    for source in sources:
+        for row in (0, 11, 29):
+            flipped = Y.copy()
+            flipped[row] = 1 - Y[row]
+            rows, pairs = np.array([row]), Candidates.all_labels(1, 3)
+            a, b = (held_out_columns(source.scorer, training(y), pairs, rows=rows) for y in (Y, flipped))
+            assert {k: v.tobytes() for k, v in a.items()} == {k: v.tobytes() for k, v in b.items()}
+            if source.proposes:
+                a, b = (held_out_shortlist(source.scorer, training(y), 2, rows=rows) for y in (Y, flipped))
+                assert a.labels.tobytes() == b.labels.tobytes()
+
+
+def test_a_block_is_described_as_if_it_were_alone():
+    encoder, training, Y = encoded()
+    data, pairs = training(Y), Candidates.all_labels(len(Y), 3)
+    for source in over_blocks([Source(LabelNeighbors(), False, True)], encoder.blocks):
+        own = data.block(source.scorer.block).of(data.X)
+        alone = TrainingSet(own, data.Y, data.fold)
+        wanted = held_out_columns(LabelNeighbors(), alone, pairs)
+        found = held_out_columns(source.scorer, data, pairs)
+        assert {f"{source.scorer.block}: {k}": v.tobytes() for k, v in wanted.items()} == {
+            k: v.tobytes() for k, v in found.items()
+        }
+        fitted, plain = source.scorer.fit(data.view()), LabelNeighbors().fit(alone.view())
+        a, b = fitted.score(data.X, pairs), plain.score(own, pairs)
+        assert [v.tobytes() for v in a.values()] == [v.tobytes() for v in b.values()]
+
+
+def test_every_block_has_rows_of_unit_length_on_average():
+    encoder = BlocksEncoder()
+    X = encoder.fit_encode(DATA.X)
+    for block in encoder.columns:
+        own = block.of(X)
+        own = own.toarray() if sp.issparse(own) else own
+        assert (own.astype(np.float64) ** 2).sum(axis=1).mean() == pytest.approx(1, abs=1e-5), block.name
+
+
+def test_weights_show_what_serves():
+    rng = np.random.default_rng(0)
+    Y = sp.csr_matrix(np.eye(4, dtype=np.float32)[rng.integers(0, 4, 200)])
+    good = (Y @ rng.normal(size=(4, 6)) + 0.3 * rng.normal(size=(200, 6))).astype(np.float32)
+    noise = rng.normal(size=(200, 6)).astype(np.float32)
+    encoder = BlocksEncoder()
+    X = encoder.fit_encode(Blocks.of({"noise": noise, "good": good}))
+    weights, lines = block_weights(encoder.columns, X, Y, fold_of_rows(200, 5, 0), 0)
+    assert weights == {"noise": 0, "good": 1}
+    assert lines == [
+        "block noise: vector, left out, of no use to held-out rows",
+        "block good: vector, weight 1.00",
+    ]
+    kept, _ = block_weights(encoder.columns, X, Y, fold_of_rows(200, 5, 0), 0, ["noise"])
+    assert kept["noise"] == pytest.approx(0.25 * kept["good"])
+
+
+def test_numbers_and_categories_of_new_rows():
+    numbers = NumbersEncoder()
+    X = np.float32([[1, 5, 7], [3, np.nan, 7]])
+    np.testing.assert_array_equal(numbers.fit_encode(X), [[-1, 0, 0, 0], [1, 0, 0, 1]])
+    np.testing.assert_array_equal(numbers.encode(np.float32([[np.nan, 6, 8]])), [[0, 1, 1, 0]])
+    colours = CategoriesEncoder()
+    first = colours.fit_encode(np.array([["red", "a"], ["blue", None]], object))
+    np.testing.assert_array_equal(first.toarray(), [[0, 1, 1], [1, 0, 0]])
+    np.testing.assert_array_equal(colours.encode(np.array([["green", "a"]], object)).toarray(), [[0, 0, 1]])

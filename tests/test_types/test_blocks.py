@@ -1,0 +1,184 @@
+"""Blocks: what is understood of dicts and tables, and what is refused."""
+
+from __future__ import annotations
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+from metarank.data import Block, Blocks
+from metarank.types.block_columns import BlockColumns, side_by_side
+from metarank.types.blocks import check_blocks, holds_blocks
+
+N = 40
+TITLES = [f"title {i} of words" for i in range(N)]
+COLOURS = ["red", "blue"] * (N // 2)
+VECTORS = np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)
+PRICES = [None if i % 7 == 0 else float(i) for i in range(N)]
+COUNTS = list(range(N))
+
+
+def frame() -> pd.DataFrame:
+    columns = {"title": TITLES, "price": PRICES, "emb": list(map(list, VECTORS.tolist())), "n": COUNTS}
+    return pd.DataFrame(columns | {"colour": COLOURS})
+
+
+TABLES = {
+    "pandas": frame,
+    "polars": lambda: pl.from_pandas(frame()),
+    "arrow": lambda: pa.Table.from_pandas(frame(), preserve_index=False),
+    "pandas categories": lambda: frame().astype({"colour": "category"}),
+    "arrow dictionary": lambda: pa.table(
+        {
+            **{c: frame()[c] for c in ("title", "price", "emb", "n")},
+            "colour": pa.array(COLOURS).dictionary_encode(),
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_columns_of_every_kind_of_table(library):
+    blocks = Blocks.of(TABLES[library]())
+    assert blocks.kinds == {
+        "title": "text",
+        "numbers": "numbers",
+        "emb": "vector",
+        "categories": "categories",
+    }
+    assert blocks.columns == {"numbers": ["price", "n"], "categories": ["colour"]}
+    assert blocks["title"] == TITLES
+    np.testing.assert_array_equal(blocks["emb"], VECTORS)
+    wanted = np.array([[np.nan if p is None else p, c] for p, c in zip(PRICES, COUNTS)], np.float32)
+    np.testing.assert_array_equal(blocks["numbers"], wanted)
+    assert blocks["categories"][:, 0].tolist() == COLOURS
+    again = Blocks.like(TABLES[library](), blocks.kinds, blocks.columns)
+    assert again.kinds == blocks.kinds
+    np.testing.assert_array_equal(again["numbers"], wanted)
+
+
+KINDS = [
+    ("text", TITLES),
+    ("text", np.array(TITLES)),
+    ("text", [None, *TITLES[1:]]),
+    ("categories", COLOURS),
+    ("categories", ["a", "b"] * (N // 2)),
+    ("categories", pd.Series(TITLES, dtype="category")),
+    ("numbers", PRICES),
+    ("numbers", np.arange(N)),
+    ("numbers", pd.DataFrame({"a": COUNTS, "b": PRICES})),
+    ("numbers", [True, False] * (N // 2)),
+    ("vector", VECTORS),
+    ("vector", VECTORS.tolist()),
+    ("vector", pl.Series(VECTORS.tolist())),
+    ("sparse", sp.random(N, 100, 0.1, "coo", random_state=np.random.default_rng(0))),
+]
+
+
+@pytest.mark.parametrize(("kind", "data"), KINDS, ids=range(len(KINDS)))
+def test_kinds_of_the_values_of_a_dict(kind, data):
+    blocks = Blocks.of({"it": data})
+    assert blocks.kinds == {"it": kind}
+    rows = np.array([3, 1, 30])
+    taken = blocks.take(rows)
+    assert (taken.n_rows, taken.kinds) == (3, blocks.kinds)
+    one = blocks.take(slice(1, 2))
+    a, b = taken["it"], one["it"]
+    if sp.issparse(a):
+        a, b = a.toarray(), b.toarray()
+    np.testing.assert_array_equal(np.asarray(a, object)[1], np.asarray(b, object)[0])
+
+
+def test_what_is_asked_for_is_what_a_block_is():
+    X = frame()
+    assert Blocks.of(X, {"colour": Block("text")}).kinds["colour"] == "text"
+    assert "emb" not in Blocks.of(X, {"emb": None})
+    own = Blocks.of(X, {"price": Block("numbers")})
+    assert own.columns["price"] == ["price"]
+    assert own.columns["numbers"] == ["n"]
+    assert Blocks.of({"n": COUNTS}, {"n": Block("categories")})["n"][:3, 0].tolist() == ["0", "1", "2"]
+    assert "numbers" not in Blocks.of(X, {"numbers": None})
+
+
+def test_a_matrix_or_a_table_of_numbers_is_no_block():
+    numbers = frame()[["price", "n"]]
+    matrices = [
+        sp.eye(3),
+        sp.dok_matrix((3, 3)),
+        np.eye(3),
+        [[1, 2]],
+        TITLES,
+        numbers,
+        pl.from_pandas(numbers),
+    ]
+    assert not any(map(holds_blocks, matrices))
+    assert all(map(holds_blocks, [{"a": [1]}, Blocks.of({"a": [1]}), frame(), pl.from_pandas(frame())]))
+
+
+BAD = [
+    ({}, "at least one block, got none"),
+    ({"a": TITLES, "b": VECTORS[:3]}, "one entry a row: 'a' has 40, 'b' has 3"),
+    ({1: TITLES}, "blocks with texts as names, got 1"),
+    ({"a": "one text"}, "the block 'a' of X must hold one entry a row, got str"),
+    ({"a": ["red wine", 3]}, "the block 'a' of X must hold a text a row, got 3 at row 1"),
+    ({"a": [[1, 2], [1]]}, r"the block 'a' of X must hold vectors of one width, got \[1, 2\]"),
+    ({"a": [[1, 2], None]}, "the block 'a' of X must hold a vector a row, got none at row 1"),
+    ({"a": np.array([[1, np.nan]])}, "the block 'a' of X contains NaN at row 0, column 1"),
+    ({"a": [1.0, float("inf")]}, "the block 'a' of X contains infinity"),
+    ({"a": [datetime.date(2020, 1, 1)]}, r"got date: leave it out with blocks=\{'a': None\}"),
+    ({"a": np.zeros((2, 2, 2))}, "the block 'a' of X"),
+]
+
+
+@pytest.mark.parametrize(("X", "message"), BAD, ids=range(len(BAD)))
+def test_what_is_no_block(X, message):
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        Blocks.of(X)
+    assert "\n" not in str(error.value)
+
+
+BAD_WISHES = [
+    ("text", "blocks must be 'auto' or a dict"),
+    ({"a": "txt"}, "blocks: kind must be 'auto' or one of text, .*, got 'txt' for 'a'"),
+    ({"a": 3}, "blocks must hold kinds, Block objects or None, got 3 for 'a'"),
+    ({3: "text"}, "blocks must have texts as names, got 3"),
+]
+
+
+@pytest.mark.parametrize(("blocks", "message"), BAD_WISHES, ids=range(len(BAD_WISHES)))
+def test_wishes_that_are_none(blocks, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        check_blocks(blocks)
+
+
+def test_a_wish_for_a_block_that_is_not_there():
+    with pytest.raises(ValueError, match=r"blocks must be among those of X, title, .*got 'caption'"):
+        Blocks.of(frame(), {"caption": Block("text")})
+
+
+def test_columns_of_a_matrix_come_back_as_they_were():
+    rng = np.random.default_rng(0)
+    dense = rng.normal(size=(7, 3)).astype(np.float32)
+    dense[2] = 0
+    sparse = sp.random(7, 50, 0.2, "csr", np.float32, random_state=rng)
+    for parts in ([dense, sparse], [sparse, dense, sparse], [dense, dense[:, :1]]):
+        X = side_by_side(parts)
+        np.testing.assert_array_equal(
+            X.toarray() if sp.issparse(X) else X,
+            np.hstack([p.toarray() if sp.issparse(p) else p for p in parts]),
+        )
+        start = 0
+        for part in parts:
+            is_dense = isinstance(part, np.ndarray)
+            columns = BlockColumns(
+                "b", "vector" if is_dense else "sparse", start, start + part.shape[1], is_dense
+            )
+            own = columns.of(X)
+            assert type(own) is type(part)
+            np.testing.assert_array_equal(*(m if is_dense else m.toarray() for m in (own, part)))
+            start += part.shape[1]
