@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from metarank.metrics.condensed import JudgedInputs
-from metarank.metrics.hierarchical import as_parents
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 
@@ -78,10 +77,8 @@ def evaluate(
     {'MAP': 1.0}
     """
     metrics = parse_names(names)
-    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
-    if parents is not None:
-        inputs.parents = as_parents(parents, inputs.n_labels)
-    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "n_jobs": n_jobs}
+    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
+    options["n_jobs"] = n_jobs
     if judged is not None:
         condensed = JudgedInputs(Y_true, scores, judged, **options)
         return {str(metric): metric.value(condensed.of(metric)) for metric in metrics}
@@ -120,10 +117,8 @@ def per_row(
     array([ 1., nan])
     """
     metric = Metric.parse(name)
-    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
-    if parents is not None:
-        inputs.parents = as_parents(parents, inputs.n_labels)
-    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "n_jobs": n_jobs}
+    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
+    options["n_jobs"] = n_jobs
     if judged is None:
         inputs = Inputs(Y_true, scores, **options)
     else:

@@ -1,7 +1,7 @@
 """Metrics of label sets in a hierarchy: sets are extended by the ancestors of their labels.
 
 ``Y_true``: (n, L) array or sparse matrix, relevant where > 0. ``Y_pred``: the same of decisions 0 and 1.
-``parents``: what `as_parents` takes.
+``parents``: what `metarank.metrics.parents.as_parents` takes.
 
 A wrong label near the right one shares ancestors with it, and so costs less than one far from it: Kiritchenko
 et al. (2006), "Learning and evaluation in the presence of class hierarchies". They leave out
@@ -10,7 +10,6 @@ the root. Here every label counts; to leave one out, leave it out of the parents
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,6 @@ import scipy.sparse as sp
 
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics, ratio
-from metarank.types.label_descriptions import LabelDescriptions
-from metarank.types.label_relations import depths, relation
 
 
 def hierarchical_precision(Y_true: Any, Y_pred: Any, parents: Any) -> float:
@@ -86,56 +83,8 @@ def hierarchical_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
     return ratio(2 * hits, predicted + relevant, empty=0.0)
 
 
-def as_parents(parents: Any, n_labels: int) -> sp.csr_matrix:
-    """The parents of each label as CSR (L, L) of ones.
-
-    Parameters
-    ----------
-    parents : LabelDescriptions; (L, L) array or sparse matrix; or sequence (L) of sequences of label ids
-        Row l of a matrix is nonzero at the parents of label l.
-    n_labels : int
-        L.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If there are parents of another number of labels, an id is out of range, or there is a cycle.
-    """
-    if isinstance(parents, LabelDescriptions):
-        if len(parents) != n_labels:
-            raise ValueError(f"parents must be of {n_labels} labels, got {len(parents)}")
-        return sp.csr_matrix((n_labels, n_labels)) if parents.parents is None else parents.parents
-    if sp.issparse(parents) or isinstance(parents, np.ndarray):
-        if parents.shape != (n_labels, n_labels):
-            raise ValueError(f"parents must have shape {(n_labels, n_labels)}, got {parents.shape}")
-        first, second = parents.nonzero()
-    else:
-        first, second = _of_lists(parents, n_labels)
-    found = relation(first, second, n_labels)
-    depths(found)
-    return found
-
-
-def _of_lists(parents: Any, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    rule = f"parents must be a matrix (L, L) or a list of label ids for each of {n_labels} labels"
-    if not isinstance(parents, Sequence) or isinstance(parents, (str, bytes)):
-        raise TypeError(f"{rule}, got {parents!r:.80}")
-    if len(parents) != n_labels:
-        raise ValueError(f"{rule}, got {len(parents)} lists")
-    try:
-        counts = [len(own) for own in parents]
-        second = np.array([label for own in parents for label in own], np.int64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{rule}, got {parents!r:.80}") from None
-    if len(second) and not 0 <= second.min() <= second.max() < n_labels:
-        raise ValueError(f"parents must hold label ids in [0, {n_labels}), got {parents!r:.80}")
-    return np.repeat(np.arange(n_labels), counts), second
-
-
 def _inputs(Y_true: Any, Y_pred: Any, parents: Any) -> Inputs:
-    inputs = Inputs(Y_true, Y_pred=Y_pred)
-    inputs.parents = as_parents(parents, inputs.n_labels)
-    return inputs
+    return Inputs(Y_true, Y_pred=Y_pred, parents=parents)
 
 
 def _row_counts(inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
+from metarank.metrics.parents import as_parents
 from metarank.types.label_relations import ancestors
 from metarank.types.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
 
@@ -35,9 +36,6 @@ class Inputs:
     -inf) are tied with each other below all that are.
     """
 
-    # CSR (n_labels, n_labels) of ones: the parents of each label, where there is a hierarchy.
-    parents: sp.csr_matrix | None = None
-
     def __init__(
         self,
         Y_true: Any,
@@ -46,11 +44,14 @@ class Inputs:
         Y_pred: Any = None,
         inv_propensity: Any = None,
         scale: float | None = None,
+        parents: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.Y = as_relevance(Y_true)
         self._by_label = False
         self.scale = as_scale(scale, self.Y)
+        # CSR (L, L) of ones: the parents of each label, where there is a hierarchy.
+        self.parents = None if parents is None else as_parents(parents, self.n_labels)
         self.n_jobs = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
         self._rows = None if scores is None else score_rows(scores)
@@ -183,7 +184,7 @@ class Inputs:
         out.scale, out.n_jobs = self.scale, self.n_jobs
         out._by_label = not self._by_label
         out._rows = transpose(self.scores, self.n_rows)
-        out._ranking = out._sets = out._inv_propensity = None
+        out._ranking = out._sets = out._inv_propensity = out.parents = None
         return out
 
     @cached_property

@@ -9,7 +9,6 @@ import numpy as np
 
 from metarank._util.threads import single_threaded_blas
 from metarank.metrics.evaluation import parse_names
-from metarank.metrics.hierarchical import as_parents
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.names import Metric
 
@@ -75,9 +74,8 @@ def bootstrap(
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}")
     metrics = parse_names(names)
-    inputs = Inputs(Y_true, scores, Y_pred=Y_pred, inv_propensity=inv_propensity, scale=scale, n_jobs=n_jobs)
-    if parents is not None:
-        inputs.parents = as_parents(parents, inputs.n_labels)
+    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
+    inputs = Inputs(Y_true, scores, **options, n_jobs=n_jobs)
     if inputs.n_rows == 0:
         raise ValueError("Y_true must have at least one row")
     statistics = {metric: metric.statistics(inputs) for metric in metrics}
