@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank import load
+from metarank import ThresholdLearner, load
 from metarank._util.registry import SAVED, SOURCES
 from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
@@ -70,6 +70,8 @@ def fitted_now(known):
     yield GivenScorer(given="bm25").fit(view)
     yield GivenTogether(given=["bm25", "knn"]).fit(view)
     yield PairFeatures(names=("clicks",)).fit(view)
+    cuts = ThresholdLearner("budget").fit(ds.Y.toarray(), ds.Y)
+    yield from (cuts, cuts.learned_, cuts.learned_.promises_)
 
 
 def shape_of(state):
