@@ -15,10 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.json import first_repeated
+from metarank.data.column_names import listed
 from metarank.data.frames import damage_named, is_number
 from metarank.data.guard import LEAST_COLUMNS
 from metarank.data.parquet import MAGIC, read_table
-from metarank.data.text import csv_rows, decode, listed
+from metarank.data.text import csv_rows, decode
 from metarank.data.xc import PathLike, read_bytes
 
 # Columns of a svmlight file beside its features, which go by their numbers.

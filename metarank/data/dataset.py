@@ -46,6 +46,9 @@ class Dataset:
         Separator of the labels in one cell, where Y is a column of texts: any text, "whitespace", "json",
         None for one label a cell, or "auto", by the rule of `metarank.data.separators`. The attribute holds
         the separator that was used; "auto" where there were no texts.
+    text_columns : sequence of str or None
+        The columns of a file that the texts were joined from, where they were named: a model reads later
+        files by them.
     label_names_are_ids : bool
         Whether the label names are mere integer ids, for which a model does not look in texts. Set where Y is
         lists of integers.
@@ -79,6 +82,7 @@ class Dataset:
     titles: list[str] | None
     label_separator: str | None
     label_names_are_ids: bool
+    text_columns: list[str] | None
     labels: LabelDescriptions | None
 
     def __init__(
@@ -96,6 +100,7 @@ class Dataset:
         label_separator: str | None = AUTO,
         label_names_are_ids: bool = False,
         labels: LabelDescriptions | None = None,
+        text_columns: Sequence[str] | None = None,
     ) -> None:
         if X is not None and texts is not None:
             raise ValueError(
@@ -139,6 +144,7 @@ class Dataset:
                     check_writable(value, field)
             self.__dict__[field] = values
         self.__dict__.update(X=X, Y=Y, name=name, label_separator=separator, label_names_are_ids=are_ids)
+        self.__dict__["text_columns"] = None if text_columns is None else list(text_columns)
         self.__dict__["labels"] = labels
 
     @property

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from metarank._util.json import parse_json
+from metarank.data.column_names import check_among, left_out, listed
 from metarank.data.frames import damage_named, to_arrow
 from metarank.data.parquet import MAGIC, read_table
-from metarank.data.text import check_among, left_out, listed, table_records
+from metarank.data.text import table_records
 from metarank.data.xc import read_bytes
 from metarank.types.label_descriptions import LabelDescriptions
 

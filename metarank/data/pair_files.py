@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from metarank.data.column_names import left_out, listed
 from metarank.data.label_files import columns_of
-from metarank.data.text import left_out, listed
 from metarank.types.given import LABEL, ROW, SCORE, SOURCE, PairTable
 
 

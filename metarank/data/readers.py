@@ -12,10 +12,11 @@ from typing import Literal
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.data.block_roles import BlockRoles, Names
 from metarank.data.dataset import Dataset, under_names
 from metarank.data.parquet import MAGIC
 from metarank.data.separators import AUTO, check_separator
-from metarank.data.text import TEXT_COLUMNS, decode, table_of
+from metarank.data.text import TEXT_COLUMNS, check_one_kind, decode, table_of
 from metarank.data.xc import (
     COMPRESSED,
     STANDARD_INPUT,
@@ -51,6 +52,10 @@ def load(
     label_separator: str | None = AUTO,
     name: str | None = None,
     n_jobs: int | None = None,
+    text_columns: Names = None,
+    vector_columns: Names = None,
+    number_columns: Names = None,
+    category_columns: Names = None,
 ) -> Dataset:
     """Read a data file: repository text, svmlight, ARFF, Parquet, or a table of raw text.
 
@@ -73,6 +78,8 @@ def load(
         See `parse_xc`; for repository and svmlight text.
     text_column, labels_column, label_separator
         Columns of a table or of Parquet, and the separator of labels in one text; see `read_table`.
+    text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
+        Columns of a table or of Parquet that are blocks, see `metarank.data.block_roles.BlockRoles`.
     name : str or None
         Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
 
@@ -96,6 +103,8 @@ def load(
     """
     path = Path(path)
     check_separator(label_separator)
+    roles = BlockRoles(text_columns, vector_columns, number_columns, category_columns)
+    check_one_kind(text_column, roles)
     if grades not in (True, False, "auto"):
         raise ValueError(f"grades must be True, False or 'auto', got {grades!r}")
     if path.is_dir():
@@ -118,13 +127,14 @@ def load(
             feature_columns=[] if text_column else None,
             label_separator=label_separator,
             name=name,
+            **vars(roles),
         )
     content = decompressed(raw, path) if streamed else read_bytes(path)
     if not content or content.isspace():
         raise ValueError("standard input is empty" if from_stdin else f"{path}: the file is empty")
     is_table = suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS)
-    if text_column is not None or is_table or (streamed and _has_text_column(content)):
-        table = table_of(content, path, text_column, labels_column, label_separator, name)
+    if text_column is not None or roles or is_table or (streamed and _has_text_column(content)):
+        table = table_of(content, path, text_column, labels_column, label_separator, name, roles)
         return _in_label_set(table, path.parent) if sidecars else table
     if _looks_like_arff(content):
         from metarank.data.arff import read_arff
@@ -179,6 +189,7 @@ def _in_label_set(table: Dataset, folder: Path) -> Dataset:
         ) from None
     texts = plain_or_compressed(folder / "label_text.txt")
     return Dataset(
+        table.X,
         texts=table.texts,
         Y=Y,
         label_names=names,
@@ -186,6 +197,7 @@ def _in_label_set(table: Dataset, folder: Path) -> Dataset:
         name=table.name,
         label_separator=table.label_separator,
         label_names_are_ids=table.label_names_are_ids,
+        text_columns=table.text_columns,
     )
 
 

@@ -5,18 +5,25 @@ from __future__ import annotations
 import csv
 import io
 import json
-import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from metarank._util.json import first_repeated, parse_json
+from metarank.data.block_roles import BlockRoles, Names, columns_named, number_of, read_blocks
+from metarank.data.column_names import (
+    check_among,
+    check_other_columns,
+    joined_texts,
+    left_out,
+    listed,
+    of_file,
+)
 from metarank.data.dataset import Dataset
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.vectorizer import checked_texts
 from metarank.data.xc import COMPRESSED, PathLike, read_bytes
-
-logger = logging.getLogger("metarank.data")
+from metarank.types.blocks import Blocks
 
 TEXT_COLUMNS = ("title", "text", "body")
 LABELS_COLUMNS = ("labels", "label", "tags", "topics")
@@ -24,78 +31,6 @@ FASTTEXT_LABEL = "__label__"
 
 # A record: the line it starts on, and its fields by column.
 Record = tuple[int, dict[str, Any]]
-
-
-def shown(columns: Sequence[str]) -> str:
-    """Names of columns, a few at most.
-
-    Examples
-    --------
-    >>> shown(["id", "price"])
-    "'id', 'price'"
-    """
-    more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""
-    return ", ".join(map(repr, columns[:6])) + more
-
-
-def listed(columns: Iterable[str]) -> str:
-    """Names of columns as a list, a dozen at most.
-
-    Examples
-    --------
-    >>> listed(["id", "price"])
-    "['id', 'price']"
-    """
-    names = list(columns)
-    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"{names[:12]}{more}"
-
-
-def left_out(name: object, columns: Sequence[str]) -> None:
-    """Tell of columns that are not read, in one line."""
-    if columns:
-        logger.warning(
-            "%s: left out %d column%s: %s", name, len(columns), "s"[: len(columns) > 1], shown(columns)
-        )
-
-
-def check_among(columns: Iterable[str], present: Collection[str], parameter: str) -> None:
-    """ValueError where one of the columns that a parameter names is not there."""
-    for column in columns:
-        if column not in present:
-            raise ValueError(f"{parameter} must be among {listed(present)}, got {column!r}")
-
-
-def joined_texts(columns: Mapping[str, Sequence[Any]], where: Callable[[int], str]) -> list[str]:
-    """The texts of a row in several columns as one, by line breaks; nulls count as empty.
-
-    Raises
-    ------
-    ValueError
-        If one is no text; the message names the column and, by `where`, the row.
-
-    Examples
-    --------
-    >>> joined_texts({"title": ["Tea", None], "body": ["Hot.", "Red."]}, "row {}".format)
-    ['Tea\\nHot.', 'Red.']
-    """
-    for column, values in columns.items():
-        wrong = next((i for i, v in enumerate(values) if v is not None and not isinstance(v, str)), None)
-        if wrong is not None:
-            raise ValueError(
-                f"text_column must hold text, got {type(values[wrong]).__name__} in {column!r} at "
-                f"{where(wrong)}"
-            )
-    return ["\n".join(value for value in row if value) for row in zip(*columns.values())]
-
-
-def check_other_columns(
-    texts: Sequence[str], labels: Sequence[str], parameter: str = "labels_column"
-) -> None:
-    """ValueError where a column of text is one of labels too."""
-    both = next((column for column in texts if column in labels), None)
-    if both is not None:
-        raise ValueError(f"text_column and {parameter} must differ, got {both!r} for both")
 
 
 def from_texts(
@@ -130,6 +65,10 @@ def read_table(
     labels_column: str | None = None,
     label_separator: str | None = AUTO,
     name: str | None = None,
+    text_columns: Names = None,
+    vector_columns: Names = None,
+    number_columns: Names = None,
+    category_columns: Names = None,
 ) -> Dataset:
     """Read a table of raw text, plain or compressed (gz, xz, bz2, zst).
 
@@ -151,11 +90,15 @@ def read_table(
         "auto", decided once from the whole column: see `metarank.data.separators`.
     name : str or None
         None takes the file's stem.
+    text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
+        Columns that are blocks, see `metarank.data.block_roles.BlockRoles`. If any is given, `text_column` is
+        not, and the columns of numbers are a block unless `number_columns` tells otherwise.
 
     Returns
     -------
     Dataset
-        `texts`, Y and `label_names` (sorted); X is None. Blanks around a label and empty labels are dropped.
+        `texts`, Y and `label_names` (sorted); X is None, or `Blocks` if there are blocks. Blanks around a
+        label and empty labels are dropped.
         Other columns are left out; the logger "metarank.data" names them in one line.
 
     Raises
@@ -175,7 +118,8 @@ def read_table(
     """
     check_separator(label_separator)
     path = Path(path)
-    return table_of(read_bytes(path), path, text_column, labels_column, label_separator, name)
+    roles = BlockRoles(text_columns, vector_columns, number_columns, category_columns)
+    return table_of(read_bytes(path), path, text_column, labels_column, label_separator, name, roles)
 
 
 def table_of(
@@ -185,27 +129,40 @@ def table_of(
     labels_column: str | None,
     label_separator: str | None,
     name: str | None,
+    roles: BlockRoles,
 ) -> Dataset:
     """What `read_table` makes of the content of a file."""
     text = decode(content, path)
     suffix = _suffix(path, text)
+    name = path.name.split(".")[0] if name is None else name
     try:
-        texts: list[str]
-        labels: list[list[Any]] | None
-        separator = label_separator
+        check_one_kind(text_column, roles)
         if suffix == "fasttext":
+            if roles:
+                raise ValueError("a fastText file has no columns, so that none can be a block")
             texts, labels = _fasttext(text)
-        else:
-            records = _json_records(text) if suffix == ".jsonl" else _csv_records(text, suffix)
-            texts, labels, separator = _columns(
-                list(records), text_column, labels_column, label_separator, path
-            )
-        if not texts:
-            raise ValueError("the table has no rows")
-        name = path.name.split(".")[0] if name is None else name
-        return Dataset(texts=texts, Y=labels, name=name, label_separator=separator)
+            return Dataset(texts=_some(texts), Y=labels, name=name, label_separator=label_separator)
+        records = list(_json_records(text) if suffix == ".jsonl" else _csv_records(text, suffix))
+        _some(records)
+        table = _Table(path, records, suffix == ".jsonl")
+        return _dataset(table, text_column, labels_column, label_separator, roles, name)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise of_file(error, path) from None
+
+
+def check_one_kind(text_column: object, roles: BlockRoles) -> None:
+    """ValueError where columns are to be joined into one text, and to be blocks."""
+    if text_column and roles:
+        raise ValueError(
+            "text_column joins its columns into the one text of a row: with blocks, text_columns names those "
+            f"that are blocks, got text_column={text_column!r} too"
+        )
+
+
+def _some(rows: list[Any]) -> list[Any]:
+    if not rows:
+        raise ValueError("the table has no rows")
+    return rows
 
 
 def table_records(content: bytes, path: Path) -> Iterator[Record]:
@@ -303,36 +260,76 @@ def _json_records(content: str) -> Iterator[Record]:
             yield line, record
 
 
-def _columns(
-    records: list[Record],
+class _Table:
+    """Records by column; a column is there if any record has it, since objects of JSON may leave one out."""
+
+    def __init__(self, path: Path, records: list[Record], is_json: bool) -> None:
+        self.path = path
+        self.records = records
+        self.is_json = is_json
+        self.present = list(dict.fromkeys(column for _, record in records for column in record))
+
+    def column(self, name: str) -> list[Any]:
+        return [record.get(name) for _, record in self.records]
+
+    def where(self, i: int) -> str:
+        return f"line {self.records[i][0]}"
+
+    def holds_numbers(self, name: str) -> bool:
+        """Whether the cells that are not empty hold numbers, at least one; those of JSON as numbers."""
+        known = [cell for cell in self.column(name) if cell not in (None, "")]
+        as_text = self.is_json and any(isinstance(cell, str) for cell in known)
+        return bool(known) and not as_text and all(number_of(cell) is not None for cell in known)
+
+
+def _dataset(
+    table: _Table,
     text_column: str | Sequence[str] | None,
     labels_column: str | None,
     separator: str | None,
-    path: Path,
-) -> tuple[list[str], list[list[Any]] | None, str | None]:
-    # JSON objects may leave a column out; a column is there if any record has it.
-    present = list(dict.fromkeys(column for _, record in records for column in record))
-    text_columns = _text_columns(present, text_column, labels_column)
-    if labels_column is not None:
-        check_other_columns(text_columns, [labels_column])
-
-    def where(i: int) -> str:
-        return f"line {records[i][0]}"
-
-    def column_of(name: str) -> list[Any]:
-        return [record.get(name) for _, record in records]
-
-    texts = joined_texts({name: column_of(name) for name in text_columns}, where)
+    roles: BlockRoles,
+    name: str,
+) -> Dataset:
+    present = table.present
+    text_columns: list[str] = []
+    if roles:
+        read = {column for columns in roles.among(present).values() for column in columns or ()}
+    else:
+        text_columns = _text_columns(present, text_column, labels_column)
+        read = set(text_columns)
+        if labels_column is not None:
+            check_other_columns(text_columns, [labels_column])
     if labels_column is None:
-        labels_column = next((c for c in LABELS_COLUMNS if c in present and c not in text_columns), None)
-        if labels_column is None:
-            left_out(path, [column for column in present if column not in text_columns])
-            return texts, None, separator
-    check_among([labels_column], present, "labels_column")
-    left_out(path, [column for column in present if column not in {*text_columns, labels_column}])
-    return texts, *cut_column(
-        column_of(labels_column), separator, column=f"{path}, column {labels_column!r}", where=where
-    )
+        labels_column = next((c for c in LABELS_COLUMNS if c in present and c not in read), None)
+    else:
+        check_among([labels_column], present, "labels_column")
+    used = [] if labels_column is None else [labels_column]
+    X: Blocks | None = None
+    texts: list[str] | None = None
+    if roles:
+        X = read_blocks(
+            roles,
+            present,
+            table.column,
+            holds_numbers=table.holds_numbers,
+            used=used,
+            where=table.where,
+            name=table.path,
+        )
+        read = {column for block in X for column in X.columns.get(block, [block])}
+    else:
+        texts = joined_texts({column: table.column(column) for column in text_columns}, table.where)
+    left_out(table.path, [column for column in present if column not in {*read, *used}])
+    labels: list[list[Any]] | None = None
+    if labels_column is not None:
+        labels, separator = cut_column(
+            table.column(labels_column),
+            separator,
+            column=f"{table.path}, column {labels_column!r}",
+            where=table.where,
+        )
+    named = text_columns if texts is not None and text_column is not None else None
+    return Dataset(X, labels, texts=texts, name=name, label_separator=separator, text_columns=named)
 
 
 def _text_columns(
@@ -345,7 +342,6 @@ def _text_columns(
                 f"none of the columns is a usual text column; name text_column of {listed(present)}"
             )
         return found
-    if isinstance(wanted, str):
-        wanted = [wanted] if wanted in present else [part.strip() for part in wanted.split(",")]
-    check_among(wanted, present, "text_column")
-    return list(wanted)
+    named = columns_named(wanted, present) or []
+    check_among(named, present, "text_column")
+    return named

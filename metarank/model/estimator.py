@@ -183,6 +183,9 @@ class MetaRanker(Saved, BaseEstimator):
         The separator of labels in the training data; "auto" if they were no texts.
     removed_ : int32 array
         Ids of removed labels; see `update_labels`.
+    text_columns_ : list of str or None
+        The columns of the training file that the texts were joined from, if they were named; the command line
+        reads later files by them.
     label_table_ : LabelTable
         The labels by name and id.
     labels_ : LabelDescriptions or None
@@ -251,6 +254,7 @@ class MetaRanker(Saved, BaseEstimator):
     objective_names_ = _Learned()
     encoder_ = _Learned()
     row_names_ = _Learned()
+    text_columns_ = _Learned()
     prior_ = _Learned()
 
     saved = Spec(

@@ -90,6 +90,7 @@ def _assembled(
         label_separator=labels.separator,
         n_rows=n,
         row_names=given.row_names,
+        text_columns=None if given.text_columns is None else list(given.text_columns),
         inv_propensity=weights_of_labels(labels.Y),
         prior=smoothed_shares(np.diff((labels.Y > 0).tocsc().indptr), n).astype(np.float32),
         objective_names=list(labels.targets) or None,

@@ -104,6 +104,8 @@ class FittedModel:
     feature_importances : float64 array (F,) or None
     held_out_quality : dict of str to Interval, or None
     choices : list of str
+    text_columns : list of str or None
+        The columns of later files that hold the texts, where they were named in the fit.
     labels : LabelDescriptions or None
         What else is known of the labels, those removed included.
 
@@ -134,6 +136,7 @@ class FittedModel:
     feature_importances: np.ndarray | None = None
     held_out_quality: dict[str, Interval] | None = None
     choices: list[str] = field(default_factory=list)
+    text_columns: list[str] | None = None
     labels: LabelDescriptions | None = None
 
     def __post_init__(self) -> None:
@@ -281,6 +284,7 @@ SAVED: tuple[Field, ...] = (
     Integer("n_labels", size="L"),
     _Names("row_names", optional=True),
     Integer("n_rows", size="rows", optional=True),
+    Strings("text_columns", optional=True, omits_none=True),
     Strings("label_names", "L", optional=True),
     Text("label_separator", optional=True, older=AUTO, into=check_separator),
     Array("inv_propensity", np.float64, ("L",), above=0),

@@ -107,6 +107,8 @@ class TrainingInput:
     words : list of str or None
         The words of the columns of X.
     row_names : PackedStrings or None
+    text_columns : list of str or None
+        The columns of a file that the texts came from, where they were named.
     weight : float array (n,) or None
     excluded : Candidates or None
         Pairs that must not be candidates.
@@ -129,6 +131,7 @@ class TrainingInput:
     label_texts: Sequence[str] | None = None
     words: Sequence[str] | None = None
     row_names: PackedStrings | None = None
+    text_columns: Sequence[str] | None = None
     weight: np.ndarray | None = None
     excluded: Candidates | None = None
     aggregation: MultiObjectiveRanker | None = None
@@ -245,6 +248,7 @@ def read_training(
         label_texts=_texts_of(X, labels),
         words=X.feature_names if given else None,
         row_names=None if row_names is None else PackedStrings.of(row_names),
+        text_columns=X.text_columns if given else None,
         weight=weight,
         excluded=excluded,
         aggregation=aggregation,

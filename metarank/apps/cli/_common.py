@@ -23,12 +23,23 @@ if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
 
 
+# Options that name columns of text or of blocks.
+_COLUMNS = ("text_column", "text_columns", "vector_columns", "number_columns", "category_columns")
+
+
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """Options of whatever reads a data file."""
     group = parser.add_argument_group("reading")
     group.add_argument(
         "--text-column", metavar="NAME", help="text column of a CSV, TSV, JSONL or Parquet file"
     )
+    for option, what in (
+        ("--text-columns", "columns of texts, each a block of its own, separated by commas"),
+        ("--vector-columns", "columns of vectors, each a block: JSON lists, or blanks between the numbers"),
+        ("--number-columns", "columns of numbers, one block (default: beside other blocks, all there are)"),
+        ("--category-columns", "columns of categories, one block"),
+    ):
+        group.add_argument(option, metavar="NAMES", help=what)
     group.add_argument("--labels-column", metavar="NAME", help="label column of such a file")
     group.add_argument(
         "--label-separator",
@@ -127,12 +138,19 @@ def _weight(text: str) -> float:
 def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None = None) -> Dataset:
     """The data file of a command; rows for a model get the width of its training rows."""
     from metarank import data
+    from metarank.apps.model_blocks import columns_of, needed_blocks, under_names_of
+    from metarank.data.column_names import NoColumn, listed
     from metarank.data.readers import NoTable
     from metarank.data.xc import has_header
 
     check_exists(path)
     sizes: dict[str, Any] = {}
-    if model is not None and model.encoder_.vectorizer is None:
+    columns = _columns_asked(args)
+    is_asked = bool(columns)
+    parts = [] if model is None or is_asked else needed_blocks(model.encoder_)
+    if model is not None and not is_asked:
+        columns = columns_of(parts) if parts else {"text_column": model.text_columns_}
+    if model is not None and model.encoder_.vectorizer is None and not parts:
         sizes["n_features"] = model.n_features_in_
         # A header may speak of other labels, or of none where rows are only to be ranked.
         if os.path.isfile(path) and not has_header(path):
@@ -141,7 +159,7 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     if args.label_separator is not None:
         separator = None if args.label_separator == "none" else args.label_separator
     options: dict[str, Any] = {
-        "text_column": [] if args.text_column == "" else args.text_column,
+        **columns,
         "labels_column": args.labels_column,
         "label_separator": separator,
         "zero_based": not args.one_based,
@@ -151,6 +169,11 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
         try:
             dataset = data.load(path, **sizes, **options)
         except ValueError as error:
+            if isinstance(error, NoColumn) and model is not None and not is_asked:
+                raise ValueError(
+                    f"{path} lacks the column {error.column!r} of the model, which reads "
+                    f"{listed(c for own in columns.values() for c in own or ())}"
+                ) from None
             if isinstance(error, NoTable) and model is not None and model.encoder_.vectorizer is not None:
                 typed = "; or give texts by --text" if hasattr(args, "text") else ""
                 raise ValueError(
@@ -163,6 +186,8 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
                 dataset = data.load(path, **sizes, **options)
             except ValueError:
                 raise error from None
+    if parts and hasattr(dataset.X, "kinds") and set(dataset.X) != {part.name for part in parts}:
+        dataset = replace(dataset, X=under_names_of(parts, dataset.X))
     if model is not None and args.label_separator is not None:  # as asked for, whatever the model's is
         dataset = replace(dataset, label_separator="auto")
     if dataset.n_rows == 0:
@@ -170,8 +195,15 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     return dataset
 
 
+def _columns_asked(args: argparse.Namespace) -> dict[str, Any]:
+    """The columns of text and of blocks that a command names; "" is none."""
+    asked = {name: getattr(args, name) for name in _COLUMNS}
+    return {name: [] if value == "" else value for name, value in asked.items() if value is not None}
+
+
 def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
     """The model folder of a command, verified; it ranks with the lean that the command asks for."""
+    from metarank.apps.model_blocks import needed_blocks
     from metarank.model.estimator import MetaRanker
     from metarank.persist import load
 
@@ -183,6 +215,10 @@ def load_model(path: str, args: argparse.Namespace) -> MetaRanker:
         )
     if args.jobs is not None:
         model.n_jobs = args.jobs
+    parts = needed_blocks(model.encoder_)
+    if getattr(args, "text", None) is not None and [part.kind for part in parts] not in ([], ["text"]):
+        names = ", ".join(column for part in parts for column in part.columns or [part.name])
+        raise ValueError(f"--text is for models of one text; this one takes the blocks {names}: give INPUT")
     if getattr(args, "propensity_weight", None) is not None:
         model.propensity_weight_ = args.propensity_weight
     return model

@@ -6,10 +6,11 @@ import argparse
 import logging
 from typing import Any
 
+from metarank.data.column_names import check_among
 from metarank.data.dataset import Dataset
 from metarank.data.label_files import columns_of
 from metarank.data.separators import cut_column
-from metarank.data.text import check_among
+from metarank.types.blocks import Blocks
 
 logger = logging.getLogger("metarank.data")
 
@@ -43,9 +44,12 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
     if args.train == "-":
         raise ValueError(f"{next(iter(wanted))} needs a file, since standard input is read once")
     table = columns_of(args.train)
+    features = set(dataset.feature_names or ())
+    if isinstance(dataset.X, Blocks):
+        features.update(column for block in dataset.X for column in dataset.X.columns.get(block, [block]))
     for option, name in wanted.items():
         check_among([name], table, option)
-        if name in (dataset.feature_names or ()):
+        if name in features:
             raise ValueError(f"{option} must not be a feature, got {name!r}: name the features' columns")
     found: dict[str, Any] = {}
     if args.groups_column is not None:

@@ -18,6 +18,7 @@ from metarank.apps.serve.instances import InputReader, Rows
 from metarank.apps.serve.options import ServeOptions
 from metarank.apps.serve.schema import ExplainRequest, RankRequest, read_body
 from metarank.model.estimator import MetaRanker
+from metarank.types.blocks import Blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import ScoresNotFiniteError
 
@@ -66,7 +67,7 @@ class Asked:
     ----------
     request : RankRequest or ExplainRequest
         Without its instances and lists of labels, which are in `rows` and `limits`.
-    rows : list of str, ndarray or CSR of n_rows rows
+    rows : list of str, ndarray, CSR or Blocks of n_rows rows
     limits : dict
         Arguments of the model's methods.
     labels : list of int
@@ -105,7 +106,8 @@ class Asked:
         if n == self.n_rows:
             return self
         limits = {name: _rows_of(value, rows) for name, value in self.limits.items()}
-        return replace(self, rows=self.rows[rows], n_rows=n, limits=limits)
+        own = self.rows.take(rows) if isinstance(self.rows, Blocks) else self.rows[rows]
+        return replace(self, rows=own, n_rows=n, limits=limits)
 
 
 class Answerer:
@@ -355,9 +357,13 @@ def _check_most(field: str, value: int, most: int) -> None:
         raise invalid(field, f"{field} must be at most {most}, got {value}")
 
 
-def _stacked(parts: list[Rows]) -> Any:
+def _stacked(parts: Sequence[Any]) -> Any:
     if len(parts) == 1:
         return parts[0]
+    if isinstance(parts[0], Blocks):
+        first = parts[0]
+        joined = {name: _stacked([part[name] for part in parts]) for name in first}
+        return Blocks(joined, first.kinds, first.columns)
     if isinstance(parts[0], list):
         return [text for part in parts for text in part]
     return sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts)
@@ -390,7 +396,7 @@ def _without_lists(request: AnyRequest) -> AnyRequest:
 
 def _size(part: Any) -> int:
     """Bytes of rows, of lists of labels or of scores of pairs, about."""
-    if isinstance(part, dict):
+    if isinstance(part, dict | Blocks):
         return sum(map(_size, part.values()))
     if isinstance(part, list):
         return sum(map(len, part))

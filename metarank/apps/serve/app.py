@@ -318,6 +318,7 @@ def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
     return {
         "name": name,
         "input": reader.kind,
+        "blocks": None if reader.blocks is None else reader.blocks.kinds,
         "n_features": reader.n_features,
         "feature_names": reader.kind == "features" and reader.feature_names is not None,
         "n_labels": reader.labels.n_labels,

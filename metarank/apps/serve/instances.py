@@ -9,15 +9,18 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.apps.model_blocks import needed_blocks
+from metarank.apps.serve.block_instances import BlockReader
 from metarank.apps.serve.errors import invalid, refusing
 from metarank.apps.serve.options import ServeOptions
 from metarank.model.estimator import MetaRanker
+from metarank.types.blocks import Blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_features
 from metarank.types.given import check_names_given, read_given
 from metarank.types.restrict import check_lists
 
-Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix"
+Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix | Blocks"
 
 
 class InputReader:
@@ -36,10 +39,15 @@ class InputReader:
         self.encoder = model.encoder_
         self.n_features, self.labels = model.n_features_in_, model.label_table_
         self.given_names = model.fitted_.given_sources, model.fitted_.given_features
+        parts = needed_blocks(self.encoder)
+        known = {name for part in getattr(self.encoder, "parts", ()) for name in (part.name, *part.columns)}
+        self.blocks = BlockReader(parts, sorted(known), options.max_text) if parts else None
 
     @property
-    def kind(self) -> Literal["text", "features"]:
-        """What an instance is: a text, or values of features."""
+    def kind(self) -> Literal["text", "features", "blocks"]:
+        """What an instance is: a text, values of features, or blocks."""
+        if self.blocks is not None:
+            return "blocks"
         return "text" if self.encoder.vectorizer is not None else "features"
 
     @property
@@ -63,6 +71,8 @@ class InputReader:
         most = self.options.max_batch
         if len(instances) > most:
             raise invalid(field, f"{field} must hold at most {most} instances, got {len(instances)}")
+        if self.blocks is not None:
+            return self.blocks.read(instances, field)
         if self.kind == "text":
             return self._texts(instances, field)
         kinds = {type(instance) for instance in instances}
@@ -99,6 +109,9 @@ class InputReader:
         indptr = [0]
         for i, values in enumerate(instances):
             own = [self._column_of(name, _at(field, i), field) for name in values]
+            wrong = next((name for name, v in values.items() if not isinstance(v, int | float)), None)
+            if wrong is not None:
+                raise invalid(field, f"{_at(field, i)}[{wrong[:60]!r}] must be a valid number")
             if len(set(own)) < len(own):
                 raise invalid(field, f"{_at(field, i)} must name each feature once")
             columns += own

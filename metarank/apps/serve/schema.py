@@ -27,14 +27,33 @@ def _kind(value: Any) -> str | None:
     return kinds.get(type(value))
 
 
+def _value_kind(value: Any) -> str | None:
+    kinds: dict[type, str] = {str: "text", dict: "object", list: "vector", type(None): "number"}
+    return "number" if type(value) in (int, float) else kinds.get(type(value))
+
+
+# The value of a feature or of a block, which the model's kind of it decides.
+Value = Annotated[
+    Annotated[StrictFloat | None, Tag("number")]
+    | Annotated[StrictStr, Tag("text")]
+    | Annotated[list[StrictFloat | StrictStr | None], Tag("vector")]
+    | Annotated[dict[str, StrictFloat], Tag("object")],
+    Discriminator(
+        _value_kind,
+        custom_error_type="value",
+        custom_error_message="must be a number, or of a block a text, a list or an object",
+    ),
+]
+
 Instance = Annotated[
     Annotated[StrictStr, Tag("text")]
-    | Annotated[dict[str, StrictFloat], Tag("sparse")]
+    | Annotated[dict[str, Value], Tag("sparse")]
     | Annotated[list[StrictFloat], Tag("dense")],
     Discriminator(
         _kind,
         custom_error_type="instance",
-        custom_error_message="must be a text, an object {feature: value} or a list of numbers",
+        custom_error_message="must be a text, an object {feature: value} or a list of numbers; of a model of "
+        "blocks an object {block: value}",
     ),
 ]
 
@@ -112,7 +131,7 @@ class ExplainRequest(_Body):
 Body = TypeVar("Body", RankRequest, ExplainRequest)
 
 # Tags of unions, which pydantic puts into the place of an error and no client knows.
-_TAGS = {"text", "sparse", "dense", "name", "id", "one", "rows"}
+_TAGS = {"text", "sparse", "dense", "name", "id", "one", "rows", "number", "vector", "object"}
 
 
 def read_body(kind: type[Body], body: bytes) -> Body:

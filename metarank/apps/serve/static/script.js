@@ -197,7 +197,7 @@ async function start() {
   facts = health.model;
   document.title = `${facts.name} · metarank`;
   at("title").textContent = facts.name;
-  at("lead").textContent = `Ranks ${facts.n_labels.toLocaleString("en")} labels for a ${facts.input === "text" ? "text" : `row of ${facts.n_features.toLocaleString("en")} features`}.`;
+  at("lead").textContent = `Ranks ${facts.n_labels.toLocaleString("en")} labels for a ${facts.input === "text" ? "text" : facts.input === "blocks" ? "row of several parts" : `row of ${facts.n_features.toLocaleString("en")} features`}.`;
   at("footer").textContent = `metarank ${health.version}`;
   at("k").max = Math.min(facts.limits.max_k, facts.n_labels);
   at("k").value = Math.min(10, at("k").max);
@@ -205,6 +205,10 @@ async function start() {
   if (facts.input === "text") {
     at("instance").spellcheck = true;
     at("hint").textContent = "Type or paste a text; Ctrl+Enter ranks.";
+  } else if (facts.input === "blocks") {
+    at("instance-label").textContent = "Parts";
+    const parts = Object.entries(facts.blocks).map(([name, kind]) => `${name} (${kind})`);
+    at("hint").textContent = `A JSON object of ${parts.join(", ")}; Ctrl+Enter ranks.`;
   } else {
     at("instance-label").textContent = "Features";
     const keys = facts.feature_names ? "name:value" : "number:value";
