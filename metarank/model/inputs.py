@@ -15,6 +15,7 @@ from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described, same_separator
 from metarank.model.chosen_language import chosen_language
+from metarank.model.label_space import vectors_in
 from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.blocks import Blocks, check_blocks, holds_blocks
@@ -157,19 +158,7 @@ class TrainingInput:
     @property
     def label_vectors(self) -> LabelVectors | None:
         """The vectors of the labels in the space of X."""
-        return None if self.labels.table is None else vectors_in(self.encoder, self.labels.table)
-
-
-def vectors_in(encoder: InputEncoder, table: LabelDescriptions) -> LabelVectors | None:
-    """The vectors of a table in the space of encoded X; ValueError if X is not dense, or of another width."""
-    if table.vectors is None:
-        return None
-    width, rule = table.vectors.shape[1], "vectors of labels must be in the space of dense X"
-    if encoder.layout != "dense":
-        raise ValueError(f"{rule}, got vectors of {width} numbers beside texts or sparse features")
-    if encoder.n_features != width:
-        raise ValueError(f"{rule}, which has {encoder.n_features} columns, got vectors of {width} numbers")
-    return LabelVectors(table.vectors, 0, encoder.transform.scale)
+        return vectors_in(self.encoder, self.labels.table)
 
 
 def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None, table: Any = None) -> None:
@@ -220,8 +209,7 @@ def read_training(
     ids = None if labels.table is None else labels.table.ids
     known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
     pairs = read_given(candidates, pair_features, features.shape[0], known)
-    if labels.table is not None:
-        vectors_in(encoder, labels.table)
+    vectors_in(encoder, labels.table)
     weight = check_sample_weight(sample_weight, features.shape[0])
     groups = check_groups(groups, features.shape[0])
     fold = check_fold_map(candidates_fold, features.shape[0])

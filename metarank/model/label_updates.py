@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from metarank.data.label_text import label_phrases
 from metarank.metrics.propensity import inv_propensity
-from metarank.model.inputs import vectors_in
+from metarank.model.label_space import vectors_in
 from metarank.model.relevance import aligned_relevance
 from metarank.model.table_updates import changed_table, records_of
 from metarank.scorers.after_changes import KeptScorer
@@ -251,8 +251,8 @@ def _training_set(
         words=model.encoder.feature_words,
         feature_scale=model.encoder.transform.scale,
         other_names=others,
-        label_vectors=None if table is None else vectors_in(model.encoder, table),
         blocks=model.encoder.blocks,
+        label_vectors=vectors_in(model.encoder, table),
         **texts,
     )
 

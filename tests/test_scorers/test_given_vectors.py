@@ -97,6 +97,24 @@ def test_vectors_of_another_space_are_refused(X, width, message):
         MetaRanker(**makers.QUICK).fit(X, Y, labels=table(width))
 
 
+def test_vectors_in_the_space_of_a_block():
+    """The block is kept, whatever it weighs, and compared as it was given."""
+    Y = [["abcd"[j] for j in row.indices] for row in DATA.Y]
+    noise = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
+    X = {"text": ["one two", "two three"] * 40, "noise": noise, "place": DATA.X}
+    model = MetaRanker(**makers.QUICK, features=["label-vectors", "votes"]).fit(X, Y, labels=table())
+    assert any("vector_cosine" in name for name in model.feature_columns_)
+    (own,) = [scorer for scorer in model.scorers_ if isinstance(scorer, LabelVectorScorer)]
+    alone = fitted(DATA.X, LabelVectors(table().vectors))
+    pairs = Candidates.all_labels(80, 5)
+    encoded = model.encoder_.encode(X)
+    np.testing.assert_allclose(
+        own.score(encoded, pairs)["vector_cosine"], alone.score(DATA.X, pairs)["vector_cosine"], atol=1e-5
+    )
+    with pytest.raises(ValueError, match=r"one block of X, got 5 numbers; blocks of vectors: 'noise' \(3\)"):
+        MetaRanker(**makers.QUICK).fit(X, Y, labels=table(5))
+
+
 def test_the_source_needs_vectors():
     with pytest.raises(ValueError, match="needs vectors of the labels"):
         MetaRanker(**makers.QUICK, features=["label-vectors"]).fit(DATA)
