@@ -15,12 +15,16 @@ import scipy.sparse as sp
 
 from metarank import ThresholdLearner, load
 from metarank._util.registry import SAVED, SOURCES
+from metarank.data.block_encoder import BlocksEncoder
 from metarank.model.fitted import FittedModel
 from metarank.persist import fields as f
 from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
+from metarank.scorers.block import BlockScorer
 from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
+from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.view import TrainingSet
 
 # Classes of `SAVED` that no model of `compatibility/kinds` holds.
 SEEN_ELSEWHERE = {"NameEmbedder", "ObjectiveScorer"}
@@ -70,6 +74,11 @@ def fitted_now(known):
     yield GivenScorer(given="bm25").fit(view)
     yield GivenTogether(given=["bm25", "knn"]).fit(view)
     yield PairFeatures(names=("clicks",)).fit(view)
+    encoder = BlocksEncoder()
+    rows = makers.blocks(40)
+    data = TrainingSet(encoder.fit_encode(rows.X), rows.Y, np.zeros(40), blocks=encoder.blocks)
+    yield BlockScorer(scorer=LabelNeighbors(k=2), block="vector").fit(data.view())
+    yield from (encoder, *(part.encoder for part in encoder.parts))
     cuts = ThresholdLearner("budget").fit(ds.Y.toarray(), ds.Y)
     yield from (cuts, cuts.learned_, cuts.learned_.promises_)
 
