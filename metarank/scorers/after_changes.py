@@ -58,6 +58,11 @@ class KeptScorer(LabelScorer):
         return cls(scorer=scorer, now=np.ascontiguousarray(now, np.int32), n_labels=n_labels)
 
     @property
+    def shown_as(self) -> str:
+        """That of the scorer."""
+        return self.scorer.shown_as
+
+    @property
     def is_classifier(self) -> bool:  # type: ignore[override]
         """That of the scorer."""
         return self.scorer.is_classifier

@@ -11,6 +11,7 @@ from metarank.apps.cli._common import add_reading_options, check_exists, read_da
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
+    from metarank.scorers.base import LabelScorer
 
 HELP = "describe a model folder or a data file"
 
@@ -106,6 +107,7 @@ def _stages(model: MetaRanker) -> list[list[Any]]:
 
     held_out = quality_lines(getattr(model, "held_out_quality_", {}))
     return [
+        *(["" if i else "blocks", line] for i, line in enumerate(_blocks(model))),
         ["layout", model.encoder_.layout],
         *([["removed labels", len(model.removed_)]] if len(model.removed_) else []),
         *([["label table", str(model.labels_)]] if model.labels_ is not None else []),
@@ -118,16 +120,18 @@ def _stages(model: MetaRanker) -> list[list[Any]]:
     ]
 
 
-def _names(scorers: list[Any]) -> str:
-    """Their classes; of one kept since labels have changed, that of the scorer itself."""
-    from metarank.scorers.after_changes import KeptScorer
+def _blocks(model: MetaRanker) -> list[str]:
+    """A line about each block of X, if there are any."""
+    return [line.removeprefix("block ") for line in model.choices_ if line.startswith("block ")]
 
-    return ", ".join(type(s.scorer if isinstance(s, KeptScorer) else s).__name__ for s in scorers)
+
+def _names(scorers: list[LabelScorer]) -> str:
+    return ", ".join(scorer.shown_as for scorer in scorers)
 
 
 def _parameters(scorer: Any) -> list[list[Any]]:
     return [
-        ["scorer", type(scorer).__name__],
+        ["scorer", scorer.shown_as],
         *([k, v] for k, v in scorer.get_params().items() if v is not None),
     ]
 
