@@ -87,7 +87,7 @@ def records(folder: Path) -> Split:
         Y.append(indicator([[place[uri] for uri in of.split()] for _, of in part], len(uris)))
     with_vectors(X, "text")
     fields = ("title", "abstract")
-    ways = {"one text": ("text",), "title, abstract": fields}
+    ways = {"one text": ("text",), "title": ("title",), "abstract": ("abstract",), "title, abstract": fields}
     for name in X[0]:
         if name.startswith(("SVD", "sentence")):
             ways |= {f"one text, {name}": ("text", name), f"title, abstract, {name}": (*fields, name)}
@@ -127,9 +127,10 @@ SETS: dict[str, Callable[[Path], Split]] = {
 
 
 def beside(X: Rows, first: str) -> dict[str, tuple[str, ...]]:
-    """A block alone, and each other block beside it."""
+    """Blocks alone, and each other block beside the first."""
     others = [name for name in X if name != first]
-    return {first: (first,)} | {f"{first}, {name}": (first, name) for name in others}
+    alone = {name: (name,) for name in (first, *others) if name != "noise"}
+    return alone | {f"{first}, {name}": (first, name) for name in others}
 
 
 def indicator(labels: list[list[int]], n_labels: int) -> sp.csr_matrix:

@@ -36,7 +36,7 @@ class BlockScorer(WrappedScorer):
     >>> data = TrainingSet(X, Y, np.zeros(3), blocks=blocks)
     >>> scorer = BlockScorer(scorer=Centroids(), block="place").fit(data.view())
     >>> list(scorer.score(X, Candidates.all_labels(3, 2)))
-    ['place: l2_centroid', 'place: cosine_centroid']
+    ['place: centroid_l2', 'place: centroid_cosine']
     """
 
     columns_: BlockColumns

@@ -75,6 +75,13 @@ def test_columns_are_saved_with_the_model(model, folder, tmp_path, capsys):
         assert (code, "error" in err) == (0, False), err
 
 
+def test_inspect_tells_of_blocks(folder, capsys):
+    code, told, _ = run(capsys, "inspect", folder / "blocks")
+    assert code == 0
+    for part in load(folder / "blocks").encoder_.parts:
+        assert f"{part.name}: {part.kind}" in told
+
+
 def test_unnamed_columns_are_not_saved(tmp_path):
     renamed = [{"text": row["headline"], "labels": row["labels"]} for row in rows()]
     path = written(tmp_path / "rows.jsonl", renamed)

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from makers import QUICK, saved_bytes
 
 from metarank import MetaRanker, data
 from metarank.model.unjudged import believed_gains, labelled_share, relevant_though_unlabelled
 from metarank.types.candidates import Candidates
-from tests.makers import QUICK, saved_bytes
 
 BOTH = data.make_multilabel(900, n_features=8, n_labels=6, seed=4)
 TRAIN, TEST = BOTH.take(slice(0, 600)), BOTH.take(slice(600, 900))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from makers import QUICK, saved_bytes
 
 from metarank import MetaRanker, data, load
 from metarank.model import stages
 from metarank.types.row_groups import check_fold_map, check_groups
 from metarank.types.view import first_of_unit, fold_of_rows
-from tests.makers import QUICK, saved_bytes
 
 TRAIN = data.make_multilabel(120, n_features=6, n_labels=5, seed=3)
 GROUPS = np.arange(120) // 4
