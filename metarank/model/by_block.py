@@ -10,12 +10,11 @@ from sklearn.base import clone
 from metarank._util.progress import note
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.model.block_weights import block_weights
-from metarank.model.inputs import FitOptions, TrainingInput
+from metarank.model.inputs import FitOptions, TrainingInput, fold_map
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.block import BlockScorer
 from metarank.scorers.source import Source
 from metarank.types.block_columns import BlockColumns
-from metarank.types.view import fold_of_rows
 
 # Fewer numbers say too little for rows to be near each other.
 _LEAST_NUMBERS = 3
@@ -30,13 +29,14 @@ def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
         only = encoder.parts[0]
         note(f"block {only.name}: {only.kind}, the only one")
         return given
-    fold = fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X)
     # Words find labels by their names too, which a ridge on rows knows nothing of.
     has_names = given.labels.names is not None and not given.labels.are_ids
     kept = [columns.name for columns in encoder.columns if columns.words is not None and has_names]
     own = given.label_vectors
     kept += [] if own is None else [columns.name for columns in encoder.columns if columns.start == own.start]
-    weights, lines = block_weights(encoder.columns, given.X, given.labels.Y, fold, options.seed, kept)
+    weights, lines = block_weights(
+        encoder.columns, given.X, given.labels.Y, fold_map(given, options), options.seed, kept
+    )
     for line in lines:
         note(line)
     return replace(given, X=encoder.reweighed(given.X, weights))

@@ -21,7 +21,7 @@ from metarank.model.asked import pairs_per_row, with_given
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.by_block import over_blocks, weighed
 from metarank.model.fitted import FittedModel
-from metarank.model.inputs import FitOptions, TrainingInput
+from metarank.model.inputs import FitOptions, TrainingInput, fold_map
 from metarank.model.judge import Judged, judge
 from metarank.model.memory import parse_budget, plan_fit
 from metarank.model.propensity_weight import weights_of_labels
@@ -34,7 +34,7 @@ from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.types.other_names import OtherNames
-from metarank.types.view import TrainingSet, fold_of_rows, hidden_labels
+from metarank.types.view import TrainingSet, hidden_labels
 
 
 def fit_model(
@@ -223,6 +223,7 @@ def training_set(
     # If labels are shortlisted, many have no row outside a fold anyway.
     hiding = not proposers(sources) and any(scorer.reads_names for scorer in describers(sources))
     fold = fold_map(given, options)
+    _tell_of_folds(given, fold, options)
     return TrainingSet(
         given.X,
         given.labels.Y,
@@ -244,11 +245,7 @@ def training_set(
     )
 
 
-def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
-    """The fold of each training row, int32 (n,): the given map, or one that keeps copies and groups whole."""
-    fold = given.fold
-    if fold is None:
-        fold = fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
+def _tell_of_folds(given: TrainingInput, fold: np.ndarray, options: FitOptions) -> None:
     n_folds = int(fold.max()) + 1
     if given.fold is not None:
         note(f"folds: {n_folds}, those of candidates_fold")
@@ -257,7 +254,6 @@ def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
         note(
             f"folds: {n_folds}{fewer}, each of whole groups, of which there are {int(given.groups.max()) + 1}"
         )
-    return fold
 
 
 def other_names(

@@ -28,7 +28,7 @@ from metarank.types.restrict import check_lists, for_each_row
 from metarank.types.row_groups import check_fold_map, check_groups, check_whole_groups
 from metarank.types.strings import PackedStrings
 from metarank.types.vectors_of_labels import LabelVectors
-from metarank.types.view import Features
+from metarank.types.view import Features, fold_of_rows
 
 
 @dataclass(frozen=True)
@@ -159,6 +159,13 @@ class TrainingInput:
     def label_vectors(self) -> LabelVectors | None:
         """The vectors of the labels in the space of X."""
         return vectors_in(self.encoder, self.labels.table)
+
+
+def fold_map(given: TrainingInput, options: FitOptions) -> np.ndarray:
+    """The fold of each training row, int32 (n,): the given map, or one that keeps copies and groups whole."""
+    if given.fold is not None:
+        return given.fold
+    return fold_of_rows(given.n_rows, options.n_folds, options.seed, given.X, given.groups)
 
 
 def check_given(X: Any, Y: Any, aggregation: MultiObjectiveRanker | None, table: Any = None) -> None:
