@@ -19,7 +19,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -58,7 +58,7 @@ class Split:
     names: list[str] | None
     ways: dict[str, tuple[str, ...]]
     files: list[Path]
-    params: dict[str, Any] = field(default_factory=dict)
+    shortlister: str | list[str] = "auto"
 
 
 # --- the sets ---------------------------------------------------------------------
@@ -103,9 +103,9 @@ def questions(folder: Path) -> Split:
     parts = [rows.take(np.flatnonzero(~held_out)[:4000]), rows.take(np.flatnonzero(held_out))]
     X: list[Rows] = [{"title": part.texts} for part in parts]
     with_vectors(X, "title")
-    params = {"shortlister": ["neighbors", "names", "parabel"]}
+    shortlister = ["neighbors", "names", "parabel"]
     Y = [part.Y for part in parts]
-    return Split(X[0], X[1], Y[0], Y[1], rows.label_names, beside(X[0], "title"), [file], params)
+    return Split(X[0], X[1], Y[0], Y[1], rows.label_names, beside(X[0], "title"), [file], shortlister)
 
 
 def artists(folder: Path) -> Split:
@@ -202,8 +202,11 @@ def measured(split: Split, way: str) -> dict[str, Any]:
     names = split.ways[way]
     train, test = ({name: part[name] for name in names} for part in (split.train, split.test))
     rows = data.Dataset(train, split.Y, label_names=split.names)
+    shortlister = split.shortlister
+    if isinstance(shortlister, list) and not any(isinstance(part, list) for part in train.values()):
+        shortlister = [name for name in shortlister if name != "names"]  # they need words
     started = time.process_time()
-    model = MetaRanker(n_jobs=1, random_state=SEED, **split.params).fit(rows)
+    model = MetaRanker(shortlister=shortlister, n_jobs=1, random_state=SEED).fit(rows)
     fit, started = time.process_time() - started, time.process_time()
     ranking = model.rank(test, k=10)
     rank = (time.process_time() - started) / ranking.n_rows
