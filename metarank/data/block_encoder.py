@@ -181,6 +181,15 @@ class EncodedBlock(Saved):
             self.length = float(np.float32(1 / np.sqrt(squares))) if squares > 0 else 1.0
         return self._scaled(features)
 
+    def example(self) -> Any:
+        """One row of the block."""
+        if self.kind == CATEGORIES:
+            return np.array([[(known or [None])[0] for known in self.encoder.categories]], object)
+        if isinstance(self.encoder, NumbersEncoder):
+            return self.encoder.mean[None, :]
+        row = self.encoder.example()
+        return sp.csr_matrix(row) if self.kind == "sparse" else row
+
     def encode(self, data: Any) -> Features:
         """Features of new rows."""
         with self._named():
@@ -328,6 +337,15 @@ class BlocksEncoder(InputEncoder):
             [part.name for part in own if part.name not in needed],
         )
         return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
+
+    def example(self) -> Blocks:
+        """A row as `encode` takes it, of words, categories and features that the model knows."""
+        own = [part for part in self.parts if not part.is_joint]
+        return Blocks(
+            {part.name: part.example() for part in own},
+            {part.name: part.kind for part in own},
+            {part.name: part.columns for part in own if part.columns},
+        )
 
     def reweighed(self, X: Features, weights: Mapping[str, float]) -> Features:
         """Give the blocks other weights, 0 leaves one out; return the features of rows X anew."""

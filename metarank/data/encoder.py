@@ -148,6 +148,14 @@ class InputEncoder(Saved):
         features = check_features(X, n_features=self.n_features, layout=self.layout, min_rows=0)
         return self.transform.transform(features)
 
+    def example(self) -> Any:
+        """A row as `encode` takes it, of words or features that the model knows."""
+        if self.vectorizer is not None:
+            return [" ".join(self.vectorizer.vocabulary_[:8])]
+        row = np.zeros((1, self.n_features), np.float32)
+        row[0, :8] = 1
+        return row
+
     def label_text(
         self,
         features: Features,

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, load
+from metarank.apps.serve.run import warm_up
 from metarank.data import Block, Blocks
 from metarank.data.block_encoder import BlocksEncoder, CategoriesEncoder, NumbersEncoder
 from metarank.model.block_weights import block_weights
@@ -22,6 +23,9 @@ from metarank.types.view import TrainingSet, fold_of_rows
 
 DATA = makers.blocks()
 NEW = makers.blocks(30, seed=9)
+
+
+SPARSE = {"words": makers.sparse().X, "title": makers.texts().texts}, makers.texts().Y
 
 
 def parts(data: Dataset) -> dict:
@@ -72,6 +76,17 @@ def test_rows_do_not_depend_on_the_others(model):
 def test_threads_do_not_matter(model, n_jobs, tmp_path):
     other = MetaRanker(**makers.QUICK | {"n_jobs": n_jobs}).fit(DATA)
     same(model.rank(NEW, k=3), other.rank(NEW, k=3))
+
+
+def test_a_service_is_ready_before_its_first_request(model):
+    for of in (
+        model,
+        makers.fitted("texts"),
+        makers.fitted("dense"),
+        MetaRanker(**makers.QUICK).fit(*SPARSE),
+    ):
+        warm_up(of)
+        assert of.rank(of.encoder_.example(), k=1).labels.shape == (1, 1)
 
 
 def test_a_data_frame_is_blocks():

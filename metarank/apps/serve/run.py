@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Callable, Collection, Generator
 
-import numpy as np
 import uvicorn
 from fastapi import FastAPI
 
@@ -178,12 +177,7 @@ def url_of(listener: socket.socket) -> str:
 
 def warm_up(model: MetaRanker) -> None:
     """Rank and explain once: this builds the indexes that the first request would wait for."""
-    vectorizer = model.encoder_.vectorizer
-    if vectorizer is not None:
-        x: list[str] | np.ndarray = [" ".join(vectorizer.vocabulary_[:8])]
-    else:
-        x = np.zeros((1, model.n_features_in_), np.float32)
-        x[0, :8] = 1
+    x = model.encoder_.example()
     for label in model.rank(x, k=1).labels[0]:
         if label >= 0:
             model.explain(x, int(label))
