@@ -280,14 +280,18 @@ class BlocksEncoder(InputEncoder):
     Attributes
     ----------
     parts : list of EncodedBlock
-        All blocks of the fit, those that were left out too.
+        All blocks of the fit, those that are of no use too.
+    left_out : list of str
+        Blocks or columns that the fit was told to leave out. They may be given, and are not read.
     """
 
     parts: list[EncodedBlock]
+    left_out: list[str]
 
     saved = Spec(
         Declared("n_features", size="d"),
         List("parts", Object("", EncodedBlock, inline=True)),
+        Strings("left_out", older=list),
         check=_check_parts,
     )
 
@@ -304,6 +308,7 @@ class BlocksEncoder(InputEncoder):
             If a block has nothing to learn from, such as texts without words.
         """
         self.parts = [EncodedBlock(name, kind, X.columns.get(name, ())) for name, kind in X.kinds.items()]
+        self.left_out = list(X.left_out)
         alone, fields = len(self.parts) == 1, X.text_names
         if len(fields) > 1:
             self.parts.append(EncodedBlock(_JOIN.join(fields), "text", fields))
@@ -334,7 +339,7 @@ class BlocksEncoder(InputEncoder):
             given,
             {part.name: part.kind for part in own},
             {part.name: part.columns for part in own if part.columns},
-            [part.name for part in own if part.name not in needed],
+            [*self.left_out, *(part.name for part in own if part.name not in needed)],
         )
         return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
 
@@ -394,14 +399,6 @@ class BlocksEncoder(InputEncoder):
     def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """See `InputEncoder.rows_of_names`; empty in blocks without words."""
         return self._of_labels(len(names), lambda encoder: encoder.rows_of_names(names, texts))
-
-    def label_spelling(
-        self, names: Sequence[str] | None, texts: Sequence[str] | None
-    ) -> sp.csr_matrix | None:
-        """See `InputEncoder.label_spelling`."""
-        if names is None or self.feature_words is None:
-            return None
-        return self.rows_of_spellings(names, texts)
 
     def rows_of_spellings(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """See `InputEncoder.rows_of_spellings`; empty in blocks without words."""

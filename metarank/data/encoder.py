@@ -189,9 +189,7 @@ class InputEncoder(Saved):
         self, names: Sequence[str] | None, texts: Sequence[str] | None
     ) -> sp.csr_matrix | None:
         """As `label_text`, which comes first, by the known words that are spelled like those of the names."""
-        if names is None or (self.vectorizer is None and self.words is None):
-            return None
-        return self.rows_of_spellings(names, texts)
+        return None if names is None or self.feature_words is None else self.rows_of_spellings(names, texts)
 
     def rows_of_spellings(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """Labels as the words spelled like those of their names; of their texts where there is no name."""

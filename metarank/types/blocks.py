@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.json import first_repeated
 from metarank.types.checks import check_features, check_writable
 from metarank.types.containers import as_list, is_number_type, library_of, table_columns, type_name
 
@@ -88,6 +89,11 @@ class Blocks(Mapping[str, Any]):
     columns : mapping of name to list of str
         Names of the columns of blocks of numbers and categories.
 
+    Attributes
+    ----------
+    left_out : list of str
+        Blocks or columns that `of` was told to leave out.
+
     Examples
     --------
     >>> blocks = Blocks.of({"title": ["red wine", "green tea"], "price": [3.5, None]})
@@ -106,6 +112,7 @@ class Blocks(Mapping[str, Any]):
         self.parts = dict(parts)
         self.kinds = dict(kinds)
         self.columns = {name: list(of) for name, of in (columns or {}).items()}
+        self.left_out: list[str] = []
         self.n_rows = _equal_length(self.parts)
 
     @classmethod
@@ -139,10 +146,9 @@ class Blocks(Mapping[str, Any]):
         wanted = wanted or {}
         is_dict = isinstance(X, Mapping)
         library_of(X, "X")
-        columns = list(X.items()) if is_dict else table_columns(X)
-        if columns is None:
+        given = dict(X) if is_dict else _columns_by_name(X)
+        if given is None:
             raise TypeError(f"X must be a dict of blocks or a data frame, got {type(X).__name__}")
-        given = dict(columns)
         for name in given:
             if not isinstance(name, str):
                 raise TypeError(f"X must have blocks with texts as names, got {name!r:.80}")
@@ -152,7 +158,12 @@ class Blocks(Mapping[str, Any]):
             raise ValueError(f"blocks must be among those of X, {', '.join(given)}, got {unknown[0]!r}")
         if not given:
             raise ValueError("X must have at least one block, got none")
-        return _from_dict(given, wanted) if is_dict else _from_table(given, wanted)
+        out = _from_dict(given, wanted) if is_dict else _from_table(given, wanted)
+        if not out.parts:
+            raise ValueError("blocks must leave at least one block of X, it leaves none")
+        used = {*out.parts, *(name for of in out.columns.values() for name in of)}
+        out.left_out = [name for name in given if name not in used]
+        return out
 
     @classmethod
     def like(
@@ -171,7 +182,7 @@ class Blocks(Mapping[str, Any]):
         columns : mapping of name to list of str
             The columns of blocks of numbers and categories.
         optional : collection of str
-            Blocks that are not read, and may be missing.
+            Blocks and columns that are not read, and may be missing.
 
         Raises
         ------
@@ -180,14 +191,14 @@ class Blocks(Mapping[str, Any]):
         """
         if isinstance(X, Blocks):
             return X._as(kinds, columns, optional)
-        given = dict(X) if isinstance(X, Mapping) else dict(table_columns(X) or ())
+        given = dict(X) if isinstance(X, Mapping) else _columns_by_name(X)
         if not given:
             raise TypeError(
                 f"X must be a dict of the blocks {', '.join(kinds)}, or a data frame, as in fit; got "
                 f"{type(X).__name__}"
             )
         parts: dict[str, Any] = {}
-        read: set[str] = set()
+        read: set[str] = set(optional)
         for name, kind in kinds.items():
             wanted = list(columns.get(name, ()))
             if name in optional:
@@ -215,7 +226,7 @@ class Blocks(Mapping[str, Any]):
                 # A column of texts may look like categories where rows are few, and the reverse.
                 return Blocks.like(dict(self._plain()), kinds, columns, optional)
             _check_columns(name, self.columns.get(name, ()), columns.get(name, ()))
-        _check_no_more(self.parts, kinds, kinds)
+        _check_no_more(self.parts, {*kinds, *optional}, kinds)
         return self.only(used)
 
     def _plain(self) -> Iterator[tuple[str, Any]]:
@@ -233,7 +244,11 @@ class Blocks(Mapping[str, Any]):
                     f"blocks: {name!r} was read as {self.kinds[name]}, and cannot be {block.kind!r}"
                 )
         kept = [name for name in self.parts if wanted.get(name, _ANY) is not None]
-        return self if len(kept) == len(self.parts) else self.only(kept)
+        if len(kept) == len(self.parts):
+            return self
+        out = self.only(kept)
+        out.left_out = [name for name in self.parts if name not in kept]
+        return out
 
     def only(self, names: Sequence[str]) -> Blocks:
         """Some of the blocks, in the order of `names`."""
@@ -288,6 +303,15 @@ class Blocks(Mapping[str, Any]):
 
 
 _ANY = Block()
+
+
+def _columns_by_name(table: Any) -> dict[str, Any] | None:
+    """The columns of a table; None of anything else. ValueError if two of them share a name."""
+    columns = table_columns(table)
+    twice = None if columns is None else first_repeated([name for name, _ in columns])
+    if twice is not None:
+        raise ValueError(f"X must have columns with names of their own, {twice!r} occurs twice")
+    return None if columns is None else dict(columns)
 
 
 def _entry(given: Mapping[str, Any], name: str, what: str) -> Any:

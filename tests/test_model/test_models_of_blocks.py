@@ -189,6 +189,11 @@ def test_blocks_of_no_use_are_left_out_and_may_be_missing():
     [
         (makers.texts().texts, {"a": "text"}, "blocks must be 'auto' where X has none"),
         (parts(DATA), {"caption": "text"}, "blocks must be among those of X, title, .*, got 'caption'"),
+        (
+            parts(DATA),
+            dict.fromkeys(parts(DATA)),
+            "blocks must leave at least one block of X, it leaves none",
+        ),
         (parts(DATA), {"vector": "txt"}, "blocks: kind must be 'auto' or one of"),
         (
             parts(DATA) | {"title": [""] * DATA.n_rows},
@@ -200,6 +205,21 @@ def test_blocks_of_no_use_are_left_out_and_may_be_missing():
 def test_wishes_and_rows_that_are_refused_before_any_work(X, blocks, message):
     with pytest.raises((ValueError, TypeError), match=message):
         MetaRanker(**makers.QUICK, blocks=blocks).fit(X, DATA.Y)
+
+
+@pytest.mark.parametrize("wish", [{"vector": None}, {"numbers": None}, {"vector": None, "numbers": None}])
+def test_what_a_fit_was_told_to_leave_out_may_be_given_again(wish, tmp_path):
+    for rows in (frame, parts):
+        model = MetaRanker(**makers.QUICK, blocks=wish).fit(rows(DATA), DATA.Y)
+        ranking = model.rank(rows(NEW), k=3)
+        model.save(tmp_path / rows.__name__)
+        same(ranking, load(tmp_path / rows.__name__).rank(rows(NEW), k=3))
+        fewer = rows(NEW)
+        for name in [n for n in fewer if any(n.startswith(w) for w in wish)]:
+            fewer = (
+                fewer.drop(columns=name) if rows is frame else {k: v for k, v in fewer.items() if k != name}
+            )
+        same(ranking, model.rank(fewer, k=3))
 
 
 def test_wishes_are_kept():

@@ -131,6 +131,7 @@ BAD = [
     ({"a": np.array([[1, np.nan]])}, "the block 'a' of X contains NaN at row 0, column 1"),
     ({"a": [1.0, float("inf")]}, "the block 'a' of X contains infinity"),
     ({"a": [datetime.date(2020, 1, 1)]}, r"got date: leave it out with blocks=\{'a': None\}"),
+    (pd.DataFrame([["a b", "c d"]], columns=["a", "a"]), "names of their own, 'a' occurs twice"),
     ({"a": np.zeros((2, 2, 2))}, "the block 'a' of X"),
 ]
 
