@@ -8,6 +8,7 @@ times the weight of the block, which a fit learns.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.data.column_names import logger
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder
 from metarank.data.scaling import FeatureTransform
@@ -29,6 +31,8 @@ from metarank.types.view import Features
 _JOIN = " + "
 # A weight that a saved model may have.
 _MOST_WEIGHT = 1e6
+# A warning of unknown categories is given from so many rows.
+_MANY_ROWS = 10
 
 
 class NumbersEncoder(Saved):
@@ -132,6 +136,14 @@ class CategoriesEncoder(Saved):
         out.sort_indices()
         return out
 
+    def unseen(self, X: np.ndarray) -> np.ndarray:
+        """How many rows have a category that `fit` did not meet, int (d,)."""
+        counts = [
+            sum(value is not None and value not in own for value in values)
+            for own, values in zip(map(set, self.categories), X.T)
+        ]
+        return np.array(counts, np.int64)
+
 
 class EncodedBlock(Saved):
     """A block of a model: what it is, and how its data become features.
@@ -193,7 +205,11 @@ class EncodedBlock(Saved):
     def encode(self, data: Any) -> Features:
         """Features of new rows."""
         with self._named():
-            return self._scaled(self.encoder.encode(data))
+            features = self.encoder.encode(data)
+        if isinstance(self.encoder, CategoriesEncoder):
+            for column, n in zip(self.columns, self.encoder.unseen(data)):
+                _tell_of_unseen(column, n, len(data))
+        return self._scaled(features)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -226,6 +242,15 @@ class EncodedBlock(Saved):
 
     def _scaled(self, features: Features) -> Features:
         return scaled(scaled(features, self.length), self.weight)
+
+
+def _tell_of_unseen(column: str, n: int, n_rows: int) -> None:
+    """Log that n rows have categories which are not known, and warn where they are more than half of many."""
+    said = f"{n} of {n_rows} rows have a value of {column!r} that was not seen in fit"
+    if n:
+        logger.info("%s", said)
+    if n_rows >= _MANY_ROWS and 2 * n > n_rows:
+        warnings.warn(said, stacklevel=3)
 
 
 def scaled(features: Features, factor: float) -> Features:

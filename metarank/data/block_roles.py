@@ -11,7 +11,7 @@ import numpy as np
 
 from metarank._util.json import parse_json
 from metarank.data.column_names import check_among, joined_texts, logger, shown
-from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks
+from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks, category_of
 
 # A column name, several, or several in one text with commas between them; None where they are not named.
 Names = str | Sequence[str] | None
@@ -86,7 +86,7 @@ def columns_named(wanted: Names, present: Collection[str]) -> list[str] | None:
 def read_blocks(
     roles: BlockRoles,
     present: Sequence[str],
-    values: Callable[[str], Any],
+    values: Callable[[str, str], Any],
     *,
     holds_numbers: Callable[[str], bool],
     used: Collection[str],
@@ -100,8 +100,8 @@ def read_blocks(
     roles : BlockRoles
     present : sequence of str
         All columns, in their order.
-    values : function of a column
-        Its cells, a list or an array.
+    values : function of a column and the kind of its block
+        Its cells, a list or an array; those of categories a list.
     holds_numbers : function of a column
         Whether it holds numbers alone; of the columns that are nothing else, if `number_columns` is None.
     used : collection of str
@@ -133,7 +133,7 @@ def read_blocks(
         block = kind if kind in (NUMBERS, CATEGORIES) else column
         if kind_of.setdefault(block, kind) != kind:
             raise ValueError(f"the column {block!r} must have another name: that is the block of all {block}")
-        parts.setdefault(block, []).append((column, _READERS[kind](values(column), column, where)))
+        parts.setdefault(block, []).append((column, _READERS[kind](values(column, kind), column, where)))
     if not parts:
         raise ValueError("blocks must have at least one column, got none")
     several = [block for block, kind in kind_of.items() if kind in (NUMBERS, CATEGORIES)]
@@ -210,11 +210,13 @@ def number_of(cell: Any) -> float | None:
 
     Examples
     --------
-    >>> number_of(" 2.5"), number_of(""), number_of(True), number_of("tea")
-    (2.5, nan, 1.0, None)
+    >>> number_of(" 2.5"), number_of(""), number_of(True), number_of("False"), number_of("tea")
+    (2.5, nan, 1.0, 0.0, None)
     """
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return float("nan")
+    if isinstance(cell, str) and cell.strip().lower() in ("true", "false"):
+        return float(cell.strip().lower() == "true")
     if not isinstance(cell, str | int | float | np.number | np.bool_):
         return None
     try:
@@ -226,16 +228,11 @@ def number_of(cell: Any) -> float | None:
 def _categories(cells: Sequence[Any], column: str, where: Callable[[int], str]) -> np.ndarray:
     """Object array (n,) of str; None where a cell is empty."""
     out = np.empty(len(cells), object)
-    for i, cell in enumerate(cells.tolist() if isinstance(cells, np.ndarray) else cells):
-        if cell is None or cell == "" or cell != cell:
-            continue
-        if isinstance(cell, float) and cell.is_integer():
-            cell = int(cell)
-        if not isinstance(cell, str | int):
-            raise ValueError(
-                f"category_columns must hold texts or integers, got {cell!r:.60} in {column!r} at {where(i)}"
-            )
-        out[i] = str(cell)
+    for i, cell in enumerate(cells):
+        try:
+            out[i] = category_of(cell)
+        except TypeError as error:
+            raise ValueError(f"category_columns must hold {error} in {column!r} at {where(i)}") from None
     return out
 
 

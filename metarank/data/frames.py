@@ -33,7 +33,7 @@ from metarank.data.parquet import read_table
 from metarank.data.separators import AUTO, check_separator, cut_column
 from metarank.data.text import TEXT_COLUMNS, check_one_kind
 from metarank.data.xc import PathLike
-from metarank.types.blocks import NUMBERS, Blocks
+from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks
 from metarank.types.checks import check_names_as_ids
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -209,7 +209,7 @@ def _blocks(table: pa.Table, roles: BlockRoles, labels: Sequence[str], name: str
     return read_blocks(
         roles,
         table.column_names,
-        lambda column: _cells(table.column(column)),
+        lambda column, kind: _cells(table.column(column), exact=kind == CATEGORIES),
         holds_numbers=lambda column: is_number(types[column]),
         used=labels,
         where="row {}".format,
@@ -217,8 +217,11 @@ def _blocks(table: pa.Table, roles: BlockRoles, labels: Sequence[str], name: str
     )
 
 
-def _cells(column: Any) -> Any:
-    """The cells of a column: numbers as float64 with NaN for nulls, vectors of one width as a matrix."""
+def _cells(column: Any, *, exact: bool) -> Any:
+    """The cells of a column: numbers as float64 with NaN for nulls, vectors of one width as a matrix; all as
+    they are if `exact`."""
+    if exact:
+        return column.to_pylist()
     if is_number(column.type):
         return column.cast("float64", safe=False).to_numpy()
     return _as_matrix(column) if _is_list(column.type) else column.to_pylist()

@@ -310,7 +310,7 @@ def _dataset(
         X = read_blocks(
             roles,
             present,
-            table.column,
+            lambda column, _: table.column(column),
             holds_numbers=table.holds_numbers,
             used=used,
             where=table.where,

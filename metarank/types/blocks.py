@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,13 +13,22 @@ import scipy.sparse as sp
 
 from metarank._util.json import first_repeated
 from metarank.types.checks import check_features, check_writable
-from metarank.types.containers import as_list, is_number_type, library_of, table_columns, type_name
+from metarank.types.containers import (
+    as_list,
+    is_missing,
+    is_number_type,
+    library_of,
+    table_columns,
+    type_name,
+)
 
 KINDS = ("text", "vector", "numbers", "categories", "sparse")
 # The block of all columns of numbers of a table, and that of its categories.
 NUMBERS, CATEGORIES = "numbers", "categories"
 
 _WORD = re.compile(r"\w\w")
+# Texts as which a column of whole numbers is written where some are missing, and truth values by polars.
+_WHOLE, _TRUTH = re.compile(r"(0|-?[1-9][0-9]*)\.0+"), {"true": "True", "false": "False"}
 # A column of texts holds categories if so few values, of so few words, repeat in so many rows.
 _MOST_CATEGORIES, _LEAST_REPEATS, _MOST_WORDS = 100, 10, 3
 
@@ -206,7 +215,7 @@ class Blocks(Mapping[str, Any]):
             elif name in given or not wanted:
                 read.add(name)
                 parts[name], named = _part(name, _entry(given, name, "block"), kind)
-                if kind == NUMBERS and hasattr(given[name], "columns"):
+                if hasattr(given[name], "columns") and kind in (NUMBERS, CATEGORIES):
                     _check_columns(name, named, wanted)
             else:
                 read.update(wanted)
@@ -349,7 +358,7 @@ def holds_blocks(X: Any) -> bool:
 def _holds_numbers(column: Any) -> bool:
     """Whether a column of any Python objects holds numbers alone."""
     return type_name(column) == "object" and all(
-        _is_missing(v) or isinstance(v, (int, float, np.number, np.bool_)) or _is_decimal(v) for v in column
+        is_missing(v) or isinstance(v, (int, float, np.number, np.bool_)) or _is_decimal(v) for v in column
     )
 
 
@@ -418,10 +427,9 @@ def _kind_of(name: str, data: Any) -> str:
         return "vector"
     if is_number_type(data):
         return NUMBERS
+    _check_rows(f"the block {name!r} of X", data)
     values = as_list(data)
-    if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
-        raise TypeError(f"the block {name!r} of X must hold one entry a row, got {type(data).__name__}")
-    found = next((v for v in values if not _is_missing(v)), None)
+    found = next((v for v in values if not is_missing(v)), None)
     if isinstance(found, str):
         return CATEGORIES if _are_categories(values) else "text"
     if isinstance(found, (list, tuple, np.ndarray)):
@@ -447,29 +455,46 @@ def _part(name: str, data: Any, kind: str) -> tuple[Any, list[str]]:
     called = f"the block {name!r} of X"
     if kind == "text":
         return _texts(called, data), []
+    _check_rows(called, data)
     if kind == CATEGORIES:
-        return _categories(called, data), [name]
+        categories = _categories(called, data)
+        return categories, _column_names(name, data, categories.shape[1])
     if kind == "sparse":
         return check_features(data, layout="sparse", min_rows=0, name=called), []
     if kind == NUMBERS:
-        named = [str(c) for c in data.columns] if hasattr(data, "columns") else []
-        if not named and getattr(data, "ndim", 1) == 1:
-            values = [np.nan if _is_missing(v) else v for v in as_list(data)]
-            data = np.array(values, object).reshape(-1, 1)
-            named = [name]
-        numbers = check_features(data, layout="dense", min_rows=0, name=called, allow_nan=True)
-        return numbers, named or [f"{name} {j}" for j in range(numbers.shape[1])]
+        values = data
+        if not hasattr(data, "columns") and getattr(data, "ndim", 1) == 1:
+            values = np.array([np.nan if is_missing(v) else v for v in as_list(data)], object).reshape(-1, 1)
+        numbers = check_features(values, layout="dense", min_rows=0, name=called, allow_nan=True)
+        return numbers, _column_names(name, data, numbers.shape[1])
     if getattr(data, "ndim", 1) == 1 and not sp.issparse(data):
         data = as_list(data)
-        missing = next((i for i, v in enumerate(data) if _is_missing(v)), None)
-        if missing is not None:
-            raise ValueError(f"{called} must hold a vector a row, got none at row {missing}")
-        widths = {len(v) if hasattr(v, "__len__") and not isinstance(v, str) else -1 for v in data}
-        if len(widths) > 1 or -1 in widths:
+        none = next((i for i, v in enumerate(data) if not hasattr(v, "__len__") or isinstance(v, str)), None)
+        if none is not None:
+            raise ValueError(f"{called} must hold a vector a row, got {data[none]!r:.80} at row {none}")
+        widths = {len(v) for v in data}
+        if len(widths) > 1:
             raise ValueError(f"{called} must hold vectors of one width, got {sorted(widths)[:3]}")
         data = np.array([list(v) for v in data], object) if data else np.zeros((0, 1))
     hint = f"numbers that may be missing are no vector: blocks={{{name!r}: 'numbers'}}"
     return check_features(data, layout="dense", min_rows=0, name=called, nan_hint=hint), []
+
+
+def _check_rows(called: str, data: Any) -> None:
+    """TypeError unless it has an entry a row."""
+    flat = hasattr(data, "__len__") and not isinstance(data, (str, bytes, Mapping, Set))
+    if not flat or getattr(data, "ndim", 1) == 0:
+        raise TypeError(f"{called} must hold one entry a row, got {data!r:.80}")
+    if getattr(data, "ndim", 1) > 2:
+        raise ValueError(f"{called} must have shape (n, d), got {data.shape}")
+
+
+def _column_names(name: str, data: Any, n: int) -> list[str]:
+    """Names of the n columns of a block of numbers or categories."""
+    of_table = table_columns(data)
+    if of_table is not None:
+        return [column for column, _ in of_table]
+    return [name] if getattr(data, "ndim", 1) == 1 else [f"{name} {j}" for j in range(n)]
 
 
 def _texts(called: str, data: Any) -> list[str]:
@@ -478,7 +503,7 @@ def _texts(called: str, data: Any) -> list[str]:
     if isinstance(values, str):
         raise TypeError(f"{called} must be a list of texts, not one text: pass [{values[:40]!r}]")
     for row, text in enumerate(values):
-        if _is_missing(text):
+        if is_missing(text):
             text = ""
         if not isinstance(text, str):
             raise TypeError(f"{called} must hold a text a row, got {text!r:.80} at row {row}")
@@ -488,23 +513,49 @@ def _texts(called: str, data: Any) -> list[str]:
 
 def _categories(called: str, data: Any) -> np.ndarray:
     """Object array (n, d) of str; None where nothing is there."""
-    if getattr(data, "ndim", 1) == 2 and not hasattr(data, "columns"):
-        given = [list(column) for column in np.asarray(data, object).T]
+    given = table_columns(data) if hasattr(data, "columns") else None
+    if given is not None:
+        columns = [as_list(column) for _, column in given]
+    elif getattr(data, "ndim", 1) == 2:
+        columns = [list(column) for column in np.asarray(data, object).T]
     else:
-        given = [as_list(data)]
-    out = np.empty((len(given[0]) if given else 0, len(given)), object)
-    for j, values in enumerate(given):
+        columns = [as_list(data)]
+    out = np.empty((len(columns[0]) if columns else 0, len(columns)), object)
+    for j, values in enumerate(columns):
         for i, value in enumerate(values):
-            if isinstance(value, float) and value == int(value if value == value else 0):
-                value = int(value)
-            if not (_is_missing(value) or isinstance(value, (str, int, bool, np.integer, np.bool_))):
-                raise TypeError(f"{called} must hold texts or integers, got {value!r:.80} at row {i}")
-            out[i, j] = None if _is_missing(value) else str(value)
+            try:
+                out[i, j] = category_of(value)
+            except TypeError as error:
+                raise TypeError(f"{called} must hold {error} at row {i}") from None
     return out
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and value != value) or type(value).__name__ == "NAType"
+def category_of(value: Any) -> str | None:
+    """The category in a cell; None where nothing is there.
+
+    A whole number is the same category however it is stored, and so is a truth value, which is no number.
+
+    Raises
+    ------
+    TypeError
+        If it is neither a text nor a whole number.
+
+    Examples
+    --------
+    >>> [category_of(value) for value in (7, 7.0, "7", "7.0", " 7 ", True, "true", "07", "")]
+    ['7', '7', '7', '7', '7', 'True', 'True', '07', None]
+    """
+    if is_missing(value):
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        whole = _WHOLE.fullmatch(text)
+        return whole[1] if whole else _TRUTH.get(text, text or None)
+    if isinstance(value, (bool, np.bool_, int, np.integer)):
+        return str(value)
+    if (isinstance(value, (float, np.floating)) or _is_decimal(value)) and float(value).is_integer():
+        return str(int(value))
+    raise TypeError(f"texts or integers, got {value!r:.80}")
 
 
 def _is_decimal(value: Any) -> bool:

@@ -132,7 +132,7 @@ def is_missing(value: Any) -> bool:
     """None, NaN, or what pandas has for no value."""
     return (
         value is None
-        or (isinstance(value, float) and value != value)
+        or (isinstance(value, (float, np.floating)) and value != value)
         or type(value).__name__ in ("NAType", "NaTType")
     )
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from metarank import data
 from metarank.data import Dataset
-from metarank.types.blocks import Blocks
+from metarank.types.blocks import Block, Blocks
 
 ROWS = [
     {"title": "red wine", "body": "made of grapes", "emb": [0.5, 1.0, -2.0], "price": 3.5, "year": 2001,
@@ -88,6 +88,36 @@ def test_every_door_gives_the_same_blocks(door, tmp_path):
     assert found.label_names == ["drink", "grape"]
     assert (found.Y.toarray() == [[1, 1], [1, 0]]).all()
     assert found.texts is None
+
+
+CODES = [
+    ([7, 20], ["7", "20"]),
+    ([7, None], ["7", None]),
+    ([7.0, 20.0], ["7", "20"]),
+    (["7", "20.0"], ["7", "20"]),
+    ([" 7", "07"], ["7", "07"]),
+    ([True, False], ["True", "False"]),
+    ([True, None], ["True", None]),
+    ([2**53 + 1, 2**53], [str(2**53 + 1), str(2**53)]),
+]
+
+
+@pytest.mark.parametrize("door", [door for door in DOORS if door != "frame as X"])
+@pytest.mark.parametrize(("codes", "wanted"), CODES, ids=range(len(CODES)))
+def test_every_door_gives_the_same_categories(door, codes, wanted, tmp_path):
+    rows = [row | {"colour": code} for row, code in zip(ROWS, codes)]
+    assert DOORS[door](tmp_path, rows).X["categories"].tolist() == [[code] for code in wanted]
+    as_frame = Blocks.of({"colour": pd.Series(codes)}, {"colour": Block("categories")})
+    assert as_frame["colour"].tolist() == [[code] for code in wanted]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_truth_values_are_numbers_as_in_frames(suffix, tmp_path):
+    write = {"csv": as_csv, "jsonl": as_jsonl, "parquet": as_parquet}[suffix]
+    rows = [row | {"price": value} for row, value in zip(ROWS, (True, False))]
+    found = data.load(write(tmp_path / f"rows.{suffix}", rows), **COLUMNS).X
+    assert found.columns["numbers"] == ["price", "year"]
+    np.testing.assert_array_equal(found["numbers"][:, 0], np.float32([1, 0]))
 
 
 @pytest.mark.parametrize("door", DOORS)

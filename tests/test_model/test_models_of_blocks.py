@@ -222,6 +222,23 @@ def test_what_a_fit_was_told_to_leave_out_may_be_given_again(wish, tmp_path):
         same(ranking, model.rank(fewer, k=3))
 
 
+UNSEEN = [(0, None, False), (3, "3 of 40 rows", False), (20, "20 of 40", False), (21, "21 of 40 rows", True)]
+
+
+@pytest.mark.parametrize(("n", "told", "warned"), UNSEEN)
+def test_categories_that_fit_did_not_meet_are_told_of(n, told, warned, caplog, recwarn):
+    encoder = BlocksEncoder()
+    encoder.fit_encode(Blocks.of({"code": [1, 2] * 20}, {"code": Block("categories")}))
+    with caplog.at_level("INFO", "metarank.data"):
+        encoder.encode({"code": [7.0] * n + ["1.0"] * (39 - n) + [None]})
+    said = [record.getMessage() for record in caplog.records]
+    assert said == (
+        [] if told is None else [f"{n} of 40 rows have a value of 'code' that was not seen in fit"]
+    )
+    assert told is None or said[0].startswith(told)
+    assert [str(w.message) for w in recwarn] == (said if warned else [])
+
+
 def test_wishes_are_kept():
     model = MetaRanker(**makers.QUICK, blocks={"colour": Block("text"), "numbers": None}).fit(
         parts(DATA), DATA.Y

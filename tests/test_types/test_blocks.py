@@ -124,15 +124,18 @@ BAD = [
     ({}, "at least one block, got none"),
     ({"a": TITLES, "b": VECTORS[:3]}, "one entry a row: 'a' has 40, 'b' has 3"),
     ({1: TITLES}, "blocks with texts as names, got 1"),
-    ({"a": "one text"}, "the block 'a' of X must hold one entry a row, got str"),
+    ({"a": "one text"}, "the block 'a' of X must hold one entry a row, got 'one text'"),
+    ({"a": np.float64(3)}, "the block 'a' of X must hold one entry a row, got np.float64"),
     ({"a": ["red wine", 3]}, "the block 'a' of X must hold a text a row, got 3 at row 1"),
     ({"a": [[1, 2], [1]]}, r"the block 'a' of X must hold vectors of one width, got \[1, 2\]"),
-    ({"a": [[1, 2], None]}, "the block 'a' of X must hold a vector a row, got none at row 1"),
+    ({"a": [[1, 2], None]}, "the block 'a' of X must hold a vector a row, got None at row 1"),
+    ({"a": [[1, 2], "tea"]}, "the block 'a' of X must hold a vector a row, got 'tea' at row 1"),
+    ({"a": [[[1], [2]]]}, "the block 'a' of X must have shape"),
     ({"a": np.array([[1, np.nan]])}, "the block 'a' of X contains NaN at row 0, column 1"),
     ({"a": [1.0, float("inf")]}, "the block 'a' of X contains infinity"),
     ({"a": [datetime.date(2020, 1, 1)]}, r"got date: leave it out with blocks=\{'a': None\}"),
     (pd.DataFrame([["a b", "c d"]], columns=["a", "a"]), "names of their own, 'a' occurs twice"),
-    ({"a": np.zeros((2, 2, 2))}, "the block 'a' of X"),
+    ({"a": np.zeros((2, 2, 2))}, r"the block 'a' of X must have shape \(n, d\), got \(2, 2, 2\)"),
 ]
 
 
@@ -183,3 +186,42 @@ def test_columns_of_a_matrix_come_back_as_they_were():
             assert type(own) is type(part)
             np.testing.assert_array_equal(*(m if is_dense else m.toarray() for m in (own, part)))
             start += part.shape[1]
+
+
+AS_STORED = {
+    "int": [1, 20, None, 1],
+    "promoted": pd.Series([1, 20, None, 1]),
+    "nullable": pd.Series([1, 20, None, 1], dtype="Int64"),
+    "numpy": [np.int8(1), np.float32(20), np.float32("nan"), np.int64(1)],
+    "csv": ["1", "20", "", "1"],
+    "csv, promoted": ["1.0", "20.0", "", "1.0"],
+    "polars": pl.Series([1.0, 20.0, None, 1.0]),
+    "categorical": pd.Series(pd.Categorical([1, 20, None, 1])),
+    "table": pd.DataFrame({"code": [1, 20, None, 1]}),
+}
+
+
+@pytest.mark.parametrize("stored", AS_STORED)
+def test_a_whole_number_is_one_category_however_it_is_stored(stored):
+    blocks = Blocks.of({"code": AS_STORED[stored]}, {"code": Block("categories")})
+    assert blocks["code"].tolist() == [["1"], ["20"], [None], ["1"]]
+    assert blocks.columns == {"code": ["code"]}
+
+
+NOT_ONE = [[1.5], [float("inf")], [[1]], "abc", 3, {1: 2}]
+
+
+@pytest.mark.parametrize("data", NOT_ONE, ids=repr)
+def test_what_is_no_column_of_categories(data):
+    with pytest.raises(TypeError, match="the block 'code' of X must hold"):
+        Blocks.like({"code": data}, {"code": "categories"}, {"code": ["code"]})
+
+
+NO_VECTORS = [3, "one text", [3.0, 4.0], ["a", "b"], np.zeros((2, 2, 2)), {"a": 1}]
+
+
+@pytest.mark.parametrize("data", NO_VECTORS, ids=repr)
+def test_what_is_no_column_of_vectors(data):
+    with pytest.raises((TypeError, ValueError), match=r"the block 'a' of X must (hold|have)") as error:
+        Blocks.like({"a": data}, {"a": "vector"}, {})
+    assert "-1" not in str(error.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from metarank.apps.serve.errors import invalid
 from metarank.data.block_encoder import EncodedBlock
-from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks
+from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks, category_of
 
 _LARGEST = float(np.finfo(np.float32).max)
 # What a value of a block is, for messages.
@@ -120,7 +120,7 @@ class BlockReader:
     def _joined(self, part: EncodedBlock, instances: Sequence[dict[str, Any]]) -> Any:
         """The values of a block, one a row."""
         if part.kind in (NUMBERS, CATEGORIES):
-            of = _number if part.kind == NUMBERS else _category
+            of: Callable[[Any], Any] = _number if part.kind == NUMBERS else category_of
             rows = [[of(instance[column]) for column in part.columns] for instance in instances]
             return np.array(rows, np.float32 if part.kind == NUMBERS else object)
         values = [instance[part.name] for instance in instances]
@@ -142,8 +142,3 @@ def _is_id(key: str, n: int) -> bool:
 
 def _number(value: float | None) -> float:
     return np.nan if value is None else value
-
-
-def _category(value: Any) -> str | None:
-    """As files have it: an integer is its digits."""
-    return None if value is None else str(int(value) if isinstance(value, float) else value)
