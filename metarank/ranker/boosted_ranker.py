@@ -12,10 +12,9 @@ from metarank.persist.fields import Object, Text
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
     lightgbm_params,
-    model_text,
     pointwise_objective,
-    rounds_told,
     sampled_pairs,
+    trained,
 )
 from metarank.ranker.lists import RankingData, hash_numbers
 from metarank.types.booster_text import contributions
@@ -117,14 +116,21 @@ class BoostedRanker(Ranker):
         if self.objective == "binary":
             kept, pair_weight = sampled_pairs(train.gains, pair_weight, self.max_irrelevant, train.seed)
             train, target = train.pairs(kept), target[kept]
-        booster = lgb.train(
-            params,
-            self._dataset(train, target, params, pair_weight),
-            num_boost_round=self.n_rounds,
-            valid_sets=[held_out] if held_out else [],
-            callbacks=rounds_told(self.n_rounds),
-        )
-        self.model_text_ = model_text(booster, n_jobs)
+        self._learn(params, self._dataset(train, target, params, pair_weight), n_jobs, held_out)
+
+    def fit_weighted(self, lists: RankingData, pair_weight: np.ndarray, n_jobs: int) -> BoostedRanker:
+        """Learn the order of lists of at most 10,000 pairs, whose pairs have weights (m,). Returns self."""
+        label_gain = gains_of_labels(lists.gains)
+        params = self._lightgbm_params(lists, label_gain, n_jobs)
+        target = np.searchsorted(label_gain, lists.gains)
+        self._learn(params, self._dataset(lists, target, params, pair_weight), n_jobs)
+        self.names_ = list(lists.table.names)
+        return self
+
+    def _learn(
+        self, params: dict[str, Any], train: lgb.Dataset, n_jobs: int, held_out: lgb.Dataset | None = None
+    ) -> None:
+        self.model_text_ = trained(params, train, self.n_rounds, n_jobs, held_out)
         self.arrays_ = BoosterArrays.from_text(self.model_text_)
 
     def can_learn(self, data: RankingData) -> bool:
@@ -187,10 +193,13 @@ def gains_of_labels(gains: np.ndarray) -> np.ndarray:
 
 
 def shorten_lists(data: RankingData, longest: int) -> RankingData:
-    """Lists of at most `longest` pairs: the relevant ones, then others by a hash of (seed, pair)."""
-    if data.sizes.max(initial=0) <= longest:
-        return data
+    """Lists of at most `longest` pairs; see `pairs_within`."""
+    return data if data.sizes.max(initial=0) <= longest else data.pairs(pairs_within(data, longest))
+
+
+def pairs_within(data: RankingData, longest: int) -> np.ndarray:
+    """Ascending positions of at most `longest` pairs of each list: the relevant ones, then others by a hash
+    of (seed, pair)."""
     row = data.table.candidates.row_of_pair
     order = np.lexsort((hash_numbers(len(row), data.seed), data.gains == 0, row))
-    kept = np.sort(order[np.arange(len(row)) - data.indptr[row] < longest])
-    return data.pairs(kept)
+    return np.sort(order[np.arange(len(row)) - data.indptr[row] < longest])

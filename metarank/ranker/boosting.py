@@ -1,8 +1,7 @@
-"""What the rankers by LightGBM share: its parameters, the text of a model, and draws of irrelevant pairs."""
+"""What the rankers by LightGBM share: parameters, training, and draws of irrelevant pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import lightgbm as lgb
@@ -39,13 +38,20 @@ def pointwise_objective(target: np.ndarray) -> str:
     return "cross_entropy" if bool(((target > 0) & (target < 1)).any()) else "binary"
 
 
-def rounds_told(n_rounds: int) -> list[Callable[[Any], None]]:
-    """Callbacks of LightGBM that report each of so many rounds."""
+def trained(
+    params: dict[str, Any],
+    train: lgb.Dataset,
+    n_rounds: int,
+    n_jobs: int,
+    held_out: lgb.Dataset | None = None,
+) -> str:
+    """The text of a model of so many rounds, each of which is reported; see `model_text`."""
 
     def tell(env: Any) -> None:
         report(f"round {env.iteration + 1} of {n_rounds}", (env.iteration + 1) / n_rounds)
 
-    return [tell]
+    valid = [] if held_out is None else [held_out]
+    return model_text(lgb.train(params, train, n_rounds, valid_sets=valid, callbacks=[tell]), n_jobs)
 
 
 def model_text(booster: lgb.Booster, n_jobs: int) -> str:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import lightgbm as lgb
+from dataclasses import replace
+
 import numpy as np
-from sklearn.base import clone
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
-from metarank._util.progress import as_part, report, side_by_side
+from metarank._util.progress import as_part, report
 from metarank.persist.fields import List, Object
-from metarank.ranker.base import Ranker, saved_with
-from metarank.ranker.boosted_ranker import MAX_LIST, NOTHING_TO_ORDER, BoostedRanker, gains_of_labels
-from metarank.ranker.boosting import model_text, rounds_told
-from metarank.ranker.lists import RankingData, cross_fit_scores, hash_numbers
-from metarank.types.boosters import BoosterArrays
+from metarank.ranker.averaged import AveragedRanker
+from metarank.ranker.base import saved_with
+from metarank.ranker.boosted_ranker import MAX_LIST, NOTHING_TO_ORDER, BoostedRanker, pairs_within
+from metarank.ranker.lists import RankingData, hash_numbers
 from metarank.types.feature_table import FeatureTable
 
 # Keeps the draws of pairs apart from those of folds and rows.
@@ -23,7 +22,7 @@ _FIRST_ROUNDS, _FIRST_PAIRS = 30, 50_000
 
 
 @with_parameters
-class ListwiseRanker(Ranker):
+class ListwiseRanker(AveragedRanker):
     """The mean of LambdaRank models (LightGBM), for long lists of which most pairs are easily told apart.
 
     A quick pointwise model finds the irrelevant pairs that are hardest to tell from relevant ones: of each
@@ -65,57 +64,36 @@ class ListwiseRanker(Ranker):
 
     saved = saved_with(List("members_", Object("", BoostedRanker, ("columns",), inline=True), "models"))
 
-    def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-        """Fit, and return each training pair's score from a model that did not see its list."""
-        if data.outer is not None or len(np.unique(data.fold)) < 2:
-            with as_part("held out", 0.0, 0.5):
-                scores = cross_fit_scores(clone(self).set_params(n_models=1), data, n_jobs)
-            with as_part("on all folds", 0.5, 0.5):
-                self.fit_lists(data, n_jobs)
-            return scores
-        self.fit_lists(data, n_jobs)
-        left_out, scores = self._left_out(data), np.zeros(len(data.gains))
-        if left_out.max(initial=0) == 0:  # a single model, which has seen every list
-            return cross_fit_scores(self, data, n_jobs)
-        for number, member in enumerate(self.members_):
-            pairs = data.pairs_of(np.flatnonzero(left_out == number))
-            scores[pairs] = member._score(data.table.pairs(pairs), n_jobs)
-        return scores
-
     def can_learn(self, data: RankingData) -> bool:
         """Whether the gains differ within a list."""
         return bool(data.informative.any())
-
-    def _left_out(self, data: RankingData) -> np.ndarray:
-        """int (n,): the model that does not see the list; all 0 where one model sees all."""
-        folds = np.unique(data.fold)
-        return np.searchsorted(folds, data.fold) % min(self.n_models, len(folds))
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         self._check_params()
         if not self.can_learn(data):
             raise ValueError(NOTHING_TO_ORDER)
-        left_out, informative = self._left_out(data), data.informative
-        n_models = int(left_out.max()) + 1
         with as_part("hard pairs", 0.0, 0.1):
             kept, weight = self._chosen(data, n_jobs)
         part = data.pairs(kept)
         weight = weight * np.repeat(part.weight, part.sizes)
         self.members_ = []
-        told = side_by_side([f"model {i + 1} of {n_models}" for i in range(n_models)])
         with as_part("boosting", 0.1, 0.9):
-            for number, progress in enumerate(told):
-                seen = informative & ((left_out != number) | (n_models == 1))
-                if not seen.any():
-                    seen = informative
-                with progress:
-                    self.members_.append(self._learned(part, weight, np.flatnonzero(seen), number, n_jobs))
+            for number, seen, told in self._models(data):
+                seen &= data.informative
+                own = np.flatnonzero(seen if seen.any() else data.informative)
+                lists = replace(part.lists(own), seed=data.seed + number)
+                member = BoostedRanker(
+                    n_rounds=self.n_rounds, num_leaves=self.num_leaves, learning_rate=self.learning_rate
+                )
+                with told:
+                    self.members_.append(member.fit_weighted(lists, weight[part.pairs_of(own)], n_jobs))
 
     def _chosen(self, data: RankingData, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """Positions of the pairs to learn from, ascending, and what each stands for."""
         irrelevant = data.gains == 0
-        if data.table.candidates.n_pairs <= _FIRST_PAIRS:
-            return np.arange(len(irrelevant)), np.ones(len(irrelevant))
+        if len(irrelevant) <= _FIRST_PAIRS:
+            kept = pairs_within(data, MAX_LIST)
+            return kept, np.ones(len(kept))
         first = BoostedRanker(
             objective="binary", n_rounds=_FIRST_ROUNDS, learning_rate=0.1, max_irrelevant=_FIRST_PAIRS
         )
@@ -129,39 +107,16 @@ class ListwiseRanker(Ranker):
         drawn = hash_numbers(len(row), data.seed + _SEED_SHIFT) < self.others * 2**31
         kept = np.flatnonzero(~irrelevant | hard | drawn)
         stands_for = np.where(irrelevant & ~hard, 1.0 / self.others, 1.0)
-        place_kept = np.arange(len(kept)) - np.searchsorted(kept, data.indptr[:-1])[row[kept]]
-        kept = kept[place_kept < MAX_LIST]  # LightGBM refuses longer lists
+        kept = kept[pairs_within(data.pairs(kept), MAX_LIST)]
         return kept, stands_for[kept]
-
-    def _learned(
-        self, part: RankingData, weight: np.ndarray, seen: np.ndarray, number: int, n_jobs: int
-    ) -> BoostedRanker:
-        lists = part.lists(seen)
-        label_gain = gains_of_labels(lists.gains)
-        member = BoostedRanker(
-            n_rounds=self.n_rounds, num_leaves=self.num_leaves, learning_rate=self.learning_rate
-        )
-        params = member.list_params(part.seed + number, n_jobs, label_gain, int(lists.sizes.max()))
-        booster = lgb.train(
-            params,
-            lgb.Dataset(
-                lists.table.values,
-                label=np.searchsorted(label_gain, lists.gains),
-                weight=weight[part.pairs_of(seen)],
-                group=lists.sizes,
-                params=params,
-            ),
-            num_boost_round=self.n_rounds,
-            callbacks=rounds_told(self.n_rounds),
-        )
-        member.model_text_, member.names_ = model_text(booster, n_jobs), list(part.table.names)
-        member.arrays_ = BoosterArrays.from_text(member.model_text_)
-        return member
 
     def _check_params(self) -> None:
         for name, least in (("n_models", 1), ("hardest", 0), ("n_rounds", 1)):
             check_integer(name, getattr(self, name), least)
         check_real("others", self.others, np.nextafter(0, 1), 1, "a number in (0, 1]")
+
+    def _score_of_model(self, number: int, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        return self.members_[number]._score(table, n_jobs)
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         return np.mean([member._score(table, n_jobs) for member in self.members_], axis=0)

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import lightgbm as lgb
 import numpy as np
-from sklearn.base import clone
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
-from metarank._util.progress import as_part, side_by_side
 from metarank.persist.fields import Object, Strings
-from metarank.ranker.base import Ranker, saved_with
-from metarank.ranker.boosting import (
-    lightgbm_params,
-    model_text,
-    pointwise_objective,
-    rounds_told,
-    sampled_pairs,
-)
-from metarank.ranker.lists import RankingData, cross_fit_scores
+from metarank.ranker.averaged import AveragedRanker
+from metarank.ranker.base import saved_with
+from metarank.ranker.boosting import lightgbm_params, pointwise_objective, sampled_pairs, trained
+from metarank.ranker.lists import RankingData
 from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 from metarank.types.feature_table import FeatureTable
@@ -27,7 +20,7 @@ _SEED_SHIFT = 7_000_003
 
 
 @with_parameters
-class PointwiseRanker(Ranker):
+class PointwiseRanker(AveragedRanker):
     """Mean log-odds of relevance of several boosted models (logistic loss; LightGBM).
 
     Where candidates are many, nearly all are irrelevant. Each model sees the lists outside one fold, of them
@@ -78,59 +71,25 @@ class PointwiseRanker(Ranker):
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True),
     )
 
-    def fit_out_of_fold(self, data: RankingData, n_jobs: int = 1) -> np.ndarray:
-        """Fit, and return each training pair's score from a model that did not see its list."""
-        if data.outer is not None:
-            with as_part("held out", 0.0, 0.5):
-                scores = cross_fit_scores(clone(self).set_params(n_models=1), data, n_jobs)
-            with as_part("on all folds", 0.5, 0.5):
-                self.fit_lists(data, n_jobs)
-            return scores
-        self.fit_lists(data, n_jobs)
-        left_out = self._left_out(data)
-        scores = np.zeros(len(data.gains))
-        if left_out.max(initial=0) == 0:  # a single model, which has seen every list
-            return cross_fit_scores(self, data, n_jobs)
-        for number, text in enumerate(self.model_texts_):
-            pairs = data.pairs_of(np.flatnonzero(left_out == number))
-            scores[pairs] = BoosterArrays.from_text(text).predict(data.table.values[pairs], n_jobs=n_jobs)
-        return scores
-
-    def _left_out(self, data: RankingData) -> np.ndarray:
-        """int (n,): the model that does not see the list; all 0 where one model sees all."""
-        folds = np.unique(data.fold)
-        n_models = min(self.n_models, len(folds))
-        return np.searchsorted(folds, data.fold) % n_models
-
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         self._check_params()
         if not self.can_learn(data):
             raise ValueError("gains must differ, got the same gain for every pair of positive weight")
-        left_out = self._left_out(data)
         target = data.shares
         objective = pointwise_objective(target)
         params = lightgbm_params(self, data.seed, n_jobs) | {"objective": objective}
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
         whole.construct()
         self.model_texts_ = []
-        n_models = int(left_out.max()) + 1
-        for number, told in enumerate(
-            side_by_side([f"model {i + 1} of {n_models}" for i in range(n_models)])
-        ):
-            seen = (left_out != number) | (left_out.max() == 0)
+        for number, seen, told in self._models(data):
             if not _differ(data.gains, np.repeat(seen & (data.weight > 0), data.sizes)):
                 seen[:] = True
             kept, weight = self._drawn(number, data, seen)
             # A subset keeps the bins of the whole.
             part = whole.subset(kept.tolist()).set_weight(weight)
+            own = params | {"seed": (data.seed + number) % 2**31}
             with told:
-                booster = lgb.train(
-                    params | {"seed": (data.seed + number) % 2**31},
-                    part,
-                    self.n_rounds,
-                    callbacks=rounds_told(self.n_rounds),
-                )
-            self.model_texts_.append(model_text(booster, n_jobs))
+                self.model_texts_.append(trained(own, part, self.n_rounds, n_jobs))
         self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
 
     def can_learn(self, data: RankingData) -> bool:
@@ -152,6 +111,10 @@ class PointwiseRanker(Ranker):
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         raw: np.ndarray = self.arrays_.predict(table.values, n_jobs=n_jobs)
         return raw if raw.ndim == 1 else raw.sum(axis=1) / raw.shape[1]
+
+    def _score_of_model(self, number: int, table: FeatureTable, n_jobs: int) -> np.ndarray:
+        arrays = BoosterArrays.from_text(self.model_texts_[number])
+        return np.asarray(arrays.predict(table.values, n_jobs=n_jobs))
 
     def _contributions(self, table: FeatureTable) -> np.ndarray:
         return np.mean([contributions(text, table.values) for text in self.model_texts_], axis=0)

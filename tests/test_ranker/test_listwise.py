@@ -71,3 +71,18 @@ def test_there_must_be_an_order_to_learn():
     table, gains = lists(n=10)
     with pytest.raises(ValueError, match="gains must differ within at least one list"):
         ListwiseRanker().fit(table, np.ones_like(gains))
+
+
+@pytest.mark.parametrize("first_pairs", [50_000, 300])
+def test_a_list_too_long_for_lightgbm_keeps_its_relevant_pairs(first_pairs, monkeypatch):
+    import metarank.ranker.listwise as module
+
+    monkeypatch.setattr(module, "_FIRST_PAIRS", first_pairs)
+    monkeypatch.setattr(module, "MAX_LIST", 100)
+    table, gains = lists(n=3, length=400)
+    gains[:] = 0
+    gains[390:400] = gains[1190:] = 1  # the last pairs of two lists
+    ranker = ListwiseRanker(n_rounds=5, others=1.0)
+    kept, _ = ranker._chosen(RankingData.checked(table, gains, None, None, 0), 1)
+    assert set(np.flatnonzero(gains)) <= set(kept)
+    assert np.bincount(kept // 400).max() <= 100
