@@ -73,12 +73,40 @@ def read_labels(source: Any, **columns: str) -> LabelDescriptions:
         return source
     name = str(source) if isinstance(source, (str, os.PathLike)) else "labels"
     try:
-        return _labels_of(columns_of(source), columns, name)
+        return LabelDescriptions(**read_columns(source, **columns))
     except ValueError as error:
         text = str(error)
         if name == "labels" or text.startswith(name):
             raise
         raise ValueError(f"{name}: {text}") from None
+
+
+def read_columns(source: Any, **columns: str) -> dict[str, list[Any]]:
+    """The columns of a source of labels, by the parameters of `LabelDescriptions`; see `read_labels`."""
+    table = columns_of(source)
+    name = str(source) if isinstance(source, (str, os.PathLike)) else "labels"
+    if unknown := [role for role in columns if role not in COLUMNS]:
+        raise TypeError(f"columns must be given for {', '.join(COLUMNS)}, got {unknown[0]!r}")
+    for role, wanted in columns.items():
+        check_among([wanted], table, role)
+    found = {role: columns.get(role) or _first(table, spelled) for role, spelled in COLUMNS.items()}
+    if found["id"] is None and found["name"] is None:
+        raise ValueError(f"labels must have a column 'id' or 'name', got {listed(table)}")
+    left_out(name, [column for column in table if column not in found.values()])
+    read: dict[str, Callable[[Any], Any]] = {"id": _key, "name": _written, "description": _written}
+    read |= {"alternative_names": _list, "parents": _list, "related": _list, "vector": _vector}
+    out: dict[str, Any] = {}
+    for role, column in found.items():
+        if column is None:
+            continue
+        values = []
+        for row, cell in enumerate(table[column]):
+            try:
+                values.append(read[role](None if _is_nothing(cell) else cell))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"column {column!r}, row {row}: {error}") from None
+        out[_PARAMETERS.get(role, role)] = values
+    return out
 
 
 def columns_of(source: Any) -> dict[str, list[Any]]:
@@ -104,31 +132,6 @@ def _of_records(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     rows = list(records)
     present = dict.fromkeys(column for record in rows for column in record)
     return {column: [record.get(column) for record in rows] for column in present}
-
-
-def _labels_of(table: dict[str, list[Any]], asked: dict[str, str], name: str) -> LabelDescriptions:
-    if unknown := [role for role in asked if role not in COLUMNS]:
-        raise TypeError(f"columns must be given for {', '.join(COLUMNS)}, got {unknown[0]!r}")
-    for role, wanted in asked.items():
-        check_among([wanted], table, role)
-    found = {role: asked.get(role) or _first(table, spelled) for role, spelled in COLUMNS.items()}
-    if found["id"] is None and found["name"] is None:
-        raise ValueError(f"labels must have a column 'id' or 'name', got {listed(table)}")
-    left_out(name, [column for column in table if column not in found.values()])
-    read: dict[str, Callable[[Any], Any]] = {"id": _key, "name": _written, "description": _written}
-    read |= {"alternative_names": _list, "parents": _list, "related": _list, "vector": _vector}
-    out: dict[str, Any] = {}
-    for role, column in found.items():
-        if column is None:
-            continue
-        values = []
-        for row, cell in enumerate(table[column]):
-            try:
-                values.append(read[role](None if _is_nothing(cell) else cell))
-            except (ValueError, TypeError) as error:
-                raise ValueError(f"column {column!r}, row {row}: {error}") from None
-        out[_PARAMETERS.get(role, role)] = values
-    return LabelDescriptions(**out)
 
 
 def _first(table: Mapping[str, Any], spelled: Iterable[str]) -> str | None:

@@ -507,7 +507,8 @@ class MetaRanker(Saved, BaseEstimator):
         """Change the label set without a new fit. On an error nothing changes. Not safe while others rank.
 
         Ids do not change: new labels are appended in order. A removed label keeps its id and its entry in
-        `label_names_`, but is never proposed again. A label that is added under the name of a removed one
+        `label_names_`, but is never proposed again; in a row to `score` it counts as missed, with a warning.
+        A label that is added under the name of a removed one
         gets its id back, without its rows. Arguments refer to names and ids before the change.
 
         Neighbours, centroids, priors, propensities and the index of label names become equal to those of a
@@ -521,14 +522,16 @@ class MetaRanker(Saved, BaseEstimator):
         ----------
         add : list of names or (name, text) pairs, or dict of name to text, optional
             New labels. If the labels have no names: their number, or a list of texts. A model with a table of
-            labels (`labels_`) also takes dicts with a "name" and any of "id", "description",
-            "alternative_names", "parents", "related" and "vector".
+            labels (`labels_`) also takes a list of dicts with a "name" and any of "id", "description",
+            "alternative_names", "parents", "related" and "vector", or a table of them: a data frame, whose
+            parents and related labels may be labels of the model, or a `LabelDescriptions`.
         remove : list of ids or names, optional
         rename : dict of id or name to name or (name, text), optional
             The index of names then holds the new name and text.
         merge : dict of id or name to id or name, optional
             The rows of the key become rows of the value, and the key is removed. In a table of labels its
-            names become alternative names of the value, and the labels below it labels below the value.
+            names become alternative names of the value, and the labels below it labels below the value. In
+            rows that are given later, as to `score` and `partial_fit`, the key counts as the value.
 
         Returns
         -------

@@ -99,7 +99,9 @@ class FittedModel:
     random_state : int
         The seed of the fit.
     removed : int32 array
-        Ids of removed labels, ascending.
+        Ids of removed labels, ascending, those included that were merged into others.
+    merged : int32 array (m, 2) or None
+        Removed labels, and the labels that they were merged into.
     missing : MissingPairs or None
     feature_importances : float64 array (F,) or None
     held_out_quality : dict of str to Interval, or None
@@ -132,6 +134,7 @@ class FittedModel:
     propensity_weight: float
     random_state: int
     removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    merged: np.ndarray | None = None
     missing: MissingPairs | None = None
     feature_importances: np.ndarray | None = None
     held_out_quality: dict[str, Interval] | None = None
@@ -300,6 +303,7 @@ SAVED: tuple[Field, ...] = (
     Object("ranker", Ranker, ("columns",), inline=True),
     Object("thresholds", LearnedCuts, inline=True),
     Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
+    Ids("merged", np.int32, (None, 2), below="L", optional=True, omits_none=True),
     Object("missing", MissingPairs, ("L", "rows"), inline=True, optional=True),
     Object("labels", LabelDescriptions, ("L",), optional=True),
     Derived("random_state", lambda known: seed_of(known.random_state)),
@@ -314,4 +318,8 @@ def fitted_model(**values: Any) -> FittedModel:
         model.n_rows = len(model.row_names)
     if model.ranker.names_ != model.feature_columns:
         raise ValueError("ranker must be of the columns in feature_columns")
+    if model.merged is not None:
+        gone = np.isin(model.merged, model.removed)
+        if not gone[:, 0].all() or gone[:, 1].any():
+            raise ValueError("merged must lead from removed labels to labels that stay")
     return model

@@ -22,7 +22,7 @@ from metarank.data.label_text import label_phrases
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.label_space import vectors_in
 from metarank.model.relevance import aligned_relevance
-from metarank.model.table_updates import changed_table, records_of
+from metarank.model.table_updates import changed_table, records_of, rows_of_table
 from metarank.scorers.after_changes import KeptScorer
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.prior import smoothed_shares
@@ -58,6 +58,8 @@ class LabelChange:
         L after the change.
     removed : int32 array
         Ids of removed labels, ascending.
+    merged : int32 array (m, 2) or None
+        Removed labels and those that they were merged into, in this change or an earlier one.
     table : LabelDescriptions or None
         What is known of the labels after the change.
     """
@@ -67,12 +69,13 @@ class LabelChange:
     texts: dict[int, tuple[str, str | None]]
     n_labels: int
     removed: np.ndarray
-    table: LabelDescriptions | None = None
+    merged: np.ndarray | None
+    table: LabelDescriptions | None
 
     @classmethod
     def checked(cls, model: FittedModel, add: Any, remove: Any, rename: Any, merge: Any) -> LabelChange:
         """Check the arguments of `MetaRanker.update_labels`; ValueError or TypeError names what is wrong."""
-        n = model.n_labels
+        n, add = model.n_labels, rows_of_table(add)
         names = None if model.label_names is None else list(model.label_names)
         id_of = model.label_table.id_of
         now = np.arange(n, dtype=np.int32)
@@ -122,7 +125,9 @@ class LabelChange:
         if len(left) == n_labels:
             raise ValueError("remove must leave a label, it removes all of them")
         table = None if model.labels is None else changed_table(model.labels, texts, merged, records_of(add))
-        return cls(now, names, texts, n_labels, left, table)
+        earlier = [] if model.merged is None else [(old, int(now[new])) for old, new in model.merged.tolist()]
+        into = [(old, new) for old, new in sorted([*earlier, *merged.items()]) if old in removed and new >= 0]
+        return cls(now, names, texts, n_labels, left, np.array(into, np.int32) if into else None, table)
 
 
 def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> FittedModel:
@@ -157,6 +162,7 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
         label_names=change.names,
         labels=change.table,
         removed=change.removed,
+        merged=change.merged,
         missing=None if model.missing is None else _still_missing(model.missing, change.now, changed),
     )
 
@@ -368,10 +374,15 @@ def _added(model: FittedModel, add: Any) -> list[tuple[str, str | None]]:
         return [_named(pair, "add") for pair in add.items()]
     if records_of(add) and model.labels is None:
         raise ValueError("add must hold names or (name, text) pairs, since this model has no table of labels")
-    return [
-        (entry["name"], entry.get("description")) if isinstance(entry, Mapping) else _named(entry, "add")
-        for entry in _sequence(add, "add")
-    ]
+    return [_named(_pair_in(entry), "add") for entry in _sequence(add, "add")]
+
+
+def _pair_in(entry: Any) -> Any:
+    """The name and the text of a new label that is given as a dict; all else as it is."""
+    if not isinstance(entry, Mapping):
+        return entry
+    text = entry.get("description")
+    return entry["name"] if text is None else (entry["name"], text)
 
 
 def _named(value: Any, parameter: str) -> tuple[str, str | None]:

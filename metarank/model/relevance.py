@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Relevance:
     """Relevances of n rows for the L labels of a model, followed by U labels that it does not know.
 
-    Unknown labels have a column each, since they count as missed.
+    Unknown labels have a column each, since they count as missed. So do removed ones.
 
     Attributes
     ----------
@@ -34,31 +34,41 @@ class Relevance:
         L.
     unknown : list of str
         Names of the U unknown labels. Each is relevant for some row.
+    removed : dict of id to name
+        The labels that were removed from the model and are relevant for some row.
     """
 
     Y: sp.csr_matrix
     n_known: int
     unknown: list[str]
+    removed: dict[int, str] = field(default_factory=dict)
 
     @property
     def n_unknown_pairs(self) -> int:
         """Number of relevant pairs with an unknown label."""
         return int(np.count_nonzero(self.Y.indices >= self.n_known))
 
+    @property
+    def n_removed_pairs(self) -> int:
+        """Number of relevant pairs with a removed label."""
+        return int(np.isin(self.Y.indices, list(self.removed)).sum())
+
     @cached_property
     def said(self) -> str:
-        """The message about unknown labels; "" if there are none."""
-        if not self.unknown:
-            return ""
-        shown = ", ".join(f"{name!r:.60}" for name in self.unknown[:3])
-        shown += f" and {len(self.unknown) - 3} more" if len(self.unknown) > 3 else ""
-        return (
-            f"labels that the model never met: {len(self.unknown)} ({shown}), in {self.n_unknown_pairs} of "
-            f"{self.Y.nnz} relevant pairs, which count as missed"
+        """The message about labels that count as missed; "" if there are none."""
+        missed = (
+            ("that the model never met", self.unknown, self.n_unknown_pairs),
+            ("removed from the model", list(self.removed.values()), self.n_removed_pairs),
+        )
+        return "; ".join(
+            f"labels {what}: {len(names)} ({_first_three(names)}), in {n_pairs} of {self.Y.nnz} relevant "
+            "pairs, which count as missed"
+            for what, names, n_pairs in missed
+            if names
         )
 
     def warn(self, stacklevel: int = 3) -> None:
-        """Emit a UserWarning about unknown labels, if there are any."""
+        """Emit a UserWarning about labels that count as missed, if there are any."""
         if self.said:
             warnings.warn(self.said, stacklevel=stacklevel)
 
@@ -102,6 +112,8 @@ class Relevance:
 def aligned_relevance(model: MetaRanker, Y: Any, n_rows: int | None = None) -> Relevance:
     """Relevances for the labels of a model, matched by name if both have names, else by id.
 
+    A label that was merged into another one counts as that one.
+
     Parameters
     ----------
     model : fitted MetaRanker
@@ -117,6 +129,20 @@ def aligned_relevance(model: MetaRanker, Y: Any, n_rows: int | None = None) -> R
         As `check_labels`; if several labels of the model share a name; if there are names but the model has
         none.
     """
+    found = _of_labels(model, Y, n_rows)
+    if model.removed_.size == 0:
+        return found
+    merged = model.fitted_.merged
+    if merged is not None:
+        now = np.arange(found.Y.shape[1])
+        now[merged[:, 0]] = merged[:, 1]
+        found = replace(found, Y=_placed(found.Y, now, len(now)))
+    removed = np.intersect1d(found.Y.indices, model.removed_).tolist()
+    return replace(found, removed={label: model.label_table_.shown(label) for label in removed})
+
+
+def _of_labels(model: MetaRanker, Y: Any, n_rows: int | None) -> Relevance:
+    """Relevances for the labels of a model, removed ones included."""
     L, known = model.n_labels_, model.label_names_
     if isinstance(Y, Dataset):
         _check_same_separator(model, Y)
@@ -173,13 +199,22 @@ def _by_column(model: MetaRanker, own: sp.csr_matrix, names: list[str], place: n
     used = np.unique(own.indices)
     unknown = used[target[used] < 0]
     target[unknown] = L + np.arange(len(unknown))
+    Y = _placed(own, target, L + len(unknown))
+    return Relevance(Y, L, [names[i] or f"column {i}" for i in unknown])
+
+
+def _placed(own: sp.csr_matrix, target: np.ndarray, width: int) -> sp.csr_matrix:
+    """CSR (n, width): each column at its target, columns of one target united by the greatest relevance."""
     label = target[own.indices]
     row = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
     order = np.lexsort((label, row))
-    key = row[order] * np.int64(L + len(unknown)) + label[order]
+    key = row[order] * np.int64(width) + label[order]
     first = np.flatnonzero(np.diff(key, prepend=-1))
-    # Columns of one name are one label, of the greatest relevance.
     values = np.maximum.reduceat(own.data[order], first) if len(first) else own.data
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=own.shape[0]))])
-    Y = sp.csr_matrix((values, label[order][first], indptr), shape=(own.shape[0], L + len(unknown)))
-    return Relevance(Y, L, [names[i] or f"column {i}" for i in unknown])
+    return sp.csr_matrix((values, label[order][first], indptr), shape=(own.shape[0], width))
+
+
+def _first_three(names: list[str]) -> str:
+    shown = ", ".join(f"{name!r:.60}" for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

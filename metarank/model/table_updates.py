@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from metarank.data.label_files import read_columns
+from metarank.types.containers import table_columns
 from metarank.types.label_descriptions import LabelDescriptions
 
 # What a new label may bring, by the column of the table.
@@ -18,6 +20,20 @@ KEYS = {
     "vector": "vectors",
 }
 Records = dict[str, Mapping[str, Any]]
+
+
+def rows_of_table(add: Any) -> Any:
+    """New labels that are given as a table, as the list of dicts that they may also be; all else as it is."""
+    if isinstance(add, LabelDescriptions):
+        columns = add.columns()
+    elif table_columns(add) is not None:
+        columns = read_columns(add)
+    else:
+        return add
+    names = columns.get("names") or columns["ids"]
+    columns["names"] = [name or str(label) for name, label in zip(names, columns.get("ids", names))]
+    key_of = {column: key for key, column in KEYS.items()}
+    return [dict(zip(map(key_of.get, columns), row)) for row in zip(*columns.values())]
 
 
 def records_of(add: Any) -> Records:

@@ -24,6 +24,7 @@ from metarank import Dataset, MetaRanker, data, load, metrics
 from metarank.apps.cli import COMMANDS, main
 from metarank.apps.cli._terminal import in_options
 
+MISSED = ["unknown_labels", "unknown_pairs", "removed_labels", "removed_pairs"]
 ROWS = "0 0:1 1:0.5\n1 1:2\n0,1 0:0.3 2:1\n2 2:1.5 3:1\n"
 TABLE = "text,labels\nsalt and flour,bread\nthe wave,the sea\n"
 
@@ -77,7 +78,7 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     arguments = ["evaluate", work / "numbers", work / "train.svm", "--metrics", ",".join(names)]
     assert run([*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert list(values) == [*names, "propensity_weight", "unknown_labels", "unknown_pairs"]
+    assert list(values) == [*names, "propensity_weight", *MISSED]
     train = data.load(work / "train.svm")
     expected = metrics.evaluate(train.Y, model.predict_proba(train), ["XMAD@2", "MAD", "AUPRC"])
     assert {name: values[name] for name in expected} == pytest.approx(expected)

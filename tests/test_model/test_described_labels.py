@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from functools import cache
 
 import makers
 import numpy as np
+import pandas as pd
 import pytest
 
 from metarank import Dataset, MetaRanker, load, metrics
@@ -233,3 +235,46 @@ def test_rows_do_not_depend_on_threads_or_each_other():
     assert np.concatenate(parts).tobytes() == whole.tobytes()
     other = MetaRanker(**(SHORT | {"n_jobs": 4})).fit(DATA.texts, Y, labels=TABLE)
     assert other.decision_function(DATA.texts).tobytes() == whole.tobytes()
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        pd.DataFrame({"uri": ["h"], "name": ["harbour"], "parent": ["p0"], "synonyms": ["tide port"]}),
+        pd.DataFrame({"id": ["h"], "name": ["harbour"], "parents": [["ocean"]], "altLabel": [["tide port"]]}),
+        [{"id": "h", "name": "harbour", "parents": ["ocean"], "alternative_names": ["tide port"]}],
+    ],
+)
+def test_new_labels_may_stand_below_known_ones(new):
+    model = deepcopy(model_of()).update_labels(add=new)
+    assert model.labels_.columns()["parents"] == [[], [], [], [], ["p0"], ["p0"]]
+    assert model.labels_.alternative_names[5] == ["tide port"]
+    assert model.label_names_[5] == "harbour"
+
+
+def test_a_table_of_new_labels_without_names_has_ids():
+    new = LabelDescriptions(ids=["tide", "h"], names=["", "port"], parents=[["h"], []])
+    model = deepcopy(model_of()).update_labels(add=new)
+    assert model.label_names_[5:] == ["tide", "port"]
+    assert model.labels_.columns()["parents"][5:] == [["h"], []]
+
+
+@pytest.mark.parametrize(
+    ("new", "error", "message"),
+    [
+        ([{"name": " "}], ValueError, "add must hold names, got an empty one"),
+        ([{"name": "new", "description": 3}], TypeError, "add must hold names or .name, text. pairs"),
+        (pd.DataFrame({"word": ["new"]}), ValueError, "labels must have a column 'id' or 'name'"),
+        (
+            pd.DataFrame({"name": ["new"], "parents": ["nobody"]}),
+            ValueError,
+            "parents of label 'new' must be",
+        ),
+        (pd.DataFrame({"name": ["ocean"]}), ValueError, "'ocean', which is taken"),
+    ],
+)
+def test_new_labels_that_are_refused(new, error, message):
+    model = deepcopy(model_of())
+    with pytest.raises(error, match=message):
+        model.update_labels(add=new)
+    assert model.n_labels_ == 5

@@ -94,6 +94,7 @@ def test_names_are_taken_as_ids_are(fitted, parameter):
     same(model.rank(data, k=4, **{parameter: by_name}), model.rank(data, k=4, **{parameter: rows}))
 
 
+@pytest.mark.filterwarnings("ignore:labels removed from the model")
 def test_names_in_every_method(fitted):
     model, data = fitted
     ids = some(model, 2)

@@ -175,6 +175,7 @@ def test_command_line_and_report(format, tmp_path, capsys):
     said = capsys.readouterr()
     found = json.loads(said.out)
     assert (found.pop("unknown_labels"), found.pop("unknown_pairs")) == (2, 6)
+    assert (found.pop("removed_labels"), found.pop("removed_pairs")) == (0, 0)
     assert said.err.count("never met") == 1
     assert f"2 ({named}), in 6 of" in said.err
     relevance = aligned_relevance(model, test)
@@ -229,3 +230,50 @@ def test_the_weight_of_a_label_never_met_is_saved(tmp_path):
     np.testing.assert_array_equal(relevance.inv_propensity(load(tmp_path / "M")), weights)
     assert weights[-1] == inv_propensity(np.zeros(1), n_points=60)[0] > weights[:3].max()
     assert isinstance(relevance, Relevance)
+
+
+@pytest.fixture(scope="module")
+def changed() -> MetaRanker:
+    """Of the labels 0 .. 3, 0 was merged into 1, that into 2, and 3 removed."""
+    model = MetaRanker(**makers.QUICK).fit(makers.dense(60, L=5))
+    return model.update_labels(merge={0: 1}).update_labels(merge={1: 2}, remove=[3])
+
+
+def test_merged_labels_are_those_they_became(changed, tmp_path):
+    rows = makers.dense(60, L=5)
+    Y = rows.Y.toarray()
+    now = Y.copy()
+    now[:, 2] = Y[:, :3].max(axis=1)
+    now[:, [0, 1]] = 0
+    changed.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    for model in (changed, again):
+        np.testing.assert_array_equal(model.fitted_.merged, [[0, 2], [1, 2]])
+        for same in (Y, Dataset(X=rows.X, Y=rows.Y), [np.flatnonzero(row).tolist() for row in Y]):
+            np.testing.assert_array_equal(aligned_relevance(model, same).Y.toarray(), now)
+    with pytest.warns(UserWarning, match=r"removed from the model: 1 \('3'\), in \d+ of .* count as missed"):
+        found = changed.score(rows.X, Y)
+    with pytest.warns(UserWarning, match="removed from the model: 1"):
+        assert evaluate_model(changed, rows.X, Y, ["MAP"])["MAP"] == found
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = np.where(np.arange(5) == 3, 0, Y)
+        assert changed.score(rows.X, kept) > found
+    # Rows that are added later name the labels of then, too.
+    more = load(tmp_path / "model").partial_fit(rows.X[:2], [[0], [1]])
+    assert more.n_rows_ == 62
+    with pytest.raises(ValueError, match="removed"):
+        more.partial_fit(rows.X[:1], [[3]])
+
+
+def test_a_merge_ends_with_its_target_or_a_label_of_its_name():
+    rows = makers.texts()
+    model = MetaRanker(**makers.QUICK).fit(rows)
+    first, second, third = model.label_names_
+    model.update_labels(merge={first: second}).update_labels(add=[first])
+    assert model.fitted_.merged is None
+    model.update_labels(merge={first: second}).update_labels(remove=[second])
+    assert model.fitted_.merged is None
+    assert sorted(aligned_relevance(model, [[first, second, third]]).removed.values()) == sorted(
+        [first, second]
+    )

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> None:
     dataset = read_dataset(args.test, args, model)
     dataset = _with_all_labels(dataset, model)
     relevance = aligned_relevance(model, dataset)
-    if relevance.Y.nnz == relevance.n_unknown_pairs:
+    if relevance.Y.nnz == relevance.n_unknown_pairs + relevance.n_removed_pairs:
         raise ValueError(f"{args.test} holds no relevant label of this model: there is nothing to measure")
     if relevance.said:
         print(f"metarank: {relevance.said}", file=sys.stderr)
@@ -88,6 +88,8 @@ def run(args: argparse.Namespace) -> None:
             "propensity_weight": model.propensity_weight_,
             "unknown_labels": len(relevance.unknown),
             "unknown_pairs": relevance.n_unknown_pairs,
+            "removed_labels": len(relevance.removed),
+            "removed_pairs": relevance.n_removed_pairs,
         }
         print(json.dumps({name: _without_nan(value) for name, value in values.items()} | facts, indent=1))
         return

@@ -132,7 +132,7 @@ def measure_report(
         metrics=values,
         notes=[
             _NOTE_PSP,
-            *([f"{relevance.said}."] if relevance.unknown else []),
+            *([f"{relevance.said}."] if relevance.said else []),
             *([_NOTE_CUT] if len(lists) > 1 else []),
         ],
         **_by_length(Y, lists, KS[:k]),
