@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 logger = logging.getLogger("metarank.data")
+_elsewhere: ContextVar[frozenset[str]] = ContextVar("metarank_read_elsewhere", default=frozenset())
 
 
 class NoColumn(ValueError):
@@ -53,8 +56,19 @@ def listed(columns: Iterable[str]) -> str:
     return f"{names[:12]}{more}"
 
 
+@contextmanager
+def read_elsewhere(columns: Iterable[str]) -> Iterator[None]:
+    """Inside the block, `left_out` does not tell of these columns."""
+    token = _elsewhere.set(frozenset(columns))
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
 def left_out(name: object, columns: Sequence[str]) -> None:
     """Tell of columns that are not read, in one line."""
+    columns = [column for column in columns if column not in _elsewhere.get()]
     if columns:
         logger.warning(
             "%s: left out %d column%s: %s", name, len(columns), "s"[: len(columns) > 1], shown(columns)

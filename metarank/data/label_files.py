@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,12 @@ COLUMNS = {
     "related": ("related",),
     "vector": ("vector", "embedding"),
 }
+# What else columns are called, for hints.
+_NEAR = {"alias": "alternative_names", "desc": "description", "broader_labels": "parents"}
 _PARAMETERS = {"id": "ids", "name": "names", "description": "descriptions", "vector": "vectors"}
 
 
-def read_labels(source: Any, **columns: str) -> LabelDescriptions:
+def read_labels(source: Any, **columns: str | None) -> LabelDescriptions:
     """A table of labels: names, alternative names, descriptions, parents, related labels, vectors.
 
     Parameters
@@ -40,23 +43,23 @@ def read_labels(source: Any, **columns: str) -> LabelDescriptions:
     source : path of a file; pandas, polars or Arrow table; or sequence of dicts
         A file is CSV, TSV, JSON lines or Parquet, plain or compressed. Each row is a label. The columns are
         "id", "name", "alternative_names", "description", "parents", "related" and "vector", or the other
-        spellings of `metarank.data.label_files.COLUMNS`, such as those of SKOS. "id" or "name" is required;
-        the logger "metarank.data" names columns that are left out.
-    **columns : str
-        The column of a role under another name: ``read_labels(path, name="label_fi")``.
+        spellings of `metarank.data.label_files.COLUMNS`, such as those of SKOS. "id" or "name" is required.
+    **columns : str or None
+        The column of a role under another name, ``read_labels(path, name="label_fi")``; or None for a column
+        that is not read, ``note=None``. Any other column is an error.
 
     Returns
     -------
     LabelDescriptions
         Cells of "alternative_names", "parents" and "related" are lists; in files of text also JSON lists, or
         texts separated by "|". A vector is a list of numbers; in files of text also a JSON list, or numbers
-        separated by blanks. An empty cell is none.
+        separated by blanks. An empty cell is none; where there are names, each label has one.
 
     Raises
     ------
     ValueError, TypeError
-        If neither "id" nor "name" is there, a cell has another form (its column and row are named), or
-        `LabelDescriptions` refuses the table.
+        If neither "id" nor "name" is there, there is a column of another name, a cell has another form or no
+        name (its column and row are named), or `LabelDescriptions` refuses the table.
 
     Examples
     --------
@@ -81,18 +84,25 @@ def read_labels(source: Any, **columns: str) -> LabelDescriptions:
         raise ValueError(f"{name}: {text}") from None
 
 
-def read_columns(source: Any, **columns: str) -> dict[str, list[Any]]:
+def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
     """The columns of a source of labels, by the parameters of `LabelDescriptions`; see `read_labels`."""
     table = columns_of(source)
     name = str(source) if isinstance(source, (str, os.PathLike)) else "labels"
-    if unknown := [role for role in columns if role not in COLUMNS]:
+    unread = [column for column, wanted in columns.items() if wanted is None]
+    check_among(unread, table, "columns that are None")
+    table = {column: cells for column, cells in table.items() if column not in unread}
+    named = {role: wanted for role, wanted in columns.items() if wanted is not None}
+    if unknown := [role for role in named if role not in COLUMNS]:
         raise TypeError(f"columns must be given for {', '.join(COLUMNS)}, got {unknown[0]!r}")
-    for role, wanted in columns.items():
+    for role, wanted in named.items():
         check_among([wanted], table, role)
-    found = {role: columns.get(role) or _first(table, spelled) for role, spelled in COLUMNS.items()}
+    found = {role: named.get(role) or _first(table, spelled) for role, spelled in COLUMNS.items()}
     if found["id"] is None and found["name"] is None:
         raise ValueError(f"labels must have a column 'id' or 'name', got {listed(table)}")
-    left_out(name, [column for column in table if column not in found.values()])
+    instead = {other for role in named for other in COLUMNS[role]}
+    more = [column for column in table if column not in found.values()]
+    _check_no_more([column for column in more if column not in instead], found)
+    left_out(name, [column for column in more if column in instead])
     read: dict[str, Callable[[Any], Any]] = {"id": _key, "name": _written, "description": _written}
     read |= {"alternative_names": _list, "parents": _list, "related": _list, "vector": _vector}
     out: dict[str, Any] = {}
@@ -101,6 +111,9 @@ def read_columns(source: Any, **columns: str) -> dict[str, list[Any]]:
             continue
         values = []
         for row, cell in enumerate(table[column]):
+            if role == "name" and _is_nothing(cell):
+                of = "" if found["id"] is None else f" of label {table[found['id']][row]!r:.80}"
+                raise ValueError(f"column {column!r}, row {row}: the name{of} is empty")
             try:
                 values.append(read[role](None if _is_nothing(cell) else cell))
             except (ValueError, TypeError) as error:
@@ -132,6 +145,21 @@ def _of_records(records: Iterable[Mapping[str, Any]]) -> dict[str, list[Any]]:
     rows = list(records)
     present = dict.fromkeys(column for record in rows for column in record)
     return {column: [record.get(column) for record in rows] for column in present}
+
+
+def _check_no_more(columns: list[str], found: Mapping[str, str | None]) -> None:
+    """ValueError for columns that a table of labels has not, with the one that may be meant."""
+    if not columns:
+        return
+    spelled = {other.casefold(): role for role, own in COLUMNS.items() for other in own} | _NEAR
+    column = columns[0]
+    near = get_close_matches(column.casefold(), spelled, 1)
+    role = spelled[near[0]] if near else None
+    meant = f"; did you mean {role!r}?" if role is not None and found[role] is None else ""
+    raise ValueError(
+        f"labels must have no column but {', '.join(COLUMNS)}, got {column!r}{meant} (read_labels leaves it "
+        f"out with {column}=None)"
+    )
 
 
 def _first(table: Mapping[str, Any], spelled: Iterable[str]) -> str | None:

@@ -67,7 +67,9 @@ def test_columns_of_other_names(tmp_path):
     path.write_text(
         "uri\tlabel_fi\taltLabel\tbroader\tnote\np1\tlaivat\t\t\tx\np2\tveneet\tjollat|ruuhet\tp1\ty\n"
     )
-    labels = read_labels(path, name="label_fi")
+    with pytest.raises(ValueError, match=r"got 'note'.* with note=None"):
+        read_labels(path, name="label_fi")
+    labels = read_labels(path, name="label_fi", note=None)
     assert labels.columns() == {
         "ids": ["p1", "p2"],
         "names": ["laivat", "veneet"],
@@ -92,6 +94,12 @@ BAD = {
     "a vector of words": ("name,vector\na,1 b\n", "column 'vector', row 0: expected a list of numbers"),
     "an empty id": ("id,name\n,a\n", "column 'id', row 0: an id is missing"),
     "a cycle": ("name,parents\na,b\nb,a\n", "parents must not form a cycle"),
+    "a separator that is none": (
+        "name,altLabel,parents\na,x;y,\nb,,x;y\n",
+        "parents of label 'b' .*got 'x;y'",
+    ),
+    "no name": ("id,name\np1,a\np2, \n", "column 'name', row 1: the name of label 'p2' is empty"),
+    "no name and no id": ("name,altLabel\na,b\n,c\n", "column 'name', row 1: the name is empty"),
     "no rows": ("name\n", "must have a column|must have a label"),
 }
 
@@ -104,6 +112,32 @@ def test_bad_files_are_refused_by_name(case, tmp_path):
         read_labels(path)
     assert str(found.value).startswith(str(path))
     assert "\n" not in str(found.value)
+
+
+UNKNOWN = {
+    "alternatives": "alternative_names",
+    "alt_names": "alternative_names",
+    "aliases": "alternative_names",
+    "Parents": "parents",
+    "desc": "description",
+    "vectors": "vector",
+    "foo": None,
+}
+
+
+@pytest.mark.parametrize("door", ["records", "frame", "csv"])
+@pytest.mark.parametrize("column", UNKNOWN)
+def test_columns_of_no_meaning_are_refused(column, door, tmp_path):
+    records = [{"name": "sea", column: "x"}, {"name": "bay", column: ""}]
+    pd.DataFrame(records).to_csv(tmp_path / "labels.csv", index=False)
+    source = {"records": records, "frame": pd.DataFrame(records), "csv": tmp_path / "labels.csv"}[door]
+    with pytest.raises(ValueError, match=f"labels must have no column but id, .*, got '{column}'") as found:
+        read_labels(source)
+    assert (f"did you mean '{UNKNOWN[column]}'?" in str(found.value)) == (UNKNOWN[column] is not None)
+    assert (
+        read_labels(source, **{column: None}).columns()
+        == read_labels([{"name": "sea"}, {"name": "bay"}]).columns()
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,4 +155,6 @@ def test_other_sources_are_refused(source, columns, message):
 def test_an_unknown_column_is_named():
     with pytest.raises(ValueError, match=r"name must be among .*, got 'title'"):
         read_labels(RECORDS, name="title")
+    with pytest.raises(ValueError, match=r"columns that are None must be among .*, got 'title'"):
+        read_labels(RECORDS, title=None)
     assert isinstance(read_labels(RECORDS, description="name"), LabelDescriptions)

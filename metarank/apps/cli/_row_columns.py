@@ -29,6 +29,12 @@ def add_row_column_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def columns_asked(args: argparse.Namespace) -> dict[str, str]:
+    """The columns that are asked for, by option."""
+    wanted = {"--groups-column": args.groups_column, "--negatives-column": args.negatives_column}
+    return {option: name for option, name in wanted.items() if name is not None}
+
+
 def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
     """`groups` and `negatives` of a fit, as far as the options ask for them.
 
@@ -37,8 +43,7 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
     ValueError
         If the file is standard input, which is read once, or lacks a column, or a column is a feature too.
     """
-    wanted = {"--groups-column": args.groups_column, "--negatives-column": args.negatives_column}
-    wanted = {option: name for option, name in wanted.items() if name is not None}
+    wanted = columns_asked(args)
     if not wanted:
         return {}
     if args.train == "-":

@@ -16,11 +16,12 @@ from metarank.apps.cli._common import (
     add_jobs_option,
     add_reading_options,
     add_seed_option,
+    check_exists,
     logging_to_stderr,
     read_dataset,
     showing_progress,
 )
-from metarank.apps.cli._row_columns import add_row_column_options, row_columns
+from metarank.apps.cli._row_columns import add_row_column_options, columns_asked, row_columns
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, read_pairs
 
 if TYPE_CHECKING:
@@ -121,10 +122,13 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank import MetaRanker
     from metarank.data import read_labels
+    from metarank.data.column_names import read_elsewhere
     from metarank.persist import check_target
 
     _check_cluster(args)
     check_pair_options(args)
+    if args.labels is not None:
+        check_exists(args.labels)
     check_target(args.model)
     if args.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
@@ -144,7 +148,8 @@ def run(args: argparse.Namespace) -> None:
     MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()
     labels = None if args.labels is None else read_labels(args.labels)
-    dataset = read_dataset(args.train, args)
+    with read_elsewhere(columns_asked(args).values()):
+        dataset = read_dataset(args.train, args)
     if dataset.n_labels == 0:
         raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
     if dataset.Y.nnz == 0:
