@@ -211,6 +211,12 @@ class EncodedBlock(Saved):
                 _tell_of_unseen(column, n, len(data))
         return self._scaled(features)
 
+    def check(self, data: Any) -> None:
+        """Raise ValueError or TypeError unless `encode` takes the data."""
+        if self.kind != "text":  # any texts will do
+            with self._named():
+                self.encoder.encode(data)
+
     @contextmanager
     def _named(self) -> Iterator[None]:
         """Errors name the block."""
@@ -347,7 +353,8 @@ class BlocksEncoder(InputEncoder):
     def encode(self, X: Any) -> Features:
         """Features of new rows: a dict, data frame, Blocks or Dataset with the blocks of the fit.
 
-        Blocks that were left out may be missing. What a model of one block takes may also be given without
+        Blocks that were left out may be missing. Those of no use are checked where they are given; those that
+        the fit was told to leave out are not read. What a model of one block takes may also be given without
         its name.
 
         Raises
@@ -366,6 +373,9 @@ class BlocksEncoder(InputEncoder):
             {part.name: part.columns for part in own if part.columns},
             [*self.left_out, *(part.name for part in own if part.name not in needed)],
         )
+        for part in own:
+            if part.weight == 0 and part.name in blocks:
+                part.check(blocks[part.name])
         return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
 
     def example(self) -> Blocks:

@@ -191,7 +191,7 @@ class Blocks(Mapping[str, Any]):
         columns : mapping of name to list of str
             The columns of blocks of numbers and categories.
         optional : collection of str
-            Blocks and columns that are not read, and may be missing.
+            Blocks and columns that may be missing. Those of `kinds` are read where they are given.
 
         Raises
         ------
@@ -210,9 +210,9 @@ class Blocks(Mapping[str, Any]):
         read: set[str] = set(optional)
         for name, kind in kinds.items():
             wanted = list(columns.get(name, ()))
-            if name in optional:
-                read.update((name, *wanted))
-            elif name in given or not wanted:
+            if name in optional and not any(given_name in given for given_name in (name, *wanted)):
+                continue
+            if name in given or not wanted:
                 read.add(name)
                 parts[name], named = _part(name, _entry(given, name, "block"), kind)
                 if hasattr(given[name], "columns") and kind in (NUMBERS, CATEGORIES):
@@ -228,7 +228,7 @@ class Blocks(Mapping[str, Any]):
         self, kinds: Mapping[str, str], columns: Mapping[str, Sequence[str]], optional: Collection[str]
     ) -> Blocks:
         """These blocks, if they are those of a model."""
-        used = [name for name in kinds if name not in optional]
+        used = [name for name in kinds if name in self.parts or name not in optional]
         for name in used:
             _entry(self.parts, name, "block")
             if self.kinds[name] != kinds[name]:

@@ -9,6 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, load
+from metarank.apps.serve.errors import Refused
+from metarank.apps.serve.instances import InputReader
+from metarank.apps.serve.options import ServeOptions
 from metarank.apps.serve.run import warm_up
 from metarank.data import Block, Blocks
 from metarank.data.block_encoder import BlocksEncoder, CategoriesEncoder, NumbersEncoder
@@ -176,12 +179,55 @@ def test_rows_that_do_not_suit_the_model(change, message):
     assert "\n" not in str(error.value)
 
 
-def test_blocks_of_no_use_are_left_out_and_may_be_missing():
-    noise = np.random.default_rng(0).normal(size=(DATA.n_rows, 20))
-    model = MetaRanker(**makers.QUICK).fit(parts(DATA) | {"noise": noise}, DATA.Y)
+NOISE = np.random.default_rng(0).normal(size=(DATA.n_rows, 20))
+
+
+@pytest.fixture(scope="module")
+def model_with_noise() -> MetaRanker:
+    return MetaRanker(**makers.QUICK).fit(parts(DATA) | {"noise": NOISE}, DATA.Y)
+
+
+def test_blocks_of_no_use_are_left_out_and_may_be_missing(model_with_noise):
+    model = model_with_noise
     assert "block noise: vector, left out, of no use to held-out rows" in model.choices_
-    with_it = parts(NEW) | {"noise": noise[: NEW.n_rows]}
+    with_it = parts(NEW) | {"noise": NOISE[: NEW.n_rows]}
     same(model.rank(with_it, k=3), model.rank(parts(NEW), k=3))
+
+
+@pytest.mark.parametrize(
+    ("noise", "message"),
+    [
+        (np.zeros((30, 3)), "the block 'noise' of X: X has 3 features, but .* 20"),
+        (np.full((30, 20), np.nan), "the block 'noise' of X contains NaN"),
+        (np.zeros((4, 20)), "one entry a row: 'colour' has 30, 'noise' has 4"),
+        (["a text"] * 30, "the block 'noise' of X must hold a vector a row, got 'a text'"),
+    ],
+)
+@pytest.mark.parametrize("door", [dict, Blocks.of])
+def test_blocks_of_no_use_are_checked_where_they_are_given(noise, message, door, model_with_noise):
+    with pytest.raises((ValueError, TypeError), match=message):
+        model_with_noise.rank(door(parts(NEW) | {"noise": noise}), k=3)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, None),
+        ({"noise": [0.0] * 20}, None),
+        ({"noise": [0.0] * 3}, "must have 20 values, got 3"),
+        ({"noise": "a text"}, "must be a list of numbers"),
+        ({"other": 1}, "must have no block but"),
+    ],
+)
+def test_a_service_checks_blocks_of_no_use(more, said, model_with_noise):
+    blocks = InputReader(model_with_noise, ServeOptions()).blocks
+    row = {"title": "sea", "vector": [0.0] * 5, "colour": "red"} | {f"numbers {j}": 1.0 for j in range(3)}
+    row = {name: value for name, value in row.items() if name in blocks.kinds} | more
+    if said is None:
+        assert "noise" not in blocks.read([row], "instances")
+        return
+    with pytest.raises(Refused, match=said):
+        blocks.read([row], "instances")
 
 
 @pytest.mark.parametrize(

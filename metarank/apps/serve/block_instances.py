@@ -33,21 +33,19 @@ class BlockReader:
     ----------
     parts : sequence of EncodedBlock
         The blocks that a row must have.
-    optional : sequence of str
-        Names of blocks and columns that the model knows and does not use.
+    optional : sequence of EncodedBlock
+        Blocks that the model knows and does not use: they are checked where they are given.
     max_text : int
         Characters of a text at most.
     """
 
-    def __init__(self, parts: Sequence[EncodedBlock], optional: Sequence[str], max_text: int) -> None:
+    def __init__(
+        self, parts: Sequence[EncodedBlock], optional: Sequence[EncodedBlock], max_text: int
+    ) -> None:
         self.parts = list(parts)
-        self.optional = set(optional)
+        self.known = [*parts, *optional]
         self.max_text = max_text
-        self.kinds = {
-            name: part.kind
-            for part in self.parts
-            for name in (part.columns if part.kind in (NUMBERS, CATEGORIES) else [part.name])
-        }
+        self.kinds, self.optional = _kinds(parts), _kinds(optional)
 
     def read(self, instances: Sequence[Any], field: str) -> Blocks:
         """The instances of a request.
@@ -70,7 +68,7 @@ class BlockReader:
                 if name not in self.kinds and name not in self.optional:
                     known = ", ".join(self.kinds)
                     raise invalid(field, f"{where} must have no block but {known}, got {name[:60]!r}")
-                if name in self.kinds:
+                if name in self.kinds or name in self.optional:
                     self._check(name, value, f"{where}[{name[:60]!r}]", field)
             for name in self.kinds:
                 if name not in instance:
@@ -81,7 +79,7 @@ class BlockReader:
 
     def _by_column(self, instance: dict[str, Any]) -> dict[str, Any]:
         """Numbers and categories that a list gives under the name of their block, each under its own."""
-        for part in self.parts:
+        for part in self.known:
             values = instance.get(part.name)
             several = part.kind in (NUMBERS, CATEGORIES)
             if several and isinstance(values, list) and len(values) == len(part.columns):
@@ -91,7 +89,7 @@ class BlockReader:
 
     def _check(self, name: str, value: Any, where: str, field: str) -> None:
         """Refuses a value that is not of its block's kind, too long or too large."""
-        kind = self.kinds[name]
+        kind = self.kinds.get(name) or self.optional[name]
         numbers: list[Any] = []
         if kind in ("vector", "sparse"):
             fits = isinstance(value, list if kind == "vector" else dict)
@@ -111,7 +109,7 @@ class BlockReader:
             raise invalid(field, f"{where} must hold finite numbers of at most {_LARGEST:.1e}")
         if isinstance(value, str) and len(value) > self.max_text:
             raise invalid(field, f"{where} must have at most {self.max_text} characters, got {len(value)}")
-        width = next((part.encoder.n_features for part in self.parts if part.name == name), 0)
+        width = next((part.encoder.n_features for part in self.known if part.name == name), 0)
         if kind == "vector" and len(value) != width:
             raise invalid(field, f"{where} must have {width} values, got {len(value)}")
         if kind == "sparse" and not all(_is_id(key, width) for key in value):
@@ -134,6 +132,15 @@ class BlockReader:
         out = sp.csr_matrix((data, indices, indptr), shape=(len(values), part.encoder.n_features))
         out.sum_duplicates()
         return out
+
+
+def _kinds(parts: Sequence[EncodedBlock]) -> dict[str, str]:
+    """The kind of each key of an instance."""
+    return {
+        name: part.kind
+        for part in parts
+        for name in (part.columns if part.kind in (NUMBERS, CATEGORIES) else [part.name])
+    }
 
 
 def _is_id(key: str, n: int) -> bool:

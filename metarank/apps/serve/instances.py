@@ -40,8 +40,9 @@ class InputReader:
         self.n_features, self.labels = model.n_features_in_, model.label_table_
         self.given_names = model.fitted_.given_sources, model.fitted_.given_features
         parts = needed_blocks(self.encoder)
-        known = {name for part in getattr(self.encoder, "parts", ()) for name in (part.name, *part.columns)}
-        self.blocks = BlockReader(parts, sorted(known), options.max_text) if parts else None
+        own = [part for part in getattr(self.encoder, "parts", ()) if not part.is_joint]
+        optional = [part for part in own if part not in parts]
+        self.blocks = BlockReader(parts, optional, options.max_text) if parts else None
 
     @property
     def kind(self) -> Literal["text", "features", "blocks"]:
