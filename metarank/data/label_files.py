@@ -86,7 +86,7 @@ def read_labels(source: Any, **columns: str | None) -> LabelDescriptions:
 
 def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
     """The columns of a source of labels, by the parameters of `LabelDescriptions`; see `read_labels`."""
-    table = columns_of(source)
+    table, where = table_of(source)
     name = str(source) if isinstance(source, (str, os.PathLike)) else "labels"
     unread = [column for column, wanted in columns.items() if wanted is None]
     check_among(unread, table, "columns that are None")
@@ -113,28 +113,34 @@ def read_columns(source: Any, **columns: str | None) -> dict[str, list[Any]]:
         for row, cell in enumerate(table[column]):
             if role == "name" and _is_nothing(cell):
                 of = "" if found["id"] is None else f" of label {table[found['id']][row]!r:.80}"
-                raise ValueError(f"column {column!r}, row {row}: the name{of} is empty")
+                raise ValueError(f"column {column!r}, {where(row)}: the name{of} is empty")
             try:
                 values.append(read[role](None if _is_nothing(cell) else cell))
             except (ValueError, TypeError) as error:
-                raise ValueError(f"column {column!r}, row {row}: {error}") from None
+                raise ValueError(f"column {column!r}, {where(row)}: {error}") from None
         out[_PARAMETERS.get(role, role)] = values
     return out
 
 
 def columns_of(source: Any) -> dict[str, list[Any]]:
     """The columns of a source by name, None where a record lacks one."""
+    return table_of(source)[0]
+
+
+def table_of(source: Any) -> tuple[dict[str, list[Any]], Callable[[int], str]]:
+    """The columns of a source, and what messages call a row: by its line in a file of text."""
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         content = read_bytes(path)
         if content.startswith(MAGIC):
             with damage_named(path):
-                return dict(read_table(io.BytesIO(content)).to_pydict())
-        return _of_records(record for _, record in table_records(content, path))
+                return dict(read_table(io.BytesIO(content)).to_pydict()), "row {}".format
+        records = list(table_records(content, path))
+        return _of_records(record for _, record in records), lambda i: f"line {records[i][0]}"
     if isinstance(source, (list, tuple)) and all(isinstance(record, Mapping) for record in source):
-        return _of_records(source)
+        return _of_records(source), "row {}".format
     if hasattr(source, "columns") or hasattr(source, "__arrow_c_stream__"):
-        return dict(to_arrow(source).to_pydict())
+        return dict(to_arrow(source).to_pydict()), "row {}".format
     raise TypeError(
         "labels must be a LabelDescriptions, the path of a file, a data frame or a list of dicts, got "
         f"{type(source).__name__}"

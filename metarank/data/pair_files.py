@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from metarank.data.column_names import left_out, listed
-from metarank.data.label_files import columns_of
+from metarank.data.label_files import table_of
 from metarank.types.given import LABEL, ROW, SCORE, SOURCE, PairTable
 
 
@@ -30,7 +30,7 @@ def read_candidates(path: str | os.PathLike[str]) -> PairTable:
     ------
     ValueError
         If a column is missing, or a row is no integer >= 0, a score no number, a label or source empty. The
-        message names the file, the column and the line, counted from 0 without the header.
+        message names the file, the column and the line, or the row of Parquet.
 
     Examples
     --------
@@ -41,17 +41,17 @@ def read_candidates(path: str | os.PathLike[str]) -> PairTable:
     >>> pairs.row, pairs.label, pairs.score
     (array([0, 1]), ['tea', 'wine'], array([2.5, 0.5]))
     """
-    table = columns_of(path)
+    table, where = table_of(path)
     for name in (ROW, LABEL, SCORE):
         if name not in table:
             raise ValueError(f"{path} must have the columns row, label and score, got {listed(table)}")
     left_out(path, [name for name in table if name not in (ROW, LABEL, SCORE, SOURCE)])
-    row = np.array([_position(cell, f"{path}, line {i}") for i, cell in enumerate(table[ROW])], np.int64)
-    score = [_number(cell, f"{path}, line {i}") for i, cell in enumerate(table[SCORE])]
+    row = np.array([_position(cell, f"{path}, {where(i)}") for i, cell in enumerate(table[ROW])], np.int64)
+    score = [_number(cell, f"{path}, {where(i)}") for i, cell in enumerate(table[SCORE])]
     for name in (LABEL, SOURCE):
         for i, cell in enumerate(table.get(name, ())):
             if cell is None or not str(cell).strip():
-                raise ValueError(f"{path}, line {i}: {name} must not be empty")
+                raise ValueError(f"{path}, {where(i)}: {name} must not be empty")
     source = [str(cell).strip() for cell in table[SOURCE]] if SOURCE in table else None
     label = [cell.strip() if isinstance(cell, str) else cell for cell in table[LABEL]]
     return PairTable(row, label, np.array(score, np.float64), source, written=True)

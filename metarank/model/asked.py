@@ -15,7 +15,7 @@ from metarank.model.inputs import FitOptions
 from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
 from metarank.scorers.source import Source, proposers
 from metarank.types.candidates import Candidates
-from metarank.types.given import Given, check_names_given, read_given
+from metarank.types.given import Given, read_given
 from metarank.types.label_table import LabelTable
 from metarank.types.restrict import check_shortlist
 from metarank.types.view import Features, TrainingSet
@@ -115,7 +115,7 @@ def asked(model: FittedModel, X: Any, candidates: Any = None, pair_features: Any
         return Asked(rows, _shortlist(candidates, rows.shape[0], table), None)
     of_sources = candidates if sources else None
     pairs = read_given(of_sources, pair_features, n_rows, table)
-    check_names_given(pairs, sources, features)
+    model.check_given(pairs)
     assert pairs is not None
     if rows is None:
         rows = np.zeros((pairs.n_rows, 0), np.float32)

@@ -35,6 +35,7 @@ from metarank.scorers.source import Source, describers, proposers, sources_of
 from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
+from metarank.types.given import Given, check_names_given
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.missing import MissingPairs
@@ -169,6 +170,13 @@ class FittedModel:
     def given_features(self) -> list[str]:
         """The names of the features of pairs that were given in the fit."""
         return [name for scorer in self.scorers for name in scorer.given_read()[1]]
+
+    def check_given(self, given: Given | None) -> None:
+        """Raise ValueError unless exactly what the fit had is given of pairs, in the same way."""
+        check_names_given(given, self.given_sources, self.given_features)
+        if given is not None:
+            for scorer in self.scorers:
+                scorer.check_given(given)
 
     # --- scores of pairs ------------------------------------------------
 

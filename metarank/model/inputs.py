@@ -21,7 +21,7 @@ from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.blocks import Blocks, check_blocks, holds_blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates, check_labels, check_sample_weight
-from metarank.types.given import Given, read_given, width_of
+from metarank.types.given import Given, check_has_pairs, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
 from metarank.types.restrict import check_lists, for_each_row
@@ -216,6 +216,7 @@ def read_training(
     ids = None if labels.table is None else labels.table.ids
     known = LabelTable(labels.Y.shape[1], labels.names, ids=ids)
     pairs = read_given(candidates, pair_features, features.shape[0], known)
+    check_has_pairs(pairs)
     vectors_in(encoder, labels.table)
     weight = check_sample_weight(sample_weight, features.shape[0])
     groups = check_groups(groups, features.shape[0])

@@ -12,6 +12,7 @@ from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
+from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 from metarank.types.view import Features, TrainingSet, View
 
@@ -159,6 +160,9 @@ class LabelScorer(Saved, BaseEstimator):
     def given_read(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names of the given sources and of the features of pairs that it reads."""
         return (), ()
+
+    def check_given(self, given: Given) -> None:
+        """Raise ValueError if what it reads of them is given in another way than in the fit."""
 
     def training_record(self) -> tuple[str, float, int] | None:
         """The name of a given source, how often its best pair of a training row was relevant, and in how many

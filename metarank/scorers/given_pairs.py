@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from metarank._util.elementary import log, log2
 from metarank._util.parameters import with_parameters
-from metarank.persist.fields import Array, Declared, Integer, List, Number, Object, Params
+from metarank.persist.fields import Array, Declared, Flag, Integer, List, Number, Object, Params, Strings
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, scatter_folds
@@ -20,7 +20,7 @@ from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.candidates import Candidates
-from metarank.types.given import UNNAMED, Given
+from metarank.types.given import UNNAMED, Given, called
 from metarank.types.view import TrainingSet, View
 
 COLUMNS = ("score", "log", "place", "share", "z", "present", "right_at", "right", "odds")
@@ -104,6 +104,7 @@ class GivenScorer(LabelScorer):
         Number("rate_", 0, 1),
         Number("miss_rate_", 0, 1),
         Number("new_missed_", 0, 1),
+        Flag("by_place_", optional=True),
     )
 
     # --- what is learned ---------------------------------------------------------
@@ -137,6 +138,8 @@ class GivenScorer(LabelScorer):
             f"given {self.given}", lambda X: _edges(view.all_given.scores[self.given].data)
         )
         self.n_labels_ = view.n_labels
+        # Unknown if there is no pair.
+        self.by_place_ = self.given in view.all_given.unscored if len(self.edges_) else None
 
     def _learn(self, record: _Record, kept: np.ndarray) -> GivenScorer:
         """Learn from the labels of some rows, bool (n,)."""
@@ -215,6 +218,14 @@ class GivenScorer(LabelScorer):
     def given_read(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The one source."""
         return (self.given,), ()
+
+    def check_given(self, given: Given) -> None:
+        """Raise ValueError if labels alone are given after a fit with scores, or the reverse."""
+        what = called("candidates", self.given)
+        if self.by_place_ is False and self.given in given.unscored:
+            raise ValueError(f"{what} must hold scores, as in fit, got labels alone")
+        if self.by_place_ and not _are_places(given.scores[self.given]):
+            raise ValueError(f"{what} must hold labels alone, best first, as in fit, got scores")
 
     def shortlist_held_out(
         self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
@@ -321,11 +332,20 @@ class PairFeatures(LabelScorer):
     reads_names = False
     has_held_out_columns = True
 
-    saved = Spec(Params(of=lambda scorer: {"names": list(scorer.names)}))
+    saved = Spec(Params(of=lambda scorer: {"names": list(scorer.names)}), Strings("valued_", older=list))
 
     def fit(self, view: View, *, n_jobs: int = 1) -> PairFeatures:
-        """Nothing is learned. Returns self."""
+        """Nothing is learned but which features have values. Returns self."""
+        self.valued_ = [name for name in self.names if name not in view.all_given.unscored]
         return self
+
+    def check_given(self, given: Given) -> None:
+        """Raise ValueError if labels alone are given of a feature that had values in the fit."""
+        for name in self.valued_:
+            if name in given.unscored:
+                raise ValueError(
+                    f"{called('pair_features', name)} must hold values, as in fit, got labels alone"
+                )
 
     def score(self, X: Given, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Two columns for each feature, float32 (m,)."""
@@ -438,6 +458,12 @@ def _places(own: sp.csr_matrix) -> np.ndarray:
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) - own.indptr[row]
     return place
+
+
+def _are_places(own: sp.csr_matrix) -> bool:
+    """Whether each entry is 1 / (place + 1), as labels without scores have it; some places may be missing."""
+    place = np.round(1 / np.maximum(own.data.astype(np.float64), 1e-9))
+    return bool((own.data == (1 / np.maximum(place, 1)).astype(np.float32)).all())
 
 
 def _positions(own: sp.csr_matrix, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:

@@ -58,6 +58,8 @@ class Given:
         The stored entries, zeros included, are the candidates of the source.
     features : dict of name to canonical float32 CSR (n, L)
         A pair that is not stored has no value.
+    unscored : frozenset of str
+        Names of sources and features that were given as labels alone, without scores or values.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class Given:
     n_labels: int
     scores: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
     features: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
+    unscored: frozenset[str] = frozenset()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -85,6 +88,7 @@ class Given:
             self.n_labels,
             {name: of[at] for name, of in self.scores.items()},
             {name: of[at] for name, of in self.features.items()},
+            self.unscored,
         )
 
     @property
@@ -114,6 +118,7 @@ class Given:
             n_labels,
             {name: _widened(of, wide) for name, of in self.scores.items()},
             {name: _widened(of, wide) for name, of in self.features.items()},
+            self.unscored,
         )
 
 
@@ -130,8 +135,8 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
         Candidates of a source are a sparse matrix of scores (n, L), whose stored entries count, zeros
         included; `Candidates`, whose first score counts; a list with, for each row, (label, score) pairs, a
         dict of label to score, or labels, best first, which get the score 1 / place; or a table (pandas,
-        polars, Arrow) with the columns row, label, score and, for several sources at once, source. A pair
-        that occurs twice has its higher score.
+        polars, Arrow) with the columns row, label, score and, for several sources at once, source, which
+        then come in the order of their names; those of a dict stay as they are.
     pair_features : dict of name to values of pairs, values of one feature, or None
         In the same forms; also a dict of (row, label) to value. Labels without a value have the value 1.
     n_rows : int, or None to take it from what is given
@@ -141,8 +146,8 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
     Raises
     ------
     ValueError, TypeError
-        An unknown label, a score that is not finite, a wrong number of rows or labels, a name of a source
-        that is empty or stands for two. The message names the parameter and the source.
+        An unknown label, a pair that occurs twice, a score that is not finite, scores in some rows only, a
+        wrong number of rows or labels, an empty name of a source. The message names parameter and source.
 
     Examples
     --------
@@ -162,12 +167,25 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
     if n_rows is None:
         n_rows = max((_rows_in(of) for of in [*scores.values(), *features.values()]), default=0)
     read: dict[str, dict[str, sp.csr_matrix]] = {"candidates": {}, "pair_features": {}}
+    unscored = set()
     for parameter, items in (("candidates", scores), ("pair_features", features)):
         for name, of in items.items():
-            what = parameter if name in (UNNAMED, UNNAMED_FEATURE) else f"{parameter}[{name!r}]"
-            ranked = parameter == "candidates"
-            read[parameter][name] = _matrix_of(of, n_rows, table, what, ranked=ranked)
-    return Given(n_rows, table.n_labels, read["candidates"], read["pair_features"])
+            ranked, what = parameter == "candidates", called(parameter, name)
+            read[parameter][name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked)
+            if bare:
+                unscored.add(name)
+    return Given(n_rows, table.n_labels, read["candidates"], read["pair_features"], frozenset(unscored))
+
+
+def called(parameter: str, name: str) -> str:
+    """How messages call the candidates of a source, or a feature of pairs."""
+    return parameter if name in (UNNAMED, UNNAMED_FEATURE) else f"{parameter}[{name!r}]"
+
+
+def check_has_pairs(given: Given | None) -> None:
+    """Raise ValueError if there are sources, none of which proposes anything."""
+    if given is not None and given.scores and not any(of.nnz for of in given.scores.values()):
+        raise ValueError(f"candidates must hold a pair at least, got none in {given.n_rows} rows")
 
 
 def check_names_given(given: Given | None, sources: Collection[str], features: Collection[str]) -> None:
@@ -218,13 +236,14 @@ def _by_name(values: Any, parameter: str, unnamed: str) -> dict[str, Any]:
 def _by_source(pairs: PairTable, parameter: str, unnamed: str) -> dict[str, PairTable]:
     if pairs.source is None:
         return {unnamed: pairs}
-    names = list(dict.fromkeys(pairs.source))
-    if not names:
+    found = dict.fromkeys(pairs.source)
+    if not found:
         raise ValueError(f"{parameter} must hold a pair at least, got an empty table")
-    for name in names:
+    for name in found:
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"{parameter} must name the source of each pair, got {name!r:.80}")
         check_writable(name, parameter)
+    names = sorted(found)  # the order of lines must not matter
     place = {name: i for i, name in enumerate(names)}
     of = np.fromiter((place[name] for name in pairs.source), np.int64, len(pairs.source))
     out = {}
@@ -246,11 +265,15 @@ def _rows_in(of: Any) -> int:
     return int(of.shape[0]) if sp.issparse(of) else len(of)
 
 
-def _matrix_of(of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool) -> sp.csr_matrix:
-    """What is given of one source as canonical float32 CSR (n, L)."""
+def _matrix_of(
+    of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool
+) -> tuple[sp.csr_matrix, bool]:
+    """What is given of one source as canonical float32 CSR (n, L), and whether it is labels alone."""
+    bare = False
     if isinstance(of, Candidates):
         _check_shape((of.n_rows, of.n_labels), n_rows, table, what)
         # A copy: what the user does to it later must not reach the model.
+        bare = of.n_pairs > 0 and not of.scores
         scores = of.final_score.copy() if of.scores else np.ones(of.n_pairs, np.float32)
         out = _canonical(scores, of.labels.copy(), of.indptr.copy(), (n_rows, table.n_labels))
     elif sp.issparse(of):
@@ -265,7 +288,8 @@ def _matrix_of(of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bo
     elif isinstance(of, PairTable) or _is_table(of):
         out = _of_pairs(_pair_table(of, what), n_rows, table, what)
     else:
-        out = _of_pairs(_pairs_of_lists(of, n_rows, table, what, ranked=ranked), n_rows, table, what)
+        pairs, bare = _pairs_of_lists(of, n_rows, what, ranked=ranked)
+        out = _of_pairs(pairs, n_rows, table, what)
     wrong = np.flatnonzero(~np.isfinite(out.data))
     if len(wrong):
         row = int(np.searchsorted(out.indptr, wrong[0], side="right")) - 1
@@ -276,7 +300,7 @@ def _matrix_of(of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bo
         kept = ~np.isin(out.indices, np.asarray(table.removed))
         indptr = np.concatenate([[0], np.cumsum(kept)])[out.indptr]
         out = _canonical(out.data[kept], out.indices[kept], indptr, out.shape)
-    return out
+    return out, bare
 
 
 def _check_shape(shape: tuple[int, ...], n_rows: int, table: LabelTable, what: str) -> None:
@@ -304,7 +328,7 @@ def _canonical(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> 
 
 
 def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp.csr_matrix:
-    """The CSR matrix of pairs in any order. Of a pair that occurs twice, the higher score counts."""
+    """The CSR matrix of pairs in any order; ValueError if one occurs twice."""
     row = pairs.row
     if len(row) and not (row.min() >= 0 and row.max() < n_rows):
         wrong = int(row[(row < 0) | (row >= n_rows)][0])
@@ -313,8 +337,13 @@ def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp
     key = row.astype(np.int64) * table.n_labels + label
     with np.errstate(over="ignore"):
         score = np.asarray(pairs.score).astype(np.float32)
-    order = np.lexsort((-score, key))
-    order = order[np.diff(key[order], prepend=-1) != 0]
+    order = np.argsort(key, kind="stable")
+    twice = np.flatnonzero(np.diff(key[order]) == 0)
+    if len(twice):
+        at = int(order[twice[0]])
+        raise ValueError(
+            f"{what} must hold a pair once, got {table.called(int(label[at]))} twice at row {row[at]}"
+        )
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=n_rows))])
     return _canonical(score[order], label[order], indptr, (n_rows, table.n_labels))
 
@@ -347,8 +376,9 @@ def _pairs_of_dict(of: Mapping[Any, Any], what: str) -> PairTable:
     return PairTable(row, [label for _, label in of], _numbers(list(of.values()), row, what))
 
 
-def _pairs_of_lists(of: Any, n_rows: int, table: LabelTable, what: str, *, ranked: bool) -> PairTable:
-    """The pairs of n lists, each of labels, of (label, score), or a dict of label to score."""
+def _pairs_of_lists(of: Any, n_rows: int, what: str, *, ranked: bool) -> tuple[PairTable, bool]:
+    """The pairs of n lists, each of labels, of (label, score), or a dict of label to score; and whether they
+    are labels alone."""
     rows = as_list(of)
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence):
         raise TypeError(f"{what} must be {_FORMS}, got {type(of).__name__}")
@@ -357,6 +387,7 @@ def _pairs_of_lists(of: Any, n_rows: int, table: LabelTable, what: str, *, ranke
     numbers: list[int] = []
     labels: list[Any] = []
     scores: list[Any] = []
+    first: dict[bool, int] = {}  # the first row with scores, and without
     for i, row in enumerate(rows):
         if not isinstance(row, Mapping) and not is_row(row):
             raise TypeError(
@@ -364,6 +395,8 @@ def _pairs_of_lists(of: Any, n_rows: int, table: LabelTable, what: str, *, ranke
             )
         found = list(row.items()) if isinstance(row, Mapping) else list(row)
         scored = [_is_scored(item) for item in found]
+        if found:
+            first.setdefault(scored[0], i)
         if any(scored) and not all(scored):
             bare = found[scored.index(False)]
             raise TypeError(
@@ -375,8 +408,13 @@ def _pairs_of_lists(of: Any, n_rows: int, table: LabelTable, what: str, *, ranke
             item[1] if pair else (1.0 / (place + 1) if ranked else 1.0)
             for place, (item, pair) in enumerate(zip(found, scored))
         ]
+    if len(first) > 1:
+        raise TypeError(
+            f"{what} must hold scores in all rows or in none, got them at row {first[True]} and none at row "
+            f"{first[False]}"
+        )
     row_of = np.array(numbers, np.int64)
-    return PairTable(row_of, labels, _numbers(scores, row_of, what))
+    return PairTable(row_of, labels, _numbers(scores, row_of, what)), False in first
 
 
 def _is_scored(item: Any) -> bool:
@@ -418,7 +456,7 @@ def _pair_table(table: Any, what: str) -> PairTable:
     for i, row in enumerate(column[ROW]):
         if not _is_integer(row):
             raise TypeError(
-                f"{what} must hold positions of rows in its column row, got {row!r:.80} in line {i}"
+                f"{what} must hold positions of rows in its column row, got {row!r:.80} at position {i}"
             )
     row = np.array(column[ROW], np.int64)
     return PairTable(row, column[LABEL], _numbers(column[SCORE], row, what), column.get(SOURCE))

@@ -153,11 +153,11 @@ def test_union(files, capsys):
 BAD = [
     ("row,label,score\n0,moon,1\n", "'moon'"),
     ("row,label,score\n0,tea,inf\n", "must hold finite scores, got inf"),
-    ("row,label,score\n0,tea,much\n", "line 0: score must be a number, got 'much'"),
-    ("row,label,score\nx,tea,1\n", "line 0: row must be a position >= 0, got 'x'"),
+    ("row,label,score\n0,tea,much\n", "line 2: score must be a number, got 'much'"),
+    ("row,label,score\nx,tea,1\n", "line 2: row must be a position >= 0, got 'x'"),
     ("row,label,score\n99,tea,1\n", "must hold rows in [0, 30), got 99"),
     ("row,label\n0,tea\n", "must have the columns row, label and score"),
-    ("row,label,source,score\n0,tea,,1\n", "line 0: source must not be empty"),
+    ("row,label,source,score\n0,tea,,1\n", "line 2: source must not be empty"),
     ("row,label,source,score\n0,tea,bm25,1\n", "'guess' is missing"),
     ("row,label,source,score\n0,tea,bm25,1\n0,tea,guess,1\n0,tea,other,1\n", "got 'other'"),
 ]

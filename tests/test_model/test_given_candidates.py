@@ -289,3 +289,68 @@ def test_a_cluster_refuses_what_is_given_of_pairs(name):
     X, Y, scores, _ = task()
     with pytest.raises(ValueError, match=f"{name} must be None in DaskMetaRanker.fit"):
         DaskMetaRanker(None).fit(X, Y, **{name: scores})
+
+
+ALONE, SCORED = [["a", "b"], ["b", "c"]] * 10, [[("a", 0.9), ("b", 0.3)], [("b", 0.8), ("c", 0.1)]] * 10
+KINDS = {"labels alone": ALONE, "scores": SCORED, "a matrix": sp.csr_matrix(np.float32([[0.9, 0.3, 0]] * 20))}
+OTHER = [
+    ("scores", "labels alone", "candidates must hold scores, as in fit, got labels alone"),
+    ("labels alone", "scores", "candidates must hold labels alone, best first, as in fit, got scores"),
+    ("labels alone", "a matrix", "candidates must hold labels alone, best first, as in fit, got scores"),
+    ("a matrix", "labels alone", "candidates must hold scores, as in fit, got labels alone"),
+    ("a matrix", "scores", None),
+    ("scores", "scores", None),
+    ("labels alone", "labels alone", None),
+]
+
+
+@cache
+def fitted_on(kind: str) -> MetaRanker:
+    return MetaRanker(**makers.QUICK).fit(None, [["a"], ["b", "c"]] * 10, candidates=KINDS[kind])
+
+
+@pytest.mark.parametrize(("fit", "rank", "message"), OTHER)
+def test_candidates_come_with_scores_or_without_as_in_the_fit(fit, rank, message, tmp_path):
+    fitted_on(fit).save(tmp_path / "M")
+    for model in (fitted_on(fit), load(tmp_path / "M")):
+        if message is None:
+            assert model.rank(None, 2, candidates=KINDS[rank]).labels.shape == (20, 2)
+            continue
+        with pytest.raises(ValueError, match=message):
+            model.rank(None, 2, candidates=KINDS[rank])
+    assert fitted_on(fit).rank(None, 2, candidates=[[], []]).labels.tolist() == [[-1, -1]] * 2
+
+
+def test_features_of_pairs_come_with_values_as_in_the_fit():
+    values = [[("a", 3.0)], [("b", 2.0)]] * 10
+    model = MetaRanker(**makers.QUICK)
+    model.fit(None, [["a"], ["b", "c"]] * 10, candidates=SCORED, pair_features={"clicks": values})
+    with pytest.raises(ValueError, match=r"pair_features\['clicks'\] must hold values, as in fit"):
+        model.rank(None, 2, candidates=SCORED[:2], pair_features={"clicks": [["a"], []]})
+
+
+@pytest.mark.parametrize(
+    "nothing", [[[]] * 20, {"a": [[]] * 20, "b": sp.csr_matrix((20, 3))}, sp.csr_matrix((20, 3))]
+)
+@pytest.mark.parametrize("mode", ["only", "union"])
+def test_a_fit_needs_a_candidate(nothing, mode):
+    with pytest.raises(ValueError, match="candidates must hold a pair at least, got none in 20 rows"):
+        MetaRanker(**makers.QUICK).fit(
+            np.eye(20), [["a"], ["b", "c"]] * 10, candidates=nothing, candidates_mode=mode
+        )
+
+
+def test_the_order_of_a_long_table_does_not_matter():
+    pd = pytest.importorskip("pandas")
+    _, Y, scores, _ = task()
+    lines = [
+        pd.DataFrame(
+            {"row": of.tocoo().row, "label": of.tocoo().col, "source": name, "score": of.tocoo().data}
+        )
+        for name, of in scores.items()
+    ]
+    tables = pd.concat(lines), pd.concat(lines[::-1]).sample(frac=1, random_state=0)
+    models = [MetaRanker(**makers.QUICK).fit(None, Y, candidates=table) for table in tables]
+    assert models[0].feature_columns_ == models[1].feature_columns_
+    a, b = (model.rank(None, 3, candidates=table) for model, table in zip(models, reversed(tables)))
+    assert a.scores.tobytes() == b.scores.tobytes()

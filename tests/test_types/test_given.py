@@ -24,7 +24,6 @@ FORMS = {
     "pair by pair": {(0, "sand"): 2.0, (0, "sea"): 0.5, (2, 1): -1.0},
     "frame": FRAME,
     "table": PairTable(np.array([2, 0, 0]), ["1", "sand", "sea"], np.array([-1.0, 2, 0.5]), None, True),
-    "a pair twice": [[("sand", 2.0), ("sea", 0.1), ("sea", 0.5)], [], [("sun", -1.0)]],
 }
 
 
@@ -62,7 +61,8 @@ def test_labels_alone_are_best_first():
 def test_unnamed_candidates_and_tables_of_several_sources():
     assert list(read_given(SCORES, None, 3, TABLE).scores) == ["given"]
     several = read_given(FRAME.assign(source=["knn", "bm25", "knn"]), None, 3, TABLE)
-    assert list(several.scores) == ["knn", "bm25"]
+    assert list(several.scores) == ["bm25", "knn"]
+    assert list(read_given({"knn": SCORES, "bm25": SCORES}, None, 3, TABLE).scores) == ["knn", "bm25"]
     assert several.scores["knn"].toarray()[2, 1] == -1
 
 
@@ -92,13 +92,23 @@ BAD = [
         [[], [("sun", 1.0), "sea"], []],
         "must hold a score of every label of a row or of none, got 'sea' at row 1",
     ),
+    (
+        [["sun"], [], [("sun", 1.0)]],
+        "must hold scores in all rows or in none, got them at row 2 and none at row 0",
+    ),
+    ([[("sun", 1.0), ("sun", 0.5)], [], []], "must hold a pair once, got sun twice at row 0"),
+    ([[], ["sun", 1], []], "must hold a pair once, got sun twice at row 1"),
+    (pd.concat([FRAME, FRAME]), "must hold a pair once, got sea twice at row 0"),
     ([[], "sun", []], "must hold a list of labels or of .label, score. a row, got 'sun' at row 1"),
     ("sun", "must be a sparse matrix"),
     (np.ones((3, 3)), "must hold a list of labels|must name labels"),
     ({(5, "sun"): 1.0}, r"must hold rows in \[0, 3\), got 5"),
     ({"sun": 1.0}, r"must be a dict of \(row, label\)"),
     (FRAME.drop(columns="score"), "must be a table with the columns row, label and score.*no score"),
-    (FRAME.assign(row=["a", "b", "c"]), "must hold positions of rows in its column row, got 'a' in line 0"),
+    (
+        FRAME.assign(row=["a", "b", "c"]),
+        "must hold positions of rows in its column row, got 'a' at position 0",
+    ),
     (sp.csr_matrix((3, 3), dtype=complex), "must hold numbers"),
 ]
 

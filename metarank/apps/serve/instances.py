@@ -17,7 +17,7 @@ from metarank.model.estimator import MetaRanker
 from metarank.types.blocks import Blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_features
-from metarank.types.given import check_names_given, read_given
+from metarank.types.given import read_given
 from metarank.types.restrict import check_lists
 
 Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix | Blocks"
@@ -38,7 +38,7 @@ class InputReader:
         self.options = options
         self.encoder = model.encoder_
         self.n_features, self.labels = model.n_features_in_, model.label_table_
-        self.given_names = model.fitted_.given_sources, model.fitted_.given_features
+        self.check_given = model.fitted_.check_given
         parts = needed_blocks(self.encoder)
         own = [part for part in getattr(self.encoder, "parts", ()) if not part.is_joint]
         optional = [part for part in own if part not in parts]
@@ -173,7 +173,7 @@ class InputReader:
         field = next((field for field in given if given[field] is not None), "candidates")
         with refusing(field):
             found = read_given(read["candidates"], read["pair_features"], n_rows, self.labels)
-            check_names_given(found, *self.given_names)
+            self.check_given(found)
         if found is None:
             return {}
         out = {"candidates": dict(found.scores), "pair_features": dict(found.features)}
