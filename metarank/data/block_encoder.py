@@ -408,6 +408,11 @@ class BlocksEncoder(InputEncoder):
         return self.columns if len(self.used) > 1 else []
 
     @property
+    def joined_fields(self) -> list[str]:
+        """The blocks of texts whose words another block joins."""
+        return [name for part in self.used if part.is_joint for name in part.columns]
+
+    @property
     def columns(self) -> list[BlockColumns]:
         """The columns of the features, by block."""
         out: list[BlockColumns] = []

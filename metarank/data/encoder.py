@@ -202,6 +202,11 @@ class InputEncoder(Saved):
         return []
 
     @property
+    def joined_fields(self) -> list[str]:
+        """The blocks of texts whose words another block joins."""
+        return []
+
+    @property
     def feature_words(self) -> list[str] | None:
         """The words that the features stand for; None where they are unknown."""
         return self.words if self.vectorizer is None else self.vectorizer.vocabulary_

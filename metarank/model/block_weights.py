@@ -8,13 +8,18 @@ serve, and which blocks earn their cost.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from metarank._util.progress import note
+from metarank.data.block_encoder import BlocksEncoder
 from metarank.metrics import per_row
+from metarank.model.inputs import FitOptions, TrainingInput, fold_map
 from metarank.ranker.lists import hash_numbers
+from metarank.scorers.classical.kernels import inverse_of_positive, linear_gram
 from metarank.types.block_columns import BlockColumns
 from metarank.types.view import Features
 
@@ -26,6 +31,28 @@ _PENALTIES = (0.1, 0.5)
 # Standard errors by which a block must be of use.
 _STANDARD_ERRORS = 1.0
 _SEED_SHIFT = 7_000_003
+
+
+def weighed(given: TrainingInput, options: FitOptions) -> TrainingInput:
+    """The training input with its blocks on scales learned on held-out rows, without those of no use."""
+    encoder = given.encoder
+    if not isinstance(encoder, BlocksEncoder):
+        return given
+    if len(encoder.parts) == 1:
+        only = encoder.parts[0]
+        note(f"block {only.name}: {only.kind}, the only one")
+        return given
+    # Words find labels by their names too, which a ridge on rows knows nothing of.
+    has_names = given.labels.names is not None and not given.labels.are_ids
+    kept = [columns.name for columns in encoder.columns if columns.words is not None and has_names]
+    own = given.label_vectors
+    kept += [] if own is None else [columns.name for columns in encoder.columns if columns.start == own.start]
+    weights, lines = block_weights(
+        encoder.columns, given.X, given.labels.Y, fold_map(given, options), options.seed, kept
+    )
+    for line in lines:
+        note(line)
+    return replace(given, X=encoder.reweighed(given.X, weights))
 
 
 def block_weights(
@@ -60,7 +87,9 @@ def block_weights(
     list of str
     """
     rows = np.sort(np.argsort(hash_numbers(X.shape[0], seed + _SEED_SHIFT), kind="stable")[:_ROWS])
-    judge = _Judge({block.name: _gram(block.of(X[rows])) for block in blocks}, _frequent(Y[rows]), fold[rows])
+    judge = _Judge(
+        {block.name: linear_gram(block.of(X[rows]), 1) for block in blocks}, _frequent(Y[rows]), fold[rows]
+    )
     alone = {block.name: judge.quality({block.name: 1.0}) for block in blocks}
     order = sorted(alone, key=lambda name: -float(np.mean(alone[name])))
     weights, reached = {order[0]: 1.0}, alone[order[0]]
@@ -103,21 +132,13 @@ class _Judge:
         return max(found, key=lambda values: float(np.mean(values)))
 
     def _ndcg(self, kernel: np.ndarray, penalty: float) -> np.ndarray:
-        inverse = np.linalg.inv(kernel + penalty * np.eye(len(kernel)))
+        inverse = inverse_of_positive(kernel + penalty * np.eye(len(kernel)))
         scores = np.empty_like(self.dense)
         for part, others in self.parts:
             between = inverse[np.ix_(part, others)] @ self.dense[others]
             scores[part] = -scipy.linalg.solve(inverse[np.ix_(part, part)], between, assume_a="pos")
         values = per_row(self.Y, np.ascontiguousarray(scores, np.float32), "nDCG@5")
         return values[~np.isnan(values)]
-
-
-def _gram(X: Features) -> np.ndarray:
-    """X X', float64 (n, n)."""
-    if isinstance(X, np.ndarray):
-        wide = X.astype(np.float64)
-        return wide @ wide.T
-    return np.asarray((X.astype(np.float64) @ X.T).toarray())
 
 
 def _frequent(Y: sp.csr_matrix) -> sp.csr_matrix:

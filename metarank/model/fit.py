@@ -19,7 +19,8 @@ from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
 from metarank.model.asked import pairs_per_row, with_given
 from metarank.model.auto import choose_features, choose_shortlister
-from metarank.model.by_block import over_blocks, weighed
+from metarank.model.block_sources import over_blocks
+from metarank.model.block_weights import weighed
 from metarank.model.fitted import FittedModel
 from metarank.model.inputs import FitOptions, TrainingInput, fold_map
 from metarank.model.judge import Judged, judge
@@ -150,7 +151,7 @@ def chosen_sources(
         sources.append(Source(NameEmbedder(), proposes=bool(shortlisters), describes=True))
         note("label_text: names and what is learned of them, by NameEmbedder")
     if options.standardizes:
-        sources = over_blocks(sources, given.encoder.blocks)
+        sources = over_blocks(sources, given.encoder.blocks, given.encoder.joined_fields)
     described = describers(sources)
     sources += [
         Source(ObjectiveScorer(scorer=scorer, objective=name), proposes=False, describes=True)
@@ -183,6 +184,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         effort=options.effort,
         shortlisters=shortlisters,
         has_vectors=given.label_vectors is not None,
+        dense_columns=sum(block.stop - block.start for block in given.encoder.blocks if block.is_dense),
     )
     return sources_of(shortlisters, scorers)
 

@@ -93,6 +93,8 @@ class LabelScorer(Saved, BaseEstimator):
         Whether it describes each block of X by itself, rather than all of them together.
     needs_words : bool
         Whether it describes only features that stand for words.
+    suits_any_block : bool
+        Whether it describes also blocks of one or two numbers, and of categories.
     block : str
         The block that it describes; "" for all of X.
     shown_as : str
@@ -114,6 +116,7 @@ class LabelScorer(Saved, BaseEstimator):
     title: ClassVar[str] = ""
     by_block: ClassVar[bool] = False
     needs_words: ClassVar[bool] = False
+    suits_any_block: ClassVar[bool] = False
     block: str = ""
 
     @property

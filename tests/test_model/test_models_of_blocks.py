@@ -15,9 +15,10 @@ from metarank.apps.serve.options import ServeOptions
 from metarank.apps.serve.run import warm_up
 from metarank.data import Block, Blocks
 from metarank.data.block_encoder import BlocksEncoder, CategoriesEncoder, NumbersEncoder
+from metarank.model.block_sources import over_blocks
 from metarank.model.block_weights import block_weights
-from metarank.model.by_block import over_blocks
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.names.words import NameScorer
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.voting import LabelNeighbors, NeighborShortlister
 from metarank.scorers.source import Source
@@ -328,7 +329,8 @@ def encoded() -> tuple[BlocksEncoder, TrainingSet, np.ndarray]:
 def test_own_labels_do_not_reach_own_columns_and_proposals(scorer):
     encoder, training, Y = encoded()
     sources = over_blocks([Source(scorer, scorer.proposes, True)], encoder.blocks)
-    assert {source.scorer.block for source in sources} == {"title", "vector", "numbers"}
+    any_kind = {"colour"} if scorer.suits_any_block else set()
+    assert {source.scorer.block for source in sources} == {"title", "vector", "numbers"} | any_kind
     for source in sources:
         for row in (0, 11, 29):
             flipped = Y.copy()
@@ -339,6 +341,33 @@ def test_own_labels_do_not_reach_own_columns_and_proposals(scorer):
             if source.proposes:
                 a, b = (held_out_shortlist(source.scorer, training(y), 2, rows=rows) for y in (Y, flipped))
                 assert a.labels.tobytes() == b.labels.tobytes()
+
+
+def test_fields_describe_what_the_block_of_all_their_words_proposes():
+    rows = {"title": ["wave wind", "oven flour"], "body": ["sea", "bread"], "numbers": [1.0, 2.0]}
+    encoder = BlocksEncoder()
+    encoder.fit_encode(Blocks.of(rows))
+    assert encoder.joined_fields == ["title", "body"]
+    scorers = (NeighborShortlister(), LabelNeighbors(), Centroids(), NameScorer())
+    sources = [Source(scorer, scorer.proposes, True) for scorer in scorers]
+    found = over_blocks(sources, encoder.blocks, encoder.joined_fields)
+    roles = {(s.scorer.block, type(s.scorer.scorer).__name__): s.proposes for s in found}
+    joint = ["title + body"]
+    assert {block for block, name in roles if name == "LabelNeighbors"} == set(joint)
+    assert {block for block, name in roles if name == "Centroids"} == {"title", "body", "numbers", *joint}
+    assert [block for (block, name), proposes in roles.items() if name == "NameScorer" and proposes] == joint
+
+
+@pytest.mark.parametrize("block", ["price", "colour"])
+@pytest.mark.parametrize("effort", ["low", "medium"])
+def test_a_number_and_a_category_tell_labels(block, effort):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 150)
+    own = {"price": list(3.0 * y + rng.normal(size=150)), "colour": [["red", "blue", "green"][i] for i in y]}
+    X = {"words": [" ".join(rng.choice(["a1", "b1", "c1", "d1"], 3)) for _ in y], block: own[block]}
+    model = MetaRanker(effort=effort, n_jobs=1, random_state=0).fit(X, [[str(i)] for i in y])
+    found = model.rank(X, k=1).to_frame()["label_name"]
+    assert np.mean(found.to_numpy() == y.astype(str)) > 0.8
 
 
 def test_a_block_is_described_as_if_it_were_alone():

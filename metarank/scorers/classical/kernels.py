@@ -18,7 +18,7 @@ from metarank.persist.spec import Saved, Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import scatter_folds
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
-from metarank.types.arrays import dense, dense_blocks, require_rows, sample_rows
+from metarank.types.arrays import csr_parts, dense, dense_blocks, require_rows, sample_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, TrainingSet, View
 
@@ -140,8 +140,7 @@ class GramScorer(LabelScorer):
         if self.kernel_ is not None:
             A = self.kernel_.rows(X)
             return self.kernel_.matrix(A, A, n_jobs)
-        A = sp.csr_matrix(X).astype(np.float64)
-        return np.asarray((A @ A.T).todense())
+        return linear_gram(X, n_jobs)
 
     def _tune(self, view: View, n_jobs: int) -> None:
         """Check the parameters, and set `kernel_`; what is left open is chosen."""
@@ -150,6 +149,13 @@ class GramScorer(LabelScorer):
     def _solve(self, gram: np.ndarray, view: View) -> None:
         """Learn from the Gram matrix of the View's rows, which may be overwritten."""
         raise TypeError(f"{type(self).__name__} must implement _solve")
+
+
+def linear_gram(X: Features, n_jobs: int) -> np.ndarray:
+    """The inner products of all pairs of rows, float64 (n, n)."""
+    gram = np.zeros((X.shape[0], X.shape[0]))
+    _core.sparse_gram(X.shape[1], *csr_parts(sp.csr_matrix(X)), gram, n_jobs)
+    return gram
 
 
 def tuned_kernel(
@@ -232,11 +238,7 @@ def held_out_error(gram: np.ndarray, Y: np.ndarray, fold: np.ndarray, alpha: flo
     n = len(gram)
     matrix = gram + 1.0
     matrix[np.diag_indices(n)] += ridge_term(gram, alpha)
-    lower = scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
-    inverse, failed = scipy.linalg.lapack.dpotri(lower, lower=True, overwrite_c=True)
-    if failed:
-        return float("inf")
-    inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    inverse = inverse_of_positive(matrix)
     dual = inverse @ Y
     error = 0.0
     for f in np.unique(fold):
@@ -244,6 +246,16 @@ def held_out_error(gram: np.ndarray, Y: np.ndarray, fold: np.ndarray, alpha: flo
         residual = scipy.linalg.solve(inverse[np.ix_(at, at)], dual[at], assume_a="pos", check_finite=False)
         error += float(np.sum(residual**2))
     return error
+
+
+def inverse_of_positive(matrix: np.ndarray) -> np.ndarray:
+    """The inverse of a positive definite float64 matrix, which is overwritten.
+
+    It costs half of what that of any matrix does.
+    """
+    lower = scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True, check_finite=False)
+    inverse, _ = scipy.linalg.lapack.dpotri(lower, lower=True, overwrite_c=True)
+    return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
 
 
 def ridge_term(gram: np.ndarray, alpha: float) -> float:

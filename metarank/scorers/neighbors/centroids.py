@@ -38,6 +38,7 @@ class Centroids(LabelScorer):
     """
 
     by_block = True
+    suits_any_block = True
     is_quick = True
 
     saved = Spec(
