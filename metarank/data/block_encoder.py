@@ -25,6 +25,7 @@ from metarank.persist.spec import Saved, Spec
 from metarank.types.block_columns import BlockColumns, side_by_side
 from metarank.types.blocks import CATEGORIES, KINDS, NUMBERS, Blocks, holds_blocks
 from metarank.types.checks import check_savable_width
+from metarank.types.containers import table_columns
 from metarank.types.view import Features
 
 # Between the names of text fields, in the name of the block of all their words.
@@ -363,8 +364,12 @@ class BlocksEncoder(InputEncoder):
             If a block is missing, there is one more, or the values break the rule of their kind.
         """
         given = X.X if isinstance(X, Dataset) and X.X is not None else X
-        if len(self.parts) == 1 and not holds_blocks(given):
-            return self.parts[0].encode(given)
+        only = self.parts[0] if len(self.parts) == 1 else None
+        if only is not None and not holds_blocks(given):
+            if not only.columns:
+                return only.encode(given)
+            if table_columns(given) is None:
+                given = {only.name: given}
         own = [part for part in self.parts if not part.is_joint]
         needed = {name for part in self.used for name in (part.columns if part.is_joint else [part.name])}
         blocks = Blocks.like(
@@ -373,6 +378,9 @@ class BlocksEncoder(InputEncoder):
             {part.name: part.columns for part in own if part.columns},
             [*self.left_out, *(part.name for part in own if part.name not in needed)],
         )
+        if blocks.n_rows == 0:  # lists of no vectors tell no width
+            empty = np.zeros((0, self.n_features), np.float32)
+            return empty if self.layout == "dense" else sp.csr_matrix(empty)
         for part in own:
             if part.weight == 0 and part.name in blocks:
                 part.check(blocks[part.name])

@@ -15,6 +15,8 @@ from metarank.types.blocks import Blocks, holds_blocks
 from metarank.types.checks import check_features, check_labels, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 
+_MISSING = "numbers may be missing in blocks, which data.Blocks.of makes of a data frame"
+
 
 @dataclass(frozen=True, repr=False, init=False)
 class Dataset:
@@ -112,7 +114,7 @@ class Dataset:
                 raise TypeError(f"texts must hold a text a row, got {text!r:.80} at row {row}")
         if holds_blocks(X):
             X = Blocks.of(X)
-        X = X if X is None or isinstance(X, Blocks) else check_features(X, min_rows=0, name="X")
+        X = X if X is None or isinstance(X, Blocks) else check_features(X, min_rows=0, nan_hint=_MISSING)
         n_rows = X.shape[0] if X is not None else None if texts is None else len(texts)
         if n_rows is None and Y is None:
             raise ValueError("a Dataset needs at least one of X, Y and texts")

@@ -95,7 +95,7 @@ class InputEncoder(Saved):
         else:
             self.vectorizer = None
             given = X.X if isinstance(X, Dataset) else X
-            checked = check_features(given)
+            checked = check_features(given, nan_hint=_missing_numbers(given))
             self.names = _column_names(X)
             for column in self.names or ():
                 check_writable(column, "the columns of X")
@@ -239,6 +239,14 @@ def _column_names(X: Any) -> list[str] | None:
         return None
     names = list(columns)
     return names if all(isinstance(name, str) for name in names) else None
+
+
+def _missing_numbers(X: Any) -> str:
+    """What may be done where numbers are missing."""
+    column = next(iter(_column_names(X) or ()), None)
+    if column is None:
+        return "numbers may be missing in blocks: X={'x': X} with blocks={'x': 'numbers'}"
+    return f"numbers may be missing in blocks: blocks={{{column!r}: 'numbers'}}"
 
 
 def _is_empty(X: Any) -> bool:

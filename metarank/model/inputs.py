@@ -21,6 +21,7 @@ from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.blocks import Blocks, check_blocks, holds_blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates, check_labels, check_sample_weight
+from metarank.types.containers import table_columns
 from metarank.types.given import Given, check_has_pairs, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.label_table import LabelTable
@@ -202,14 +203,13 @@ def read_training(
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     of_blocks = blocks_of(X, blocks)
+    if of_blocks is not None:
+        _check_two_rows("X", of_blocks.n_rows)
     encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, blocks)
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
-    if features.shape[0] < 2:
-        raise ValueError(
-            f"{'Y' if X is None else 'X'} must have at least 2 rows, to hold one out, got 1 sample"
-        )
+    _check_two_rows("Y" if X is None else "X", features.shape[0])
     if n_labels is None and table is None and candidates is not None:
         n_labels = _places_in(Y, candidates)
     labels = read_labels(X, Y, features.shape[0], n_labels, separator, aggregation, table)
@@ -256,6 +256,12 @@ def read_training(
     )
 
 
+def _check_two_rows(name: str, n_rows: int) -> None:
+    if n_rows < 2:
+        got = "1 sample" if n_rows else "none"
+        raise ValueError(f"{name} must have at least 2 rows, to hold one out, got {got}")
+
+
 def _places_in(Y: Any, candidates: Any) -> int | None:
     """L, if matrices of candidates tell it and Y holds lists of integers, which are then places."""
     row = next((row for row in Y if len(row)), None) if isinstance(Y, (list, tuple)) and Y else None
@@ -267,7 +273,7 @@ def blocks_of(X: Any, blocks: Any) -> Blocks | None:
     """The blocks of X, None if it is one table, matrix or list of texts; `blocks` is that of `MetaRanker`."""
     wanted = check_blocks(blocks)
     given = X.X if isinstance(X, Dataset) else X
-    if holds_blocks(given):
+    if holds_blocks(given) or (wanted and table_columns(given) is not None):
         return Blocks.of(given, wanted)
     if wanted:
         raise ValueError(

@@ -259,7 +259,7 @@ class ThresholdLearner(Saved, BaseEstimator):
     def _read(self, S: Any) -> ScoreMatrix:
         check_is_fitted(self, "learned_")
         check_same_columns("S", S, self._names)
-        return ScoreMatrix.read(S, self.n_features_in_)
+        return ScoreMatrix.read(S, self.n_features_in_, least=0)
 
     @property
     def calibrator_(self) -> Calibrator:

@@ -29,14 +29,14 @@ class ScoreMatrix(NamedTuple):
     is_sparse: bool
 
     @classmethod
-    def read(cls, S: Any, n_labels: int | None = None) -> ScoreMatrix:
-        """Scores from an array, a data frame or a sparse matrix (n, L).
+    def read(cls, S: Any, n_labels: int | None = None, least: int = 1) -> ScoreMatrix:
+        """Scores from an array, a data frame or a sparse matrix (n, L) of at least so many rows.
 
         Raises
         ------
         ValueError, TypeError
-            If S has no two dimensions, no row, no column, another width than `n_labels`, or entries that
-            are no finite numbers.
+            If S has no two dimensions, too few rows, no column, another width than `n_labels`, or entries
+            that are no finite numbers.
         """
         if not sp.issparse(S):
             check_columns(S, "S", "scores", "")
@@ -48,8 +48,9 @@ class ScoreMatrix(NamedTuple):
         n, width = values.shape
         if n_labels is not None and width != n_labels:
             raise ValueError(f"S has {width} labels, but ThresholdLearner is expecting {n_labels}")
-        if n == 0 or width == 0:
-            raise ValueError(f"S must have at least one row and one column, got shape {values.shape}")
+        if n < least or width == 0:
+            rows = "row and one " if least else ""
+            raise ValueError(f"S must have at least one {rows}column, got shape {values.shape}")
         if sp.issparse(S):
             matrix = _sorted(values)
             candidates = Candidates(matrix.indptr, matrix.indices, width)

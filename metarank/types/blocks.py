@@ -464,7 +464,15 @@ def _part(name: str, data: Any, kind: str) -> tuple[Any, list[str]]:
     if kind == NUMBERS:
         values = data
         if not hasattr(data, "columns") and getattr(data, "ndim", 1) == 1:
-            values = np.array([np.nan if is_missing(v) else v for v in as_list(data)], object).reshape(-1, 1)
+            values = np.array([np.nan if is_missing(v) else v for v in as_list(data)], object)
+            if values.ndim == 1:
+                several = next(
+                    (i for i, v in enumerate(values) if isinstance(v, (list, tuple, np.ndarray))), None
+                )
+                if several is not None:
+                    got = f"{values[several]!r:.80} at row {several}"
+                    raise ValueError(f"{called} must hold a number a row, or as many in each, got {got}")
+                values = values.reshape(-1, 1)
         numbers = check_features(values, layout="dense", min_rows=0, name=called, allow_nan=True)
         return numbers, _column_names(name, data, numbers.shape[1])
     if getattr(data, "ndim", 1) == 1 and not sp.issparse(data):
@@ -494,7 +502,7 @@ def _column_names(name: str, data: Any, n: int) -> list[str]:
     of_table = table_columns(data)
     if of_table is not None:
         return [column for column, _ in of_table]
-    return [name] if getattr(data, "ndim", 1) == 1 else [f"{name} {j}" for j in range(n)]
+    return [name] if n == 1 and getattr(data, "ndim", 1) == 1 else [f"{name} {j}" for j in range(n)]
 
 
 def _texts(called: str, data: Any) -> list[str]:

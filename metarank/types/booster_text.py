@@ -47,7 +47,10 @@ def contributions(text: str, X: np.ndarray) -> np.ndarray:
     ValueError
         See `booster_of`.
     """
-    return np.asarray(booster_of(text, X.shape[1]).predict(X, pred_contrib=True, num_threads=1))
+    booster = booster_of(text, X.shape[1])
+    if X.shape[0] == 0:  # which LightGBM divides by
+        return np.zeros((0, X.shape[1] + 1))
+    return np.asarray(booster.predict(X, pred_contrib=True, num_threads=1))
 
 
 def rewritten(text: str, n_features: int) -> str:

@@ -180,6 +180,66 @@ def test_rows_that_do_not_suit_the_model(change, message):
     assert "\n" not in str(error.value)
 
 
+COUNTED = pd.DataFrame({"price": DATA.X["numbers"][:, 0], "size": DATA.X["vector"][:, 0]})
+WORDS = sp.random(60, 300, 0.05, "csr", random_state=np.random.default_rng(0))
+FRAME, PRICE = frame(DATA), COUNTED[["price"]]
+# Training rows, what is asked for, and doors of no rows.
+EMPTY = {
+    "frame": (FRAME, {}, [FRAME.iloc[:0], {k: [] for k in FRAME}, Dataset(FRAME).take([])]),
+    "a vector": ({"v": DATA.X["vector"]}, {}, [{"v": []}, DATA.X["vector"][:0], []]),
+    "numbers": ({"price": COUNTED["price"]}, {}, [{"price": []}, [], np.zeros((0, 1)), PRICE[:0]]),
+    "categories": ({"c": DATA.X["colour"][:, 0]}, {}, [{"c": []}, []]),
+    "sparse": ({"s": WORDS, "t": DATA.X["title"]}, {}, [{"s": WORDS[:0], "t": []}]),
+    "a frame of numbers": (COUNTED, {"price": "numbers"}, [COUNTED[:0]]),
+}
+
+
+@pytest.mark.parametrize("case", EMPTY)
+def test_no_rows_have_an_empty_answer(case):
+    X, wish, doors = EMPTY[case]
+    model = MetaRanker(**makers.QUICK, blocks=wish or "auto").fit(X, DATA.Y)
+    for rows in doors:
+        assert model.rank(rows, k=2).labels.shape == (0, 2)
+        assert model.predict(rows).shape == (0, 3)
+        assert model.predict_proba(rows).shape == (0, 3)
+        assert model.decision_function(rows).shape == (0, 3)
+        assert model.review_queue(rows) == []
+
+
+def test_a_frame_of_numbers_is_blocks_if_it_is_asked_for():
+    model = MetaRanker(**makers.QUICK, blocks={"price": "numbers"}).fit(COUNTED, DATA.Y)
+    assert {p.name: p.columns for p in model.encoder_.parts} == {"price": ["price"], "numbers": ["size"]}
+    same(model.rank(COUNTED, k=2), model.rank(COUNTED[["size", "price"]], k=2))
+    left = MetaRanker(**makers.QUICK, blocks={"size": None}).fit(COUNTED, DATA.Y)
+    same(left.rank(COUNTED, k=2), left.rank(COUNTED[["price"]], k=2))
+    own = MetaRanker(**makers.QUICK).fit(Dataset(Blocks.of(COUNTED), DATA.Y))
+    assert own.rank(COUNTED, k=2).labels.shape == (60, 2)
+
+
+MISSING = [
+    (COUNTED, r"column 0: numbers may be missing in blocks: blocks=\{'price': 'numbers'\}"),
+    (COUNTED.to_numpy(), r"X=\{'x': X\} with blocks=\{'x': 'numbers'\}"),
+    (FRAME.iloc[:0], "at least 2 rows, to hold one out, got none"),
+]
+
+
+@pytest.mark.parametrize(("X", "message"), MISSING, ids=range(len(MISSING)))
+def test_rows_that_no_fit_takes_tell_how_to_go_on(X, message):
+    with pytest.raises(ValueError, match=message):
+        MetaRanker().fit(X, DATA.Y)
+    if "blocks" in message:
+        with pytest.raises(ValueError, match=r"numbers may be missing in blocks, which data.Blocks.of makes"):
+            Dataset(X)
+
+
+def test_numbers_without_their_name_are_checked_too():
+    model = MetaRanker(**makers.QUICK).fit({"n": COUNTED["price"]}, DATA.Y)
+    same(model.rank({"n": [1.0, None]}, k=2), model.rank([1.0, None], k=2))
+    for rows, message in (([float("inf")], "infinity"), ([[1, 2]], "1 numbers, as in fit, got 2")):
+        with pytest.raises(ValueError, match=f"the block 'n' of X.* {message}"):
+            model.rank(rows)
+
+
 NOISE = np.random.default_rng(0).normal(size=(DATA.n_rows, 20))
 
 

@@ -91,6 +91,7 @@ def test_missing_values_are_those_of_lightgbm(form, aggregation, tmp_path):
         theirs = lgb.Booster(model_str=scorer.text).predict(X, raw_score=True)
         assert (scorer.score(X) == theirs).all()
     np.testing.assert_allclose(model.contributions(X).sum(axis=1), model.predict(form(X)), atol=1e-9)
+    assert model.contributions(X[:0]).shape == (0, X.shape[1] + 1)
     model.save(tmp_path / "M")
     assert (metarank.load(tmp_path / "M").predict(form(X)) == model.predict(form(X))).all()
     assert np.isfinite(model.score(form(X), Y))

@@ -57,6 +57,15 @@ def test_it_calibrates_and_its_cuts_beat_one_half():
     assert abs(p.mean() - Y[500:].mean()) < 0.02
 
 
+@pytest.mark.parametrize("form", [np.asarray, stored, lambda S: pd.DataFrame(S, columns=list("abcde"))])
+def test_no_rows_have_no_sets(form):
+    S, Y = scored()
+    learner = ThresholdLearner().fit(form(S), Y)
+    for wish in ("micro-f1", "recall>=0.6"):
+        assert learner.predict(form(S)[:0], optimize=wish).shape == (0, 5)
+    assert learner.predict_proba(form(S)[:0]).shape == (0, 5)
+
+
 def test_of_a_sparse_matrix_the_stored_entries_are_the_candidates():
     S, Y, keep = shortlisted()
     learner = ThresholdLearner().fit(S, Y)

@@ -188,6 +188,16 @@ def test_columns_of_a_matrix_come_back_as_they_were():
             start += part.shape[1]
 
 
+def test_rows_of_numbers_in_lists_are_rows():
+    rows = [[1, None, 3], [4, 5, 6]]
+    blocks = Blocks.of({"n": rows}, {"n": Block("numbers")})
+    np.testing.assert_array_equal(blocks["n"], np.float32([[1, np.nan, 3], [4, 5, 6]]))
+    assert blocks.columns == {"n": ["n 0", "n 1", "n 2"]}
+    for wrong in ([[1, 2], [3]], [1, [2]], [[[1]]]):
+        with pytest.raises((ValueError, TypeError), match="the block 'n' of X must"):
+            Blocks.of({"n": wrong}, {"n": Block("numbers")})
+
+
 AS_STORED = {
     "int": [1, 20, None, 1],
     "promoted": pd.Series([1, 20, None, 1]),
