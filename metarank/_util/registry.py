@@ -83,9 +83,9 @@ SAVED = {
     "FeatureTransform": "metarank.data.scaling",
     "TextVectorizer": "metarank.data.vectorizer",
     "ObjectiveScorer": "metarank.scorers.objective",
-    "GivenScorer": "metarank.scorers.given_pairs",
-    "GivenTogether": "metarank.scorers.given_pairs",
-    "PairFeatures": "metarank.scorers.given_pairs",
+    "GivenScorer": "metarank.scorers.given.source",
+    "GivenTogether": "metarank.scorers.given.together",
+    "PairFeatures": "metarank.scorers.given.pair_features",
     "BlockScorer": "metarank.scorers.block",
     "KeptScorer": "metarank.scorers.after_changes",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

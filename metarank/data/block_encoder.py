@@ -431,19 +431,6 @@ class BlocksEncoder(InputEncoder):
             start = stop
         return out
 
-    def label_text(
-        self,
-        features: Features,
-        names: Sequence[str] | None,
-        texts: Sequence[str] | None,
-        words: Sequence[str] | None,
-    ) -> sp.csr_matrix | None:
-        """The labels' names (and longer texts) by the words of each block of texts, CSR (L, d)."""
-        if names is None or self.feature_words is None:
-            return None
-        matrix = self.rows_of_names(names, texts)
-        return matrix if matrix.nnz else None
-
     def rows_of_names(self, names: Sequence[str], texts: Sequence[str | None] | None) -> sp.csr_matrix:
         """See `InputEncoder.rows_of_names`; empty in blocks without words."""
         return self._of_labels(len(names), lambda encoder: encoder.rows_of_names(names, texts))

@@ -167,12 +167,11 @@ class InputEncoder(Saved):
 
         `words` are the names of the features, used where the model was trained on a bag of words.
         """
-        if names is None or self.layout != "sparse" or (self.vectorizer is None and words is None):
-            return None
-        if self.vectorizer is None and words is not None:
-            assert not isinstance(features, np.ndarray)
+        if names is not None and words and not isinstance(features, np.ndarray) and self.vectorizer is None:
             df = np.bincount(features.indices, minlength=self.n_features)
             self.words, self.idf = list(words), smooth_idf(df, features.shape[0])
+        if names is None or self.feature_words is None:
+            return None
         matrix = self.rows_of_names(names, texts)
         return matrix if matrix.nnz else None
 

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from metarank._util.progress import note
 from metarank.model.fitted import FittedModel
 from metarank.model.inputs import FitOptions
-from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
+from metarank.scorers.given.pair_features import PairFeatures
+from metarank.scorers.given.source import GivenScorer
+from metarank.scorers.given.together import GivenTogether
 from metarank.scorers.source import Source, proposers
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given, read_given

@@ -362,7 +362,7 @@ class MetaRanker(Saved, BaseEstimator):
             of scores (n, L), whose stored entries count, zeros included; `Candidates`; a list with, for each
             row, (label, score) pairs, a dict of label to score, or labels, best first; or a table with the
             columns row, label, score and, for several sources, source. Columns of a matrix are labels in the
-            order of `classes_`. `metarank.scorers.given_pairs.GivenScorer` has the columns that come of it.
+            order of `classes_`. `metarank.scorers.given.source.GivenScorer` has the columns that come of it.
             Answers need candidates of the same sources. A row without any has no label to rank.
 
             Scores of a model that was trained on these very rows are the commonest leak: they are too good

@@ -11,6 +11,7 @@ from metarank.persist.fields import Declared, Ids, Known, Object
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.training_rows import check_lists
+from metarank.scorers.wrapped import as_of_scorer
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
@@ -36,6 +37,10 @@ class KeptScorer(LabelScorer):
         Present size L of the label set.
     """
 
+    shown_as = as_of_scorer("shown_as")
+    is_classifier = as_of_scorer("is_classifier")
+    proposes = as_of_scorer("proposes")
+
     saved = Spec(
         Object("scorer", LabelScorer, {"d": "d", "L": "before", "rows": "rows"}),
         Declared("n_labels", size="L"),
@@ -56,21 +61,6 @@ class KeptScorer(LabelScorer):
             now = np.where(earlier >= 0, now[earlier], -1)
             scorer = scorer.scorer
         return cls(scorer=scorer, now=np.ascontiguousarray(now, np.int32), n_labels=n_labels)
-
-    @property
-    def shown_as(self) -> str:
-        """That of the scorer."""
-        return self.scorer.shown_as
-
-    @property
-    def is_classifier(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.is_classifier
-
-    @property
-    def proposes(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.proposes
 
     @cached_property
     def _members(self) -> tuple[np.ndarray, np.ndarray]:

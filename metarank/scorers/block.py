@@ -12,7 +12,7 @@ from sklearn.base import clone
 from metarank.persist.fields import Integer, Known, Object, Text
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.wrapped import WrappedScorer
+from metarank.scorers.wrapped import WrappedScorer, as_of_scorer
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
 from metarank.types.other_names import OtherNames
@@ -41,6 +41,10 @@ class BlockScorer(WrappedScorer):
 
     columns_: BlockColumns
 
+    proposes = as_of_scorer("proposes")
+    has_held_out_columns = as_of_scorer("has_held_out_columns")
+    has_held_out_proposals = as_of_scorer("has_held_out_proposals")
+
     saved: ClassVar = Spec(
         Text("block"),
         Object("columns_", BlockColumns, inline=True),
@@ -56,21 +60,6 @@ class BlockScorer(WrappedScorer):
     @property
     def prefix(self) -> str:
         return self.block
-
-    @property
-    def proposes(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.proposes
-
-    @property
-    def has_held_out_columns(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.has_held_out_columns
-
-    @property
-    def has_held_out_proposals(self) -> bool:  # type: ignore[override]
-        """That of the scorer."""
-        return self.scorer.has_held_out_proposals
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> BlockScorer:
         """An unfitted copy whose scorer's free parameters are tuned on the block."""

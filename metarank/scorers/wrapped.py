@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,10 @@ from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features
 
-# What a wrapped scorer is asked for, as if the wrapper were it.
-_ASKED = (
-    "is_classifier",
-    "is_label_free",
-    "reads_names",
-    "is_quick",
-    "score_without_rows",
-    "is_tunable",
-    "reads_given",
-    "source",
-)
+
+def as_of_scorer(name: str) -> Any:
+    """An attribute of a scorer that is made of another one, `scorer`: that one's."""
+    return property(lambda own: getattr(own.scorer, name), doc="That of the scorer.")
 
 
 class WrappedScorer(LabelScorer):
@@ -40,9 +34,18 @@ class WrappedScorer(LabelScorer):
     scorer: LabelScorer
     scorer_: LabelScorer
 
+    is_classifier = as_of_scorer("is_classifier")
+    is_label_free = as_of_scorer("is_label_free")
+    reads_names = as_of_scorer("reads_names")
+    reads_given = as_of_scorer("reads_given")
+    is_quick = as_of_scorer("is_quick")
+    is_tunable = as_of_scorer("is_tunable")
+    score_without_rows = as_of_scorer("score_without_rows")
+    source = as_of_scorer("source")
+
     @property
-    def prefix(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def prefix(self) -> str: ...
 
     @property
     def shown_as(self) -> str:
@@ -68,11 +71,3 @@ class WrappedScorer(LabelScorer):
 
     def _restored(self) -> None:
         self.scorer_ = self.scorer
-
-
-def _as_of_scorer(name: str) -> property:
-    return property(lambda own: getattr(own.scorer, name), doc="That of the scorer.")
-
-
-for _name in _ASKED:
-    setattr(WrappedScorer, _name, _as_of_scorer(_name))

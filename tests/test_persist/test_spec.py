@@ -21,7 +21,9 @@ from metarank.persist import fields as f
 from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
 from metarank.scorers.block import BlockScorer
-from metarank.scorers.given_pairs import GivenScorer, GivenTogether, PairFeatures
+from metarank.scorers.given.pair_features import PairFeatures
+from metarank.scorers.given.source import GivenScorer
+from metarank.scorers.given.together import GivenTogether
 from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.view import TrainingSet

@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
-from metarank.scorers.given_pairs import COLUMNS, GivenScorer, GivenTogether, PairFeatures
+from metarank.scorers.given.pair_features import PairFeatures
+from metarank.scorers.given.source import COLUMNS, GivenScorer
+from metarank.scorers.given.together import GivenTogether
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given
 from metarank.types.view import TrainingSet

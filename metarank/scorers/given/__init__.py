@@ -1,0 +1,1 @@
+"""What others say of pairs, as evidence: scored candidates and features of pairs."""
