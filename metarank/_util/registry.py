@@ -83,7 +83,7 @@ SAVED = {
     "FeatureTransform": "metarank.data.scaling",
     "TextVectorizer": "metarank.data.vectorizer",
     "ObjectiveScorer": "metarank.scorers.objective",
-    "GivenScorer": "metarank.scorers.given.source",
+    "GivenScorer": "metarank.scorers.given.given_source",
     "GivenTogether": "metarank.scorers.given.together",
     "PairFeatures": "metarank.scorers.given.pair_features",
     "BlockScorer": "metarank.scorers.block",

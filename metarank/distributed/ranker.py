@@ -22,7 +22,7 @@ from metarank.distributed.partitions import Partitions
 from metarank.distributed.prediction import over_rows
 from metarank.distributed.workers import check_client, check_folder, shared_folder
 from metarank.model.estimator import MetaRanker
-from metarank.model.inputs import FitOptions
+from metarank.model.parameters import FitOptions
 from metarank.types.arrays import stacked
 from metarank.types.ranking import Ranking
 from metarank.types.view import TrainingSet

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.sparse as sp
 
 from metarank._util.threads import resolve_n_jobs
 from metarank.model.fitted import FittedModel, Scored, blank_rows
 from metarank.model.memory import parse_budget, prediction_chunk
+from metarank.model.request import Request
 from metarank.model.stages import Columns
 from metarank.ranker import Ranker
 from metarank.ranker.assemble import assemble, joined_columns
@@ -23,6 +25,8 @@ from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.feature_table import FeatureTable
 from metarank.types.given import Given
+from metarank.types.label_table import LabelTable
+from metarank.types.ranking import Ranking
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
 
@@ -61,37 +65,26 @@ class Answering:
 
     def scored(
         self,
-        X: Features,
-        own: Candidates | None,
-        limits: LabelLimits,
+        rows: Request,
         k: int = 1,
         ranker: Ranker | None = None,
         weight: float | None = None,
-        given: Given | None = None,
     ) -> list[Scored]:
-        """The candidates of encoded rows with their scores, chunk by chunk; see `described`."""
-        if X.shape[0] == 0:
+        """The candidates of rows with their scores, chunk by chunk; see `described`."""
+        if rows.X.shape[0] == 0:
             none = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32), self.model.n_labels)
             return [self.model.scored(none, np.zeros(0), weight)]
         return [
             self.model.scored(d.candidates, self.evidence_of(d.table, ranker), weight, d.blank)
-            for d in self.described(X, own, limits, k, given=given)
+            for d in self.described(rows, k)
         ]
 
-    def described(
-        self,
-        X: Features,
-        own: Candidates | None,
-        limits: LabelLimits,
-        k: int = 1,
-        also: int | None = None,
-        given: Given | None = None,
-    ) -> Iterator[Described]:
-        """The candidates of encoded rows and their meta-features, chunk by chunk.
+    def described(self, request: Request, k: int = 1, also: int | None = None) -> Iterator[Described]:
+        """The candidates of rows and their meta-features, chunk by chunk.
 
-        `own` replaces the candidates of the model. The label `also` becomes a candidate of every row. `given`
-        is what the sources read that declare `reads_given`.
+        `k` labels of each are asked for. The label `also` becomes a candidate of every row.
         """
+        X, limits, own, given = request
         n, least = X.shape[0], max(k, self.shortlist_size)
         chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.model.feature_columns))
         step = max(1, chunk // max(1, self.pairs_of_row(k) + _pairs_given(given)))
@@ -223,6 +216,18 @@ class Answering:
     def _completes(self) -> bool:
         """Whether lists are completed by other labels: those of its own sources are, given ones are not."""
         return any(source.proposes and not source.scorer.reads_given for source in self.model.sources)
+
+
+def names_in_order(scored: list[Scored], kept: sp.csr_matrix, table: LabelTable) -> list[list[str]]:
+    """The names of the labels kept in each row, best first."""
+    out: list[list[str]] = []
+    for s in scored:
+        most = max(1, int(np.diff(s.candidates.indptr).max(initial=1)))
+        ranking = Ranking.from_scores(s.candidates, most, values=s.scores)
+        for row in ranking:
+            own = set(kept.indices[kept.indptr[len(out)] : kept.indptr[len(out) + 1]].tolist())
+            out.append([table.shown(label) for label, _ in row if label in own])
+    return out
 
 
 def _pairs_given(given: Given | None) -> int:

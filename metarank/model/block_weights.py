@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from metarank._util.progress import note
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.metrics import per_row
-from metarank.model.inputs import FitOptions, TrainingInput, fold_map
+from metarank.model.inputs import TrainingInput, fold_map
+from metarank.model.parameters import FitOptions
 from metarank.ranker.lists import hash_numbers
 from metarank.scorers.classical.kernels import inverse_of_positive, linear_gram
 from metarank.types.block_columns import BlockColumns

@@ -7,7 +7,7 @@ order in which they answer. What a fit learns is a `FittedModel`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
@@ -19,79 +19,31 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._util.parameters import (
-    as_fitted,
-    check_random_state,
-    check_real,
-    one_target,
-    remembered,
-    seed_of,
-)
-from metarank._util.progress import check_verbose, note, report, shows_progress, taking_notes
+from metarank._util.parameters import check_real, one_target, remembered, seed_of
+from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
-from metarank.data.encoder import texts_of
 from metarank.data.label_files import read_labels as as_labels
-from metarank.data.language import check_language
-from metarank.data.separators import check_separator
-from metarank.model.answer import Answering
-from metarank.model.asked import Asked, asked, check_mode, warn_of_a_leak
-from metarank.model.auto import EFFORTS, check_names
-from metarank.model.explain import Explanation, explain_pair
+from metarank.model.answer import Answering, names_in_order
+from metarank.model.explain import Explanation, explain_row
 from metarank.model.fit import fit_model
-from metarank.model.fitted import SAVED, FittedModel, Scored, fitted_model
-from metarank.model.inputs import FitOptions, check_given, read_training, short_names
-from metarank.model.label_updates import LabelChange, added_rows, changed_labels, rows_labels
-from metarank.model.memory import parse_budget
-from metarank.model.relevance import aligned_relevance
+from metarank.model.fitted import SAVED, FittedModel, Learned, Scored, fitted_model
+from metarank.model.given_sources import check_mode
+from metarank.model.inputs import check_given, read_training
+from metarank.model.label_updates import LabelChange, changed_labels, rows_labels, with_more_rows
+from metarank.model.measure import score_model
+from metarank.model.parameters import FitOptions, check_parameters, fit_options, plain, saved_parameters
+from metarank.model.request import read_request
 from metarank.model.stages import LocalStages
 from metarank.model.targets import check_objectives
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
-from metarank.ranker import Ranker, make_ranker
-from metarank.thresholds import LearnedCuts
-from metarank.types.blocks import check_blocks
-from metarank.types.checks import check_candidates, check_sample_weight, check_writable
+from metarank.types.checks import check_candidates
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
-from metarank.types.restrict import LabelLimits
 from metarank.types.review import ReviewPair, check_goal, review_pairs
 from metarank.types.view import TrainingSet
-
-
-class _Learned:
-    """A fitted attribute of `MetaRanker`, read from its `FittedModel` under the name without underscore."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name.removesuffix("_")
-
-    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self
-        fitted = vars(estimator).get("fitted_")
-        value = None if fitted is None else getattr(fitted, self.name)
-        if fitted is None or (value is None and self.name in _NOT_IN_EARLIER_FILES):
-            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}_: fit it first")
-        return value
-
-    def __set__(self, estimator: MetaRanker, value: Any) -> None:
-        estimator.fitted_ = replace(estimator.fitted_, **{self.name: value})
-
-
-# Attributes that models saved by earlier versions lack.
-_NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
-
-
-# Parameters that are saved only if they are given: models without them are as older versions save them.
-_NEW = ("language",)
-
-
-def _params_of(model: MetaRanker) -> dict[str, Any]:
-    """The parameters of the fit as plain values, including the seed."""
-    params = _plain(as_fitted(model.get_params(deep=False), getattr(model, "_given_", {})))
-    params = {name: value for name, value in params.items() if name not in _NEW or value is not None}
-    return params | {"random_state": model.random_state_}
 
 
 @persist.register
@@ -231,34 +183,34 @@ class MetaRanker(Saved, BaseEstimator):
     """
 
     fitted_: FittedModel
-    n_features_in_ = _Learned()
-    n_labels_ = _Learned()
-    n_rows_ = _Learned()
-    label_names_ = _Learned()
-    label_separator_ = _Learned()
-    label_table_ = _Learned()
-    labels_ = _Learned()
-    removed_ = _Learned()
-    sources_ = _Learned()
-    scorers_ = _Learned()
-    shortlisters_ = _Learned()
-    feature_columns_ = _Learned()
-    feature_importances_ = _Learned()
-    held_out_quality_ = _Learned()
-    choices_ = _Learned()
-    ranker_ = _Learned()
-    thresholds_ = _Learned()
-    inv_propensity_ = _Learned()
-    random_state_ = _Learned()
-    propensity_weight_ = _Learned()
-    objective_names_ = _Learned()
-    encoder_ = _Learned()
-    row_names_ = _Learned()
-    text_columns_ = _Learned()
-    prior_ = _Learned()
+    n_features_in_ = Learned()
+    n_labels_ = Learned()
+    n_rows_ = Learned()
+    label_names_ = Learned()
+    label_separator_ = Learned()
+    label_table_ = Learned()
+    labels_ = Learned()
+    removed_ = Learned()
+    sources_ = Learned()
+    scorers_ = Learned()
+    shortlisters_ = Learned()
+    feature_columns_ = Learned()
+    feature_importances_ = Learned()
+    held_out_quality_ = Learned()
+    choices_ = Learned()
+    ranker_ = Learned()
+    thresholds_ = Learned()
+    inv_propensity_ = Learned()
+    random_state_ = Learned()
+    propensity_weight_ = Learned()
+    objective_names_ = Learned()
+    encoder_ = Learned()
+    row_names_ = Learned()
+    text_columns_ = Learned()
+    prior_ = Learned()
 
     saved = Spec(
-        Params(of=_params_of, check=lambda model: model._check_parameters(trains=False)),
+        Params(of=saved_parameters, check=lambda model: model._check_parameters(trains=False)),
         Group("fitted_", fitted_model, *SAVED),
     )
 
@@ -362,8 +314,8 @@ class MetaRanker(Saved, BaseEstimator):
             of scores (n, L), whose stored entries count, zeros included; `Candidates`; a list with, for each
             row, (label, score) pairs, a dict of label to score, or labels, best first; or a table with the
             columns row, label, score and, for several sources, source. Columns of a matrix are labels in the
-            order of `classes_`. `metarank.scorers.given.source.GivenScorer` has the columns that come of it.
-            Answers need candidates of the same sources. A row without any has no label to rank.
+            order of `classes_`. `metarank.scorers.given.given_source.GivenScorer` has the columns that come
+            of it. Answers need candidates of the same sources. A row without any has no label to rank.
 
             Scores of a model that was trained on these very rows are the commonest leak: they are too good
             here, and later rows get worse ones than the ranker has learned to trust. Make the scores of each
@@ -436,26 +388,13 @@ class MetaRanker(Saved, BaseEstimator):
             fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.
         self.fitted_ = replace(fitted, choices=notes)
-        self._given_ = remembered(_plain(params))
+        self._given_ = remembered(plain(params))
         report("done", 1.0)
         return self
 
     def _options(self, seed: int, n_jobs: int) -> FitOptions:
-        """The parameters of a fit."""
-        return FitOptions(
-            shortlister=self.shortlister,
-            features=self.features,
-            label_text=self.label_text,
-            ranker=self.ranker,
-            threshold=self.threshold,
-            n_folds=int(self.n_folds),
-            effort=self.effort,
-            shortlist_size=int(self.shortlist_size),
-            propensity_weight=self.propensity_weight,
-            memory_budget=self.memory_budget,
-            seed=seed,
-            n_jobs=n_jobs,
-        )
+        """`fit_options`."""
+        return fit_options(self, seed, n_jobs)
 
     @contextmanager
     def _at_work(self, data: TrainingSet, n_jobs: int) -> Iterator[LocalStages]:
@@ -463,41 +402,8 @@ class MetaRanker(Saved, BaseEstimator):
         yield LocalStages(data, n_jobs)
 
     def _check_parameters(self, *, trains: bool = True) -> int:
-        n_jobs = resolve_n_jobs(self.n_jobs)
-        for name, low in (("n_folds", 2), ("shortlist_size", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
-            if not low <= int(value) < 2**31:
-                raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
-        check_random_state(self.random_state)
-        check_verbose(self.verbose)
-        if self.effort not in EFFORTS:
-            raise ValueError(f"effort must be one of {', '.join(EFFORTS)}, got {self.effort!r}")
-        if isinstance(self.ranker, str):
-            make_ranker(self.ranker)
-        elif not isinstance(self.ranker, Ranker):
-            raise TypeError(f"ranker must be a name or a Ranker, got {self.ranker!r}")
-        check_names(self.features, self.shortlister)
-        rule = f"label_text must be 'auto', 'learned', None or a list of texts, got {self.label_text!r:.80}"
-        if not (self.label_text is None or isinstance(self.label_text, (str, list, tuple))):
-            raise TypeError(rule)
-        if isinstance(self.label_text, str) and self.label_text not in ("auto", "learned"):
-            raise ValueError(rule)
-        for text in self.label_text if isinstance(self.label_text, (list, tuple)) else ():
-            if isinstance(text, str):
-                check_writable(text, "label_text")
-        if trains and self.label_text == "learned":
-            from metarank._util.extra import require_extra
-
-            require_extra("text", "torch", "tokenizers")
-        _check_propensity_weight(self.propensity_weight, "'auto' or a number in [0, 10]")
-        parse_budget(self.memory_budget)
-        check_separator(self.label_separator)
-        LearnedCuts(self.threshold)
-        check_language(self.language)
-        check_blocks(self.blocks)
-        return n_jobs
+        """`check_parameters`."""
+        return check_parameters(self, trains=trains)
 
     # --- changes of labels and rows -------------------------------------------
 
@@ -577,26 +483,8 @@ class MetaRanker(Saved, BaseEstimator):
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
             return self.fit(X, Y, negatives=negatives)
-        if self.fitted_.given_sources or self.fitted_.given_features:
-            raise ValueError(
-                "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
-                "rates, not rows: refit"
-            )
-        if negatives is not None:
-            raise ValueError(
-                "negatives must be left out where the model is fitted, since ranker, cuts and calibration, "
-                "which learn from them, do not change: refit"
-            )
-        if self.objective_names_ is not None:
-            raise ValueError("a model of several objectives does not change its rows or labels: refit")
-        if isinstance(X, Dataset) == (Y is not None):
-            raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
-        features = self.encoder_.encode(X)
-        Y, texts = (X, X.titles or X.texts) if isinstance(X, Dataset) else (Y, texts_of(X))
-        labels = rows_labels(self, Y, features.shape[0])
         with single_threaded_blas():
-            n_jobs = resolve_n_jobs(self.n_jobs)
-            self.fitted_ = added_rows(self.fitted_, features, labels, short_names(texts), n_jobs)
+            self.fitted_ = with_more_rows(self, X, Y, negatives, resolve_n_jobs(self.n_jobs))
         return self
 
     # --- prediction ----------------------------------------------------------
@@ -650,17 +538,21 @@ class MetaRanker(Saved, BaseEstimator):
             same lean towards rare labels as any row.
         """
         self._check_is_fitted()
-        k = check_k(k)
-        features, own, pairs = asked(self.fitted_, X, candidates, pair_features)
-        limits = LabelLimits.checked(exclude, allowed, features.shape[0], self.label_table_)
-        k = min(k, self.n_labels_)
-        weight = self.fitted_.checked_weight(propensity_weight)
-        ranker = self.fitted_.weighted_ranker(objective_weights)
+        k = min(check_k(k), self.n_labels_)
+        scored = self._scored(
+            X,
+            k,
+            exclude=exclude,
+            allowed=allowed,
+            propensity_weight=propensity_weight,
+            objective_weights=objective_weights,
+            candidates=candidates,
+            pair_features=pair_features,
+        )
+        names = self.label_names_
         parts = [
-            Ranking.from_scores(
-                s.candidates, k, values=s.scores, label_names=self.label_names_, without_evidence=s.blank
-            )
-            for s in self.answering().scored(features, own, limits, k, ranker, weight, pairs)
+            Ranking.from_scores(s.candidates, k, values=s.scores, label_names=names, without_evidence=s.blank)
+            for s in scored
         ]
         ranking, index = Ranking.concatenate(parts), row_index(X)
         return ranking if index is None else ranking.with_index(index)
@@ -679,7 +571,14 @@ class MetaRanker(Saved, BaseEstimator):
 
         Labels that are not candidates of a row get its lowest score minus 1.
         """
-        scored = self._scored(X, exclude, allowed, propensity_weight, candidates, pair_features)
+        scored = self._scored(
+            X,
+            exclude=exclude,
+            allowed=allowed,
+            propensity_weight=propensity_weight,
+            candidates=candidates,
+            pair_features=pair_features,
+        )
         return np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
 
     def predict_proba(
@@ -702,7 +601,9 @@ class MetaRanker(Saved, BaseEstimator):
         -------
         float32 array (n, L), or CSR (n, L) of the candidates if labels are shortlisted
         """
-        scored = self._scored(X, exclude, allowed, None, candidates, pair_features)
+        scored = self._scored(
+            X, exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features
+        )
         out = self.fitted_.probability_matrix(scored)
         return out if self.shortlisters_ else out.toarray()
 
@@ -761,9 +662,11 @@ class MetaRanker(Saved, BaseEstimator):
         if not isinstance(return_names, (bool, np.bool_)):
             raise TypeError(f"return_names must be True or False, got {return_names!r:.80}")
         metric = self.thresholds_.check_metric(optimize)
-        scored = self._scored(X, exclude, allowed, None, candidates, pair_features)
+        scored = self._scored(
+            X, exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features
+        )
         kept = self.fitted_.label_sets(scored, metric)
-        return self._names_in_order(scored, kept) if return_names else kept
+        return names_in_order(scored, kept, self.label_table_) if return_names else kept
 
     def _answers(
         self, X: Any, k: int, optimize: str | None, probabilities: bool, weight: float | None, limits: Any
@@ -776,7 +679,7 @@ class MetaRanker(Saved, BaseEstimator):
             kept = None if optimize is None else self.predict(X, optimize, **limits)
             known = sp.csr_matrix(self.predict_proba(X, **limits)) if probabilities else None
             return self.rank(X, k, propensity_weight=weight, **limits), known, kept
-        scored = self._scored(X, **{"exclude": None, **limits}, propensity_weight=weight)
+        scored = self._scored(X, propensity_weight=weight, **limits)
         k = min(check_k(k), self.n_labels_)
         parts = [
             Ranking.from_scores(s.candidates, k, values=s.scores, without_evidence=s.blank) for s in scored
@@ -788,17 +691,6 @@ class MetaRanker(Saved, BaseEstimator):
             kept = self.fitted_.label_sets(scored, self.thresholds_.check_metric(optimize))
         return Ranking.concatenate(parts), known, kept
 
-    def _names_in_order(self, scored: list[Scored], kept: sp.csr_matrix) -> list[list[str]]:
-        """The names of the labels kept in each row, best first."""
-        out: list[list[str]] = []
-        for s in scored:
-            most = max(1, int(np.diff(s.candidates.indptr).max(initial=1)))
-            ranking = Ranking.from_scores(s.candidates, most, values=s.scores)
-            for row in ranking:
-                own = set(kept.indices[kept.indptr[len(out)] : kept.indptr[len(out) + 1]].tolist())
-                out.append([self.label_table_.shown(label) for label, _ in row if label in own])
-        return out
-
     def _check_is_fitted(self) -> None:
         if "fitted_" not in vars(self):  # scikit-learn's own look at an estimator takes as long as a stage
             check_is_fitted(self, "ranker_")
@@ -806,17 +698,18 @@ class MetaRanker(Saved, BaseEstimator):
     def _scored(
         self,
         X: Any,
-        exclude: Any,
-        allowed: Any = None,
+        k: int = 1,
+        *,
         propensity_weight: float | None = None,
-        candidates: Any = None,
-        pair_features: Any = None,
+        objective_weights: Any = None,
+        **asked: Any,
     ) -> list[Scored]:
+        """The candidates of rows with their scores. `asked` is what `read_request` takes."""
         self._check_is_fitted()
-        features, own, pairs = asked(self.fitted_, X, candidates, pair_features)
-        limits = LabelLimits.checked(exclude, allowed, features.shape[0], self.label_table_)
+        rows = read_request(self.fitted_, X, **asked)
         weight = self.fitted_.checked_weight(propensity_weight)
-        return self.answering().scored(features, own, limits, weight=weight, given=pairs)
+        ranker = self.fitted_.weighted_ranker(objective_weights)
+        return self.answering().scored(rows, k, ranker, weight)
 
     def answering(self) -> Answering:
         """The stages of an answer, such as encoded rows and described pairs. `rank`, `predict` and the other
@@ -842,32 +735,16 @@ class MetaRanker(Saved, BaseEstimator):
         Names are looked up in those of the model. Unknown labels count as missed, with a warning that tells
         their number. A matrix without names has L columns.
         """
-        from metarank import metrics
-
-        Y = one_target(Y, y)
-
-        if isinstance(Y, Mapping) and not sp.issparse(Y):
-            raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
-
-        if isinstance(X, Dataset) and Y is None:
-            Y = X
-        elif isinstance(X, Dataset) and X.n_labels:
-            raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
-        scored = self._scored(X, exclude, None, propensity_weight, candidates, pair_features)
-        if candidates is None:
-            scores: Any = np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
-        else:  # of many labels, perhaps, most of which are no candidates
-            scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
-        relevance = aligned_relevance(self, Y, scores.shape[0])
-        relevance.warn()
-        warn_of_a_leak(self.fitted_, candidates, relevance.Y)
-        values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
-        weight = (
-            np.ones(len(values)) if sample_weight is None else check_sample_weight(sample_weight, len(values))
+        return score_model(
+            self,
+            X,
+            one_target(Y, y),
+            sample_weight,
+            exclude=exclude,
+            propensity_weight=propensity_weight,
+            candidates=candidates,
+            pair_features=pair_features,
         )
-        counted = ~np.isnan(values)
-        assert weight is not None
-        return float(np.average(values[counted], weights=weight[counted])) if counted.any() else 0.0
 
     def explain(
         self,
@@ -903,23 +780,18 @@ class MetaRanker(Saved, BaseEstimator):
             ``str`` gives a page to read, ``to_dict()`` plain values.
         """
         self._check_is_fitted()
-        if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, Integral):
-            raise TypeError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
-        if n_neighbors < 1:
-            raise ValueError(f"n_neighbors must be a positive integer, got {n_neighbors!r}")
-        if isinstance(x, str):
-            x = [x]
-        elif isinstance(x, np.ndarray) and x.ndim == 1:
-            x = x[None, :]
-        features, own, pairs = asked(self.fitted_, x, candidates, pair_features)
-        if features.shape[0] != 1:
-            raise ValueError(f"x must be one instance, got {features.shape[0]} rows")
-        label = self.label_table_.id_of(label, "label")
-        limits = LabelLimits.checked(exclude, allowed, 1, self.label_table_)
-        weight = self.fitted_.checked_weight(propensity_weight)
-        ranker = self.fitted_.weighted_ranker(objective_weights)
-        row = Asked(features, own, pairs)
-        return explain_pair(self.answering(), row, label, n_neighbors, limits, weight, ranker)
+        return explain_row(
+            self,
+            x,
+            label,
+            n_neighbors,
+            propensity_weight,
+            objective_weights,
+            exclude=exclude,
+            allowed=allowed,
+            candidates=candidates,
+            pair_features=pair_features,
+        )
 
     def suggest_missing(self, k: int = 10) -> list[MissingLabel]:
         """Labels that are probably missing from training rows, the most probable first.
@@ -1005,7 +877,9 @@ class MetaRanker(Saved, BaseEstimator):
             if Y is not None:
                 raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
             Y = X
-        scored = self._scored(X, exclude, allowed, None, candidates, pair_features)
+        scored = self._scored(
+            X, exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features
+        )
         found = self.fitted_.probability_matrix(scored)
         judged = sp.csr_matrix(found.shape, dtype=np.float32)
         if Y is not None:
@@ -1052,20 +926,3 @@ class MetaRanker(Saved, BaseEstimator):
         tags.target_tags.positive_only = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as plain values. A scorer object, which lives on fitted, becomes "auto"."""
-    return {k: v if _is_plain(v) else "auto" for k, v in params.items()}
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return all(isinstance(item, str) for item in value)
-    return value is None or isinstance(value, (str, int, float, np.generic))
-
-
-def _check_propensity_weight(value: Any, rule: str) -> None:
-    if isinstance(value, str) and value == "auto":
-        return
-    check_real("propensity_weight", value, 0, 10, rule)

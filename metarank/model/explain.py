@@ -11,15 +11,16 @@ import numpy as np
 
 from metarank._util import html as _html
 from metarank._util.elementary import log
+from metarank._util.parameters import check_integer
 from metarank._util.printable import printable
+from metarank.model.request import Request, read_request
 from metarank.types.candidates import Candidates
 
 if TYPE_CHECKING:
     from metarank.model.answer import Answering
-    from metarank.model.asked import Asked
+    from metarank.model.estimator import MetaRanker
     from metarank.model.fitted import FittedModel
     from metarank.ranker import Ranker
-    from metarank.types.restrict import LabelLimits
     from metarank.types.view import Features
 
 # Name of the lean towards rare labels among the columns.
@@ -167,28 +168,46 @@ def rounded_to_sum(parts: Sequence[float], total: float, digits: int = DIGITS) -
     return [float(u) / unit for u in units]
 
 
-def explain_pair(
-    asked: Answering,
-    row: Asked,
-    label: int,
+def explain_row(
+    model: MetaRanker,
+    x: Any,
+    label: int | str,
     n_neighbors: int,
-    limits: LabelLimits,
-    weight: float,
-    ranker: Ranker,
+    propensity_weight: float | None,
+    objective_weights: Any,
+    **limits: Any,
 ) -> Explanation:
-    """The `Explanation` of one row and a label id, which becomes a candidate if it is none."""
+    """`MetaRanker.explain`."""
+    check_integer("n_neighbors", n_neighbors, 1)
+    if isinstance(x, str):
+        x = [x]
+    elif isinstance(x, np.ndarray) and x.ndim == 1:
+        x = x[None, :]
+    fitted = model.fitted_
+    row = read_request(fitted, x, **limits)
+    if row.X.shape[0] != 1:
+        raise ValueError(f"x must be one instance, got {row.X.shape[0]} rows")
+    label = fitted.label_table.id_of(label, "label")
+    weight = fitted.checked_weight(propensity_weight)
+    ranker = fitted.weighted_ranker(objective_weights)
+    return _explained(model.answering(), row, label, n_neighbors, weight, ranker)
+
+
+def _explained(
+    asked: Answering, row: Request, label: int, n_neighbors: int, weight: float, ranker: Ranker
+) -> Explanation:
+    """The explanation of a label id, which becomes a candidate of the row if it is none."""
     model = asked.model
-    features, own, pairs = row
-    (candidates, table, blank), *_ = asked.described(features, own, limits, given=pairs)
+    (candidates, table, blank), *_ = asked.described(row)
     is_candidate = bool(np.any(candidates.labels == label))
     if not is_candidate:
         one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
-        if limits.cut(one, slice(0, 1)).n_pairs == 0:
+        if row.limits.cut(one, slice(0, 1)).n_pairs == 0:
             raise ValueError(
                 f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
                 "exclude or allowed rules out"
             )
-        (candidates, table, blank), *_ = asked.described(features, own, limits, also=label, given=pairs)
+        (candidates, table, blank), *_ = asked.described(row, also=label)
     scored = model.scored(candidates, asked.evidence_of(table, ranker), weight, blank)
     knows_nothing = bool(blank[0])
     at = int(np.searchsorted(candidates.labels, label))
@@ -211,7 +230,7 @@ def explain_pair(
         n_candidates=candidates.n_pairs,
         score=score,
         probability=float(model.probabilities(scored)[at]),
-        neighbors=[] if knows_nothing else _neighbors(model, features, label, n_neighbors),
+        neighbors=[] if knows_nothing else _neighbors(model, row.X, label, n_neighbors),
         contributions=parts,
         # The expected score of the ranker, plus the rounding error of float32.
         base=score - math.fsum(effect for _, _, effect in parts),

@@ -17,14 +17,15 @@ from sklearn.base import clone
 from metarank._util.parameters import seed_of
 from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
-from metarank.model.asked import pairs_per_row, with_given
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.block_sources import over_blocks
 from metarank.model.block_weights import weighed
 from metarank.model.fitted import FittedModel
-from metarank.model.inputs import FitOptions, TrainingInput, fold_map
+from metarank.model.given_sources import pairs_per_row, with_given
+from metarank.model.inputs import TrainingInput, fold_map
 from metarank.model.judge import Judged, judge
 from metarank.model.memory import parse_budget, plan_fit
+from metarank.model.parameters import FitOptions
 from metarank.model.propensity_weight import weights_of_labels
 from metarank.model.stages import LocalStages, RankedPairs
 from metarank.model.training_lists import nests, pairs_to_rank, ranked_rows, sampled_rows, training_lists

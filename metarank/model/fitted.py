@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +41,12 @@ from metarank.types.label_table import LabelTable
 from metarank.types.missing import MissingPairs
 from metarank.types.strings import PackedStrings
 from metarank.types.view import Features
+
+if TYPE_CHECKING:
+    from metarank.model.estimator import MetaRanker
+
+# Attributes that models saved by earlier versions lack.
+_NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
 
 
 class Scored(NamedTuple):
@@ -255,6 +261,25 @@ class FittedModel:
         if not isinstance(self.ranker, ObjectivesRanker):
             raise ValueError("objective_weights needs a model that was fitted on several objectives")
         return self.ranker.reweighted(objective_weights)
+
+
+class Learned:
+    """A fitted attribute of `MetaRanker`, read from its `FittedModel` under the name without underscore."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.removesuffix("_")
+
+    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        fitted = vars(estimator).get("fitted_")
+        value = None if fitted is None else getattr(fitted, self.name)
+        if fitted is None or (value is None and self.name in _NOT_IN_EARLIER_FILES):
+            raise AttributeError(f"this {type(estimator).__name__} has no {self.name}_: fit it first")
+        return value
+
+    def __set__(self, estimator: MetaRanker, value: Any) -> None:
+        estimator.fitted_ = replace(estimator.fitted_, **{self.name: value})
 
 
 def blank_rows(X: Features) -> np.ndarray:

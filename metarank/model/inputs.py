@@ -1,4 +1,4 @@
-"""`TrainingInput`: the arguments of a fit, checked and encoded; and `FitOptions`, its parameters."""
+"""`TrainingInput`: the arguments of a fit, checked and encoded."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described, same_separator
 from metarank.model.chosen_language import chosen_language
 from metarank.model.label_space import vectors_in
+from metarank.model.parameters import FitOptions
 from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.blocks import Blocks, check_blocks, holds_blocks
@@ -30,41 +31,6 @@ from metarank.types.row_groups import check_fold_map, check_groups, check_whole_
 from metarank.types.strings import PackedStrings
 from metarank.types.vectors_of_labels import LabelVectors
 from metarank.types.view import Features, fold_of_rows
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """The parameters of `MetaRanker` that a fit uses.
-
-    Parameters
-    ----------
-    shortlister, features, label_text, ranker, threshold, n_folds, effort : as of `MetaRanker`
-    shortlist_size, propensity_weight, memory_budget : as of `MetaRanker`
-    seed : int
-    n_jobs : int
-        Threads.
-    every_pair : bool
-        Whether the ranker learns from the pairs of all rows, on a cluster.
-    """
-
-    shortlister: Any
-    features: Any
-    label_text: Any
-    ranker: Any
-    threshold: str
-    n_folds: int
-    effort: str
-    shortlist_size: int
-    propensity_weight: float | str
-    memory_budget: Any
-    seed: int
-    n_jobs: int
-    every_pair: bool = False
-
-    @property
-    def standardizes(self) -> bool:
-        """Whether columns are also standardised within each list; those of "yang2012" are not."""
-        return not (isinstance(self.features, str) and self.features == "yang2012")
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from metarank._util.progress import as_part, note
 from metarank.metrics.resampling import Interval
 from metarank.model import auto
 from metarank.model.held_out import held_out_quality
-from metarank.model.inputs import FitOptions
+from metarank.model.parameters import FitOptions
 from metarank.model.propensity_weight import (
     held_out_inv_propensity,
     tuned_propensity_weight,

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank.data.dataset import Dataset
+from metarank.data.encoder import texts_of
 from metarank.data.label_text import label_phrases
 from metarank.metrics.propensity import inv_propensity
+from metarank.model.inputs import short_names
 from metarank.model.label_space import vectors_in
 from metarank.model.relevance import aligned_relevance
 from metarank.model.table_updates import changed_table, records_of, rows_of_table
@@ -40,6 +43,8 @@ from metarank.types.view import Features, TrainingSet
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
     from metarank.model.fitted import FittedModel
+
+_OBJECTIVES = "a model of several objectives does not change its rows or labels: refit"
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +172,31 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
     )
 
 
-def added_rows(
-    model: FittedModel, X: Any, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
+def with_more_rows(estimator: MetaRanker, X: Any, Y: Any, negatives: Any, n_jobs: int) -> FittedModel:
+    """The model with more training rows, for `MetaRanker.partial_fit`."""
+    model = estimator.fitted_
+    if model.given_sources or model.given_features:
+        raise ValueError(
+            "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
+            "rates, not rows: refit"
+        )
+    if negatives is not None:
+        raise ValueError(
+            "negatives must be left out where the model is fitted, since ranker, cuts and calibration, "
+            "which learn from them, do not change: refit"
+        )
+    if isinstance(X, Dataset) == (Y is not None):
+        raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
+    if model.objective_names is not None:
+        raise ValueError(_OBJECTIVES)
+    rows = model.encoder.encode(X)
+    Y, texts = (X, X.titles or X.texts) if isinstance(X, Dataset) else (Y, texts_of(X))
+    return _added_rows(model, rows, rows_labels(estimator, Y, rows.shape[0]), short_names(texts), n_jobs)
+
+
+def _added_rows(
+    model: FittedModel, X: Features, Y: sp.csr_matrix, row_names: list[str] | None, n_jobs: int
 ) -> FittedModel:
-    """The model with more encoded training rows."""
     known, before, _ = training_rows_of(model)
     if model.removed.size and np.isin(Y.indices, model.removed).any():
         label = int(Y.indices[np.isin(Y.indices, model.removed)][0])
@@ -216,7 +242,7 @@ def training_rows_of(model: FittedModel) -> tuple[Features, sp.csr_matrix, Train
         If no source keeps them, or the model has several objectives.
     """
     if model.objective_names is not None:
-        raise ValueError("a model of several objectives does not change its rows or labels: refit")
+        raise ValueError(_OBJECTIVES)
     for source in model.sources:
         found = source.scorer.training_labels()
         if found is not None:

@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from metarank import metrics
-from metarank.model.asked import warn_of_a_leak
+from metarank.data.dataset import Dataset
+from metarank.model.fitted import FittedModel
 from metarank.model.relevance import Relevance, aligned_relevance
 from metarank.thresholds import METRICS, check_metric
+from metarank.types.checks import check_sample_weight
+from metarank.types.given import read_given
 from metarank.types.ranking import Ranking
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
+
+# A source is far worse on later rows if it is right at the first place so much less often.
+_FAR, _LEAST_ROWS = 0.1, 30
+
+
+def score_model(model: MetaRanker, X: Any, Y: Any, sample_weight: Any, **how: Any) -> float:
+    """`MetaRanker.score`."""
+    if isinstance(Y, Mapping) and not sp.issparse(Y):
+        raise ValueError("Y must be the relevances of one objective, got a dict: score each apart")
+    if isinstance(X, Dataset) and Y is None:
+        Y = X
+    elif isinstance(X, Dataset) and X.n_labels:
+        raise ValueError("Y must be left out where X is a Dataset, which holds its labels")
+    candidates = how["candidates"]
+    scored = model._scored(X, **how)
+    if candidates is None:
+        scores: Any = np.concatenate([s.candidates.to_dense(s.scores) for s in scored])
+    else:  # of many labels, perhaps, most of which are no candidates
+        scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
+    relevance = aligned_relevance(model, Y, scores.shape[0])
+    relevance.warn(stacklevel=4)
+    warn_of_a_leak(model.fitted_, candidates, relevance.Y)
+    values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
+    weight = check_sample_weight(sample_weight, len(values))
+    counted = ~np.isnan(values)
+    if not counted.any():
+        return 0.0
+    return float(np.average(values[counted], weights=None if weight is None else weight[counted]))
 
 
 def evaluate_model(
@@ -52,11 +85,7 @@ def evaluate_model(
     lists = [m for m in parsed if m.needs in ("ranking", "scores")]
     relevances = [str(m) for m in parsed if m.needs == "relevance"]
     scored = model._scored(  # once, for all metrics
-        X,
-        None,
-        propensity_weight=propensity_weight,
-        candidates=candidates,
-        pair_features=pair_features,
+        X, propensity_weight=propensity_weight, candidates=candidates, pair_features=pair_features
     )
     if isinstance(Y, Relevance):
         relevance = Y
@@ -99,6 +128,32 @@ def evaluate_model(
                 parents=above,
             )
     return {str(m): out[str(m)] for m in parsed}
+
+
+def warn_of_a_leak(model: FittedModel, candidates: Any, Y: sp.csr_matrix) -> None:
+    """Warn about given sources that are far worse on these labelled rows than on the training rows.
+
+    The best pair of a row must be relevant in .1 less of the rows, and by three standard errors. Y (n, L) or
+    wider. Fewer than 30 rows with labels say too little.
+    """
+    records = [record for scorer in model.scorers if (record := scorer.training_record()) is not None]
+    labelled = np.flatnonzero(np.diff(Y.indptr))
+    if candidates is None or not records or len(labelled) < _LEAST_ROWS:
+        return
+    given = read_given(candidates, None, Y.shape[0], model.label_table)
+    assert given is not None
+    for name, before, n_before in records:
+        top = given.candidates(name).rows(labelled).top(1)
+        now = float((top.values_of(Y[labelled][:, : model.n_labels]) > 0).mean()) if top.n_pairs else 0.0
+        pooled = (before * n_before + now * top.n_pairs) / max(1, n_before + top.n_pairs)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / max(1, n_before) + 1 / max(1, top.n_pairs)))
+        if before - now > max(_FAR, 3 * error):
+            warnings.warn(
+                f"candidates[{name!r}] are right in {before:.0%} of the training rows at place 1, and "
+                f"in {now:.0%} of these: were the scores of the training rows made by a model that had seen "
+                "their labels? See candidates_fold of MetaRanker.fit",
+                stacklevel=4,
+            )
 
 
 def _measure(

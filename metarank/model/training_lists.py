@@ -11,8 +11,9 @@ from metarank import _core
 from metarank._util.progress import note
 from metarank.model import auto
 from metarank.model.answer import united
-from metarank.model.asked import pairs_per_row
-from metarank.model.inputs import FitOptions, TrainingInput
+from metarank.model.given_sources import pairs_per_row
+from metarank.model.inputs import TrainingInput
+from metarank.model.parameters import FitOptions
 from metarank.model.stages import LocalStages, PairsToRank
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts

@@ -165,7 +165,7 @@ def test_candidates_are_a_plain_shortlist_where_the_fit_had_none():
 def test_a_rows_own_labels_reach_neither_its_columns_nor_its_candidates():
     """The ranker's training table of a row does not change with the row's labels."""
     from metarank.scorers.crossfit import held_out_columns
-    from metarank.scorers.given.source import GivenScorer
+    from metarank.scorers.given.given_source import GivenScorer
     from metarank.types.candidates import Candidates
 
     X, Y, _, _ = task()

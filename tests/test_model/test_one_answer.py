@@ -20,6 +20,7 @@ from metarank.apps.report.words import reasons
 from metarank.data import to_parquet
 from metarank.model.explain import LEAN, rounded_to_sum
 from metarank.model.measure import evaluate_model
+from metarank.model.request import Request
 
 
 class Case(NamedTuple):
@@ -129,10 +130,8 @@ def test_contributions_add_up_to_the_score(kind):
     assert expected == [pytest.approx(model.fitted_.lean_of(np.array([label]), 0.7)[0])] * (len(expected) > 0)
     assert (len(expected) == 1) == (model.thresholds_.scores_per_logit > 0)
     # The base is what the ranker says where it starts, but for rounding: it hides nothing.
-    limits = makers.no_limits()
-    ((candidates, table, _),) = model.answering().described(
-        model.encoder_.encode(rows.take([0])), None, limits
-    )
+    request = Request(model.encoder_.encode(rows.take([0])), makers.no_limits())
+    ((candidates, table, _),) = model.answering().described(request)
     at = np.flatnonzero(candidates.labels == label)
     start = model.ranker_.contributions(table.pairs(at))[0, -1]
     assert found.base == pytest.approx(start, abs=1e-4 * max(1, abs(found.score)))

@@ -21,8 +21,8 @@ from metarank.persist import fields as f
 from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
 from metarank.scorers.block import BlockScorer
+from metarank.scorers.given.given_source import GivenScorer
 from metarank.scorers.given.pair_features import PairFeatures
-from metarank.scorers.given.source import GivenScorer
 from metarank.scorers.given.together import GivenTogether
 from metarank.scorers.neighbors.voting import LabelNeighbors
 from metarank.types.label_descriptions import LabelDescriptions

@@ -8,8 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
+from metarank.scorers.given.given_source import COLUMNS, GivenScorer
 from metarank.scorers.given.pair_features import PairFeatures
-from metarank.scorers.given.source import COLUMNS, GivenScorer
 from metarank.scorers.given.together import GivenTogether
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given

@@ -15,8 +15,8 @@ from metarank.features import assemble
 from metarank.model.auto import named_scorers
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
+from metarank.scorers.given.given_source import GivenScorer
 from metarank.scorers.given.pair_features import PairFeatures
-from metarank.scorers.given.source import GivenScorer
 from metarank.scorers.given.together import GivenTogether
 from metarank.scorers.linear.one_vs_all import OneVsAll
 from metarank.shortlist import NeighborShortlister, Parabel, XReg

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from metarank import metrics
 from metarank.apps.report.words import block_of
 from metarank.model.explain import LEAN
+from metarank.model.request import Request
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking
 from metarank.types.restrict import LabelLimits
@@ -135,7 +136,7 @@ def importance(
     limits = LabelLimits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
     weight, done, parts = model.propensity_weight_, 0, []
-    for candidates, table, blank in model.answering().described(encoded[rows], None, limits):
+    for candidates, table, blank in model.answering().described(Request(encoded[rows], limits)):
         own = listed.rows(slice(done, done + candidates.n_rows))
         done += candidates.n_rows
         # Contributions cost far more than scores: of the pairs that are shown alone.

@@ -12,7 +12,7 @@ from metarank.persist.fields import Array, List, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns
-from metarank.scorers.given.source import GivenScorer
+from metarank.scorers.given.given_source import GivenScorer
 from metarank.scorers.neighbors.prior import LabelPrior
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given

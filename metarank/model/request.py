@@ -1,0 +1,71 @@
+"""`Request`: what is asked of a fitted model, checked and encoded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metarank.model.fitted import FittedModel
+from metarank.types.candidates import Candidates
+from metarank.types.given import Given, read_given
+from metarank.types.restrict import LabelLimits, check_shortlist
+from metarank.types.view import Features
+
+
+class Request(NamedTuple):
+    """Rows of an answer.
+
+    Attributes
+    ----------
+    X : features (n, d), encoded
+    limits : LabelLimits
+        Labels that may be ranked.
+    own : Candidates or None
+        A shortlist to be ranked instead of the model's own.
+    given : Given or None
+        What the model's sources read of pairs.
+    """
+
+    X: Features
+    limits: LabelLimits
+    own: Candidates | None = None
+    given: Given | None = None
+
+
+def read_request(
+    model: FittedModel,
+    X: Any,
+    *,
+    exclude: Any = None,
+    allowed: Any = None,
+    candidates: Any = None,
+    pair_features: Any = None,
+) -> Request:
+    """Check and encode the rows of an answer, what is given of their pairs, and the limits of their labels.
+
+    Raises
+    ------
+    ValueError, TypeError
+        A source or feature of the fit is missing, or another is given; X is None though the fit had features,
+        or the reverse; see `read_given`, `check_shortlist` and `LabelLimits.checked`.
+    """
+    sources, features = model.given_sources, model.given_features
+    without_rows = bool(sources) and model.encoder.n_features == 0
+    if X is None and not without_rows:
+        raise ValueError("X is required, since the model was fitted with it, got None")
+    if X is not None and without_rows:
+        raise ValueError(f"X must be None, since the model was fitted without, got {type(X).__name__}")
+    if pair_features is not None and not sources and not features:
+        raise ValueError("pair_features must be None, since the model was fitted without")
+    rows: Features | None = None if X is None else model.encoder.encode(X)
+    table, given = model.label_table, None
+    if sources or features:
+        n_rows = None if rows is None else rows.shape[0]
+        given = read_given(candidates if sources else None, pair_features, n_rows, table)
+        model.check_given(given)
+    if rows is None:
+        assert given is not None
+        rows = np.zeros((given.n_rows, 0), np.float32)
+    own = None if sources or candidates is None else check_shortlist(candidates, rows.shape[0], table)
+    return Request(rows, LabelLimits.checked(exclude, allowed, rows.shape[0], table), own, given)
