@@ -62,7 +62,7 @@ def _reranking(tables: dict[str, dict[str, Any]]) -> str:
 The hundred best labels of a retriever as `candidates`, before and after. Scores of training rows come
 from retrievers that did not see the row's fold (`candidates_fold=`). Cost: CPU time of metarank (fit on all
 training rows and ranking) by that of the retriever (its fits without each fold and on all rows,
-and its answers). PECOS, and CiteULike-t-tags, were not run: `--sets CiteULike-t-tags` does.
+and its answers).
 
 {_table(["set, retriever", *_RERANKING, "cost"], rows)}
 """

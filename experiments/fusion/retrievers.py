@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data import Dataset, write_xc
+sys.path.append(str(Path(__file__).resolve().parent.parent / "shortlist_speed"))
+from environments import DEFAULT_FOLDER, python_of
 
 TOP = 100
 Retriever = Callable[[sp.csr_matrix, sp.csr_matrix, sp.csr_matrix], sp.csr_matrix]
@@ -42,43 +45,29 @@ def inverted_index(X: sp.csr_matrix, Y: sp.csr_matrix, new: sp.csr_matrix) -> sp
     return best(sp.vstack(parts, format="csr"))
 
 
-def omikuji(X: sp.csr_matrix, Y: sp.csr_matrix, new: sp.csr_matrix) -> sp.csr_matrix:
-    """Parabel by omikuji: three trees, its defaults."""
-    import omikuji as peer
-
+def of_peer(name: str, X: sp.csr_matrix, Y: sp.csr_matrix, new: sp.csr_matrix) -> sp.csr_matrix:
+    """What peers.py finds in the peer's environment."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "train.txt"
-        write_xc(path, Dataset(X=unit(X), Y=Y))
-        settings = peer.Model.default_hyper_param()
-        model = peer.Model.train_on_data(str(path), settings, n_threads=1)
-    out = sp.lil_matrix((new.shape[0], Y.shape[1]), dtype=np.float32)
-    rows = unit(new)
-    for i in range(new.shape[0]):
-        own = slice(rows.indptr[i], rows.indptr[i + 1])
-        pairs = list(zip(rows.indices[own].tolist(), rows.data[own].tolist()))
-        for label, score in model.predict(pairs, top_k=TOP):
-            out[i, label] = score
-    return best(sp.csr_matrix(out))
+        own = {"X": unit(X), "Y": sp.csr_matrix(Y > 0, dtype=np.float32), "new": unit(new)}
+        for part, matrix in own.items():
+            sp.save_npz(Path(folder) / part, matrix)
+        python, script = python_of(name, ENVIRONMENTS_FOLDER), Path(__file__).with_name("peers.py")
+        subprocess.run([python, script, name, folder], check=True, capture_output=True)
+        return best(sp.load_npz(Path(folder) / "scores.npz"))
 
 
-def pecos(X: sp.csr_matrix, Y: sp.csr_matrix, new: sp.csr_matrix) -> sp.csr_matrix:
-    """XR-Linear by PECOS, one tree of 16-way splits, its defaults."""
-    from pecos.xmc import Indexer, LabelEmbeddingFactory
-    from pecos.xmc.xlinear.model import XLinearModel
-
-    rows, labels = unit(X).astype(np.float32), sp.csr_matrix(Y > 0, dtype=np.float32)
-    chain = Indexer.gen(LabelEmbeddingFactory.create(labels, rows, method="pifa"), nr_splits=16, threads=1)
-    model = XLinearModel.train(rows, labels, C=chain, threads=1)
-    return best(model.predict(unit(new).astype(np.float32), only_topk=TOP, threads=1))
-
-
-RETRIEVERS: dict[str, Retriever] = {"inverted index": inverted_index, "omikuji": omikuji, "PECOS": pecos}
-_MODULES = {"omikuji": "omikuji", "PECOS": "pecos"}
+ENVIRONMENTS_FOLDER = DEFAULT_FOLDER
+RETRIEVERS: dict[str, Retriever] = {
+    "inverted index": inverted_index,
+    "omikuji": partial(of_peer, "omikuji"),
+    "PECOS": partial(of_peer, "pecos"),
+}
 
 
 def missing(name: str) -> str:
     """Why a retriever cannot run; empty where it can."""
-    module = _MODULES.get(name)
-    if module is None or importlib.util.find_spec(module) is not None:
-        return ""
-    return f"{module} is not installed"
+    try:
+        python_of(name.lower(), ENVIRONMENTS_FOLDER)
+    except FileNotFoundError as error:
+        return str(error)
+    return ""

@@ -2,7 +2,8 @@
 
 python experiments/fusion/run.py [--sets yso-en,LLMs4Subjects-dev-en,CiteULike-t-tags] [--cache FOLDER]
 
-Retrievers that are not installed (omikuji, libpecos) are left out with a message.
+omikuji and PECOS run in the environments that `experiments/shortlist_speed/environments.py` makes; without
+them they are left out with a message.
 
 No setting of metarank is chosen on a test part: all are the defaults. Results are kept, by set and retriever:
 an interrupted run goes on where it stopped.
@@ -25,9 +26,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import retrievers  # noqa: E402
 from page import write_page  # noqa: E402
 from reranking import reranked  # noqa: E402
-from retrievers import RETRIEVERS, missing  # noqa: E402
 from yso import fused  # noqa: E402
 
 import metarank  # noqa: E402
@@ -38,8 +39,6 @@ from whole_page import WholePage, add_options  # noqa: E402
 _HERE = Path(__file__).parent
 FUSION = "yso-en"
 RERANKED = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
-# What the page shows; the others take longer, and are run by name.
-USUAL = (FUSION, "LLMs4Subjects-dev-en")
 SEED = 0
 
 
@@ -63,10 +62,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sets", default=",".join(USUAL), help=f"among {', '.join(every)}")
+    parser.add_argument("--sets", default=",".join(every), help=f"among {', '.join(every)}")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache", help="folder of what is kept")
+    parser.add_argument("--environments", type=Path, default=retrievers.DEFAULT_FOLDER, help="of the peers")
     add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
+    retrievers.ENVIRONMENTS_FOLDER = options.environments
     wanted = options.sets.split(",")
     if unknown := set(wanted) - set(every):
         parser.error(f"--sets must be among {', '.join(every)}, got {', '.join(sorted(unknown))}")
@@ -78,8 +79,8 @@ def main(arguments: list[str] | None = None) -> int:
                 fusion = kept(options.cache / f"{name}.json", lambda: fused(SEED))
                 continue
             tables[name] = {}
-            for retriever in RETRIEVERS:
-                if why := missing(retriever):
+            for retriever in retrievers.RETRIEVERS:
+                if why := retrievers.missing(retriever):
                     log(f"{retriever} is left out: {why}")
                     continue
                 path = options.cache / f"{name}-{retriever.replace(' ', '-')}.json"
