@@ -91,7 +91,7 @@ def quality_lines(quality: Mapping[str, Interval]) -> list[str]:
     ['P@1              50.0 (45.0 to 55.0)']
     """
     return [
-        f"{name:<15} {100 * value:5.1f} ({100 * low:z.1f} to {100 * high:.1f})"
+        f"{name:<15} {100 * value:z5.1f} ({100 * low:z.1f} to {100 * high:z.1f})"
         for name, (value, low, high) in quality.items()
     ]
 
