@@ -1,6 +1,6 @@
 """Candidates of others: fusing the scores of subject indexers, and re-ranking what retrievers propose.
 
-python experiments/fusion/run.py [--sets yso-en,LLMs4Subjects-dev-en,CiteULike-t-tags] [--cache FOLDER]
+python experiments/fusion/run.py [--sets yso-en,mq2008,LLMs4Subjects-dev-en,CiteULike-t-tags] [--cache FOLDER]
 
 omikuji and PECOS run in the environments that `experiments/shortlist_speed/environments.py` makes; without
 them they are left out with a message.
@@ -27,6 +27,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import retrievers  # noqa: E402
+from letor import compared  # noqa: E402
 from page import write_page  # noqa: E402
 from reranking import reranked  # noqa: E402
 from yso import fused  # noqa: E402
@@ -37,7 +38,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options  # noqa: E402
 
 _HERE = Path(__file__).parent
-FUSION = "yso-en"
+FUSION, LETOR = "yso-en", "mq2008"
 RERANKED = ("LLMs4Subjects-dev-en", "CiteULike-t-tags")
 SEED = 0
 
@@ -58,7 +59,7 @@ def kept(path: Path, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    every = (FUSION, *RERANKED)
+    every = (FUSION, LETOR, *RERANKED)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -72,11 +73,14 @@ def main(arguments: list[str] | None = None) -> int:
     if unknown := set(wanted) - set(every):
         parser.error(f"--sets must be among {', '.join(every)}, got {', '.join(sorted(unknown))}")
     whole = WholePage(options, parser, ("sets",))
-    fusion, tables = None, {}
+    fusion, letor, tables = None, None, {}
     for name in wanted:
         try:
             if name == FUSION:
                 fusion = kept(options.cache / f"{name}.json", lambda: fused(SEED))
+                continue
+            if name == LETOR:
+                letor = kept(options.cache / f"{name}.json", lambda: compared(SEED))
                 continue
             tables[name] = {}
             for retriever in retrievers.RETRIEVERS:
@@ -87,7 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
                 tables[name][retriever] = kept(path, partial(reranked, name, retriever, SEED))
         except FileNotFoundError as error:
             log(f"{name} is left out: {error}")
-    whole.write(write_page(fusion, tables, SEED, metarank.__version__))
+    whole.write(write_page(fusion, letor, tables, SEED, metarank.__version__))
     return 0
 
 
