@@ -1,4 +1,4 @@
-"""Features of pairs: queries and documents of MQ2008, whose documents no other query has."""
+"""Features of pairs: queries and documents of MQ2008, each with documents of its own."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ _LIGHTGBM = {"objective": "lambdarank", "learning_rate": 0.05, "num_threads": 1,
 class Pairs:
     """Queries with their documents, whose numbers begin at `first`, as matrices (queries, documents)."""
 
-    def __init__(self, parts: list[tuple[sp.csr_matrix, np.ndarray, np.ndarray]], first: int, n: int) -> None:
+    def __init__(
+        self, parts: list[tuple[sp.csr_matrix, np.ndarray, np.ndarray]], first: int, n: int, seed: int
+    ) -> None:
         query = np.concatenate([part[2] for part in parts])
-        order = np.argsort(query, kind="stable")
+        # In an order of chance: that of the files may tell, and ties are ranked by it.
+        order = np.lexsort((np.random.default_rng([seed, first]).random(len(query)), query))
         self.features = np.vstack([part[0].toarray() for part in parts])[order].astype(np.float32)
         self.grades = np.concatenate([part[1] for part in parts])[order]
         self.sizes = np.unique(query, return_counts=True)[1]
@@ -93,8 +96,12 @@ def compared(seed: int) -> dict[str, Any]:
     rows: dict[str, list[dict[str, float]]] = {}
     for number, tested in enumerate(parts):
         others = [parts[(number + i) % PARTS] for i in range(1, PARTS)]
-        train, seen, judge = Pairs(others, 0, n), Pairs(others[:-1], 0, n), Pairs(others[-1:], 0, n)
-        test = Pairs([tested], len(train.grades), n)
+        train, seen, judge = (
+            Pairs(others, 0, n, seed),
+            Pairs(others[:-1], 0, n, seed),
+            Pairs(others[-1:], 0, n, seed),
+        )
+        test = Pairs([tested], len(train.grades), n, seed)
         ways: dict[str, Callable[[], sp.csr_matrix]] = {
             "BM25": partial(test.matrix, test.features[:, BM25] + 1),
             "LightGBM LambdaRank": partial(of_lightgbm, seen, judge, train, test, seed),
