@@ -343,7 +343,12 @@ class BlocksEncoder(InputEncoder):
         self.left_out = list(X.left_out)
         alone, fields = len(self.parts) == 1, X.text_names
         if len(fields) > 1:
-            self.parts.append(EncodedBlock(_JOIN.join(fields), "text", fields))
+            joint = _JOIN.join(fields)
+            if joint in X.kinds:
+                raise ValueError(
+                    f"X must have no block {joint!r}, as all blocks of texts are called: rename it"
+                )
+            self.parts.append(EncodedBlock(joint, "text", fields))
         return self._joined(
             [
                 part.fit_encode(part.data_in(X), alone, self.languages.get(part.name, self.language))

@@ -22,7 +22,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 
 from metarank._util.elementary import log
-from metarank.data.language import AUTO, LANGUAGES, check_language, detected_language, stems_of
+from metarank._util.languages import AUTO, LANGUAGES, check_language
+from metarank.data.language import detected_language, stems_of
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
 
@@ -53,7 +54,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         Shortest and longest run of characters within a word, added as terms. A space marks word ends.
     language : str or None
         Words count by their stems in this language (Snowball, by PyStemmer: extra ``language``), so that
-        "bridges" is "bridge": "english" or "en", and others of `metarank.data.language.LANGUAGES`. "auto"
+        "bridges" is "bridge": "english" or "en", and others of `metarank._util.languages.LANGUAGES`. "auto"
         takes the language of the texts of `fit`, if their commonest words show it. None takes words as they
         are. With a language, its stop words are left out (`metarank.data.language.stop_words`).
 

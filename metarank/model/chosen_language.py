@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.languages import AUTO, check_language
 from metarank._util.progress import note
 from metarank.data.encoder import InputEncoder
-from metarank.data.language import AUTO, check_language
 from metarank.data.vectorizer import language_of
 from metarank.metrics.ranking_metrics import ndcg
 from metarank.scorers.names.words import NameScorer
@@ -50,7 +50,7 @@ def chosen_language(
     Raises
     ------
     ValueError, TypeError, ImportError
-        As `metarank.data.language.check_language`.
+        As `metarank._util.languages.check_language`.
     """
     language = check_language(language)
     if language != AUTO:

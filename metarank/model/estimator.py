@@ -39,7 +39,7 @@ from metarank.model.targets import check_objectives
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
-from metarank.types.checks import check_candidates
+from metarank.types.checks import check_rejected
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.review import ReviewPair, check_goal, review_pairs
@@ -332,7 +332,7 @@ class MetaRanker(Saved, BaseEstimator):
             `metarank.data.read_labels`. All labels of the table can be ranked, those without a row too. Y
             names them by id or name; a matrix without names has a column for each, in order. Labels of Y that
             the table lacks become labels without a description, with a warning.
-        negatives : CSR (n, L) or list of n lists of labels, optional
+        negatives : (n, L) indicator (dense or CSR) or list of n lists of labels, optional
             Labels, as ids or names, that a person rejected for a row. Of a CSR all stored entries count. They
             are irrelevant for certain; all other pairs without a label are then unjudged, which means that
             some of them are relevant. How many is estimated from rows with rejections (`labelled_share` in
@@ -467,7 +467,8 @@ class MetaRanker(Saved, BaseEstimator):
         X, Y, y : as in `fit`
             The label names of a Dataset are looked up in those of the model.
         negatives : as in `fit`
-            For an unfitted model only: what learns from rejected labels is not changed.
+            Of a fitted model they are checked, and count as labels that the rows lack, with a warning: what
+            learns more from them does not change.
 
         Returns
         -------
@@ -477,8 +478,7 @@ class MetaRanker(Saved, BaseEstimator):
         ------
         ValueError, TypeError
             As in `fit`; if a row has a label that is unknown or removed; if no source of the model keeps the
-            training rows (neighbours do); if the model has several objectives; or if a fitted model is given
-            `negatives`.
+            training rows (neighbours do); or if the model has several objectives.
         """
         Y = one_target(Y, y)
         if "fitted_" not in vars(self):
@@ -885,7 +885,7 @@ class MetaRanker(Saved, BaseEstimator):
         if Y is not None:
             judged = judged + rows_labels(self, Y, found.shape[0])
         if negatives is not None:
-            rejected = check_candidates(negatives, found.shape[0], table, name="negatives")
+            rejected = check_rejected(negatives, sp.csr_matrix(judged), table)
             judged = judged + rejected.to_csr(np.ones(rejected.n_pairs, np.float32))
         factor = self.inv_propensity_**propensity_weight
         return review_pairs(found, self.fitted_.label_sets(scored, metric), judged, k, goal, factor, table)

@@ -21,7 +21,7 @@ from metarank.model.targets import check_targets
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.types.blocks import Blocks, check_blocks, holds_blocks
 from metarank.types.candidates import Candidates
-from metarank.types.checks import check_candidates, check_labels, check_sample_weight
+from metarank.types.checks import check_labels, check_rejected, check_sample_weight
 from metarank.types.containers import table_columns
 from metarank.types.given import Given, check_has_pairs, read_given, width_of
 from metarank.types.label_descriptions import LabelDescriptions
@@ -218,7 +218,7 @@ def read_training(
         fold=fold,
         pairs=pairs,
         candidates_mode=candidates_mode,
-        negatives=None if negatives is None else read_negatives(negatives, labels),
+        negatives=None if negatives is None else read_negatives(negatives, labels, known),
     )
 
 
@@ -269,7 +269,7 @@ def _encoded(encoder: InputEncoder, X: Any, Y: Any) -> Features:
     return np.zeros((of.shape[0] if hasattr(of, "shape") else len(of), 0), np.float32)
 
 
-def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
+def read_negatives(negatives: Any, labels: Labels, table: LabelTable) -> Candidates | None:
     """The rejected pairs of the training rows; None if there are none.
 
     Raises
@@ -279,13 +279,7 @@ def read_negatives(negatives: Any, labels: Labels) -> Candidates | None:
     """
     if labels.targets:
         raise ValueError("negatives must be left out where Y holds several objectives")
-    n, n_labels = labels.Y.shape
-    table = LabelTable(n_labels, labels.names)
-    rejected = check_candidates(negatives, n, table, name="negatives")
-    both = np.flatnonzero(rejected.values_of(labels.Y) > 0)
-    if len(both):
-        row, label = int(rejected.row_of_pair[both[0]]), table.shown(int(rejected.labels[both[0]]))
-        raise ValueError(f"negatives must not hold labels of Y, got {label!r} at row {row} in both")
+    rejected = check_rejected(negatives, labels.Y, table)
     return rejected if rejected.n_pairs else None
 
 

@@ -33,7 +33,7 @@ from metarank.scorers.neighbors.training_rows import TrainingRows
 from metarank.scorers.source import with_scorers
 from metarank.types.arrays import dense
 from metarank.types.block_columns import side_by_side
-from metarank.types.checks import check_writable
+from metarank.types.checks import check_rejected, check_writable
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.missing import MissingPairs
 from metarank.types.other_names import OtherNames
@@ -180,18 +180,20 @@ def with_more_rows(estimator: MetaRanker, X: Any, Y: Any, negatives: Any, n_jobs
             "partial_fit takes no rows of a model with candidates or pair_features, of which it keeps "
             "rates, not rows: refit"
         )
-    if negatives is not None:
-        raise ValueError(
-            "negatives must be left out where the model is fitted, since ranker, cuts and calibration, "
-            "which learn from them, do not change: refit"
-        )
     if isinstance(X, Dataset) == (Y is not None):
         raise ValueError("Y is required, and must be left out where X is a Dataset, which holds labels")
     if model.objective_names is not None:
         raise ValueError(_OBJECTIVES)
     rows = model.encoder.encode(X)
     Y, texts = (X, X.titles or X.texts) if isinstance(X, Dataset) else (Y, texts_of(X))
-    return _added_rows(model, rows, rows_labels(estimator, Y, rows.shape[0]), short_names(texts), n_jobs)
+    labels = rows_labels(estimator, Y, rows.shape[0])
+    if negatives is not None and check_rejected(negatives, labels, model.label_table).n_pairs:
+        warnings.warn(
+            "negatives of added rows count as labels that the rows lack: ranker, cuts and calibration, which "
+            "learn more from them, do not change before the next fit",
+            stacklevel=3,
+        )
+    return _added_rows(model, rows, labels, short_names(texts), n_jobs)
 
 
 def _added_rows(

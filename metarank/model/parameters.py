@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metarank._util.languages import check_language
 from metarank._util.parameters import as_fitted, check_random_state, check_real
 from metarank._util.progress import check_verbose
 from metarank._util.threads import resolve_n_jobs
-from metarank.data.language import check_language
 from metarank.data.separators import check_separator
 from metarank.model.auto import EFFORTS, check_names
 from metarank.model.memory import parse_budget

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.json import first_repeated
+from metarank._util.languages import check_language
 from metarank.types.checks import check_features, check_writable
 from metarank.types.containers import (
     as_list,
@@ -41,13 +42,13 @@ class Block:
     ----------
     kind : "auto", "text", "vector", "numbers", "categories" or "sparse"
     language : str or None
-        The language of a text block: its words are stemmed, and stop words left out; see
+        The language of a text block, "en" or "english": its words are stemmed, and stop words left out; see
         `metarank.data.vectorizer.TextVectorizer`.
 
     Examples
     --------
-    >>> Block("text", language="en")
-    Block(kind='text', language='en')
+    >>> Block("text")
+    Block(kind='text', language=None)
     """
 
     kind: str = "auto"
@@ -58,6 +59,7 @@ class Block:
             raise ValueError(f"kind must be 'auto' or one of {', '.join(KINDS)}, got {self.kind!r}")
         if self.language is not None and self.kind not in ("auto", "text"):
             raise ValueError(f"language is of blocks of text, got {self.language!r} for {self.kind!r}")
+        check_language(self.language, auto=False)
 
 
 def check_blocks(blocks: Any) -> dict[str, Block | None]:

@@ -568,6 +568,45 @@ def check_candidates(
     return out
 
 
+def check_rejected(negatives: Any, Y: sp.csr_matrix, table: LabelTable) -> Candidates:
+    """Rejected pairs of the rows of Y (n, L), in the forms of labels: also a dense indicator or data frame.
+
+    Of a sparse matrix all stored entries count. The columns of a data frame are labels by name, or, if their
+    names are no texts, in order.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they are malformed, or a rejected pair is relevant in Y.
+
+    Examples
+    --------
+    >>> check_rejected(np.array([[0, 1]]), sp.csr_matrix([[1.0, 0.0]]), LabelTable(2)).labels
+    array([1], dtype=int32)
+    """
+    given = plain_column(negatives, "negatives")
+    if hasattr(given, "columns") or (isinstance(given, np.ndarray) and given.ndim == 2):
+        given = _dense_pairs(given, table)
+    rejected = check_candidates(given, Y.shape[0], table, name="negatives")
+    both = np.flatnonzero(rejected.values_of(Y) > 0)
+    if len(both):
+        row, label = int(rejected.row_of_pair[both[0]]), table.shown(int(rejected.labels[both[0]]))
+        raise ValueError(f"negatives must not hold labels of Y, got {label!r} at row {row} in both")
+    return rejected
+
+
+def _dense_pairs(given: Any, table: LabelTable) -> sp.csr_matrix:
+    """The pairs that are not 0 in an array or a data frame (n, L)."""
+    check_columns(given, "negatives", "0 and 1, a column a label", "")
+    matrix = _label_matrix(as_array(given), "negatives")[0]
+    names = list(getattr(given, "column_names", getattr(given, "columns", ())))
+    if not names or not all(isinstance(name, str) for name in names):
+        return matrix
+    ids = table.ids_of(names, "the columns of negatives")
+    places = sp.csr_matrix((np.ones(len(ids)), (np.arange(len(ids)), ids)), (len(ids), table.n_labels))
+    return sp.csr_matrix(matrix @ places)
+
+
 def _candidate_lists(rows: list[Any], table: LabelTable, name: str) -> Candidates:
     """Lists of labels, ids or names, as `Candidates`."""
     for i, row in enumerate(rows):

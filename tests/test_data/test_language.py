@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from metarank._util.languages import LANGUAGES, check_language
 from metarank.data.label_text import label_text_matrix
-from metarank.data.language import LANGUAGES, Stems, check_language, detected_language, stop_words
+from metarank.data.language import Stems, detected_language, stop_words
 from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, language_of
 

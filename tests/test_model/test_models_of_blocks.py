@@ -294,6 +294,11 @@ def test_a_service_checks_blocks_of_no_use(more, said, model_with_noise):
 @pytest.mark.parametrize(
     ("X", "blocks", "message"),
     [
+        (
+            {"title": DATA.X["title"], "body": DATA.X["title"], "title + body": DATA.X["vector"]},
+            {"title": "text", "body": "text"},
+            r"X must have no block 'title \+ body', as all blocks of texts are called: rename it",
+        ),
         (makers.texts().texts, {"a": "text"}, "blocks must be 'auto' where X has none"),
         (parts(DATA), {"caption": "text"}, "blocks must be among those of X, title, .*, got 'caption'"),
         (

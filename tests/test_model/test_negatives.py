@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from makers import QUICK, saved_bytes
@@ -12,6 +14,8 @@ from makers import QUICK, saved_bytes
 from metarank import MetaRanker, data
 from metarank.model.unjudged import believed_gains, labelled_share, relevant_though_unlabelled
 from metarank.types.candidates import Candidates
+from metarank.types.checks import check_rejected
+from metarank.types.label_table import LabelTable
 
 BOTH = data.make_multilabel(900, n_features=8, n_labels=6, seed=4)
 TRAIN, TEST = BOTH.take(slice(0, 600)), BOTH.take(slice(600, 900))
@@ -88,8 +92,73 @@ def test_an_unfitted_model_is_fitted():
     train, rejected = half_labelled()
     model = MetaRanker(**QUICK).partial_fit(train, negatives=rejected)
     assert any(c.startswith("negatives: ") for c in model.choices_)
-    with pytest.raises(ValueError, match="where the model is fitted, since ranker, cuts"):
-        model.partial_fit(train, negatives=rejected)
+
+
+def test_rows_that_are_added_are_judged_too():
+    train, rejected = half_labelled()
+    more, plain = (MetaRanker(**QUICK).fit(train, negatives=rejected) for _ in range(2))
+    with pytest.warns(UserWarning, match="negatives of added rows count as labels that the rows lack"):
+        more.partial_fit(train.take(slice(0, 5)), negatives=rejected[:5])
+    plain.partial_fit(train.take(slice(0, 5)))
+    assert np.array_equal(more.decision_function(TEST), plain.decision_function(TEST))
+    n_rows, labelled = more.n_rows_, [row.indices[:1].tolist() for row in train.Y[:5].tocsr()]
+    with pytest.raises(ValueError, match="negatives must not hold labels of Y"):
+        more.partial_fit(train.take(slice(0, 5)), negatives=labelled)
+    with pytest.raises(ValueError, match="negatives must have 5 rows"):
+        more.partial_fit(train.take(slice(0, 5)), negatives=rejected[:4])
+    assert more.n_rows_ == n_rows
+
+
+DENSE = pd.DataFrame([[0, 1, 0], [1, 0, 0]], columns=["a", "b", "c"])
+FORMS = [
+    DENSE.to_numpy(),
+    DENSE.to_numpy(bool),
+    DENSE,
+    DENSE[["c", "b", "a"]],
+    DENSE.set_axis([7, 8, 9], axis=1),
+    pl.from_pandas(DENSE),
+    pl.from_pandas(DENSE).to_arrow(),
+    sp.csr_matrix(DENSE),
+    sp.coo_array(DENSE),
+    [["b"], ["a"]],
+    [[1], {"a"}],
+    pd.Series([["b"], ["a"]]),
+    [["b"], ("a",)],
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=range(len(FORMS)))
+def test_negatives_take_the_forms_of_labels(form):
+    found = check_rejected(form, sp.csr_matrix(np.eye(2, 3)), LabelTable(3, list("abc")))
+    assert found.labels.tolist() == [1, 0]
+    assert found.indptr.tolist() == [0, 1, 2]
+
+
+BAD_FORMS = [
+    (DENSE.to_numpy()[:, :2], "must have 2 rows and 3 labels, got 2 and 2"),
+    (DENSE.to_numpy() - 1, "negatives must hold values >= 0"),
+    (DENSE.rename(columns={"a": "z"}), "the columns of negatives must name labels of this model.*got 'z'"),
+    (DENSE.astype(str), "negatives must hold"),
+    ([["a"], []], "negatives must not hold labels of Y, got 'a' at row 0 in both"),
+    ("a", "negatives must be"),
+]
+
+
+@pytest.mark.parametrize(("form", "message"), BAD_FORMS, ids=range(len(BAD_FORMS)))
+def test_other_forms_of_negatives(form, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        check_rejected(form, sp.csr_matrix(np.eye(2, 3)), LabelTable(3, list("abc")))
+
+
+def test_negatives_name_labels_of_a_table_by_their_ids():
+    Y, rejected = [["y1"], ["y2"]] * 10, [["y2"], []] * 10
+    table = [{"id": "y1", "name": "sea"}, {"id": "y2", "name": "bread"}]
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    model, same = (
+        MetaRanker(**QUICK).fit(X, Y, labels=table, negatives=given)
+        for given in (rejected, [["bread"], []] * 10)
+    )
+    assert np.array_equal(model.decision_function(X), same.decision_function(X))
 
 
 # --- the estimate --------------------------------------------------------------------
@@ -166,7 +235,7 @@ LISTS = [[] for _ in range(600)]
         ([[7], *LISTS[1:]], ValueError, "negatives .*7"),
         ([["sea"], *LISTS[1:]], (ValueError, TypeError), "negatives .*'sea'"),
         ([0] * 600, TypeError, "negatives must"),
-        (np.zeros((600, 6)), TypeError, "negatives must be"),
+        (np.zeros((600, 5)), ValueError, "negatives must have 600 rows and 6 labels, got 600 and 5"),
         ("sea", TypeError, "negatives must be"),
         (TRAIN.Y, ValueError, "negatives must not hold labels of Y, got .* at row .* in both"),
     ],

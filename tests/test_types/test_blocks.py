@@ -188,6 +188,15 @@ def test_columns_of_a_matrix_come_back_as_they_were():
             start += part.shape[1]
 
 
+BAD_LANGUAGES = [("klingon", "got 'klingon'"), ("auto", "language must be None, one of"), (3, "got 3")]
+
+
+@pytest.mark.parametrize(("language", "message"), BAD_LANGUAGES)
+def test_a_language_that_is_none_is_refused_at_once(language, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        Block("text", language=language)
+
+
 def test_rows_of_numbers_in_lists_are_rows():
     rows = [[1, None, 3], [4, 5, 6]]
     blocks = Blocks.of({"n": rows}, {"n": Block("numbers")})
