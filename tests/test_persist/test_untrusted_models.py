@@ -83,7 +83,7 @@ class Attack:
         (self.folder / MANIFEST).write_text(json.dumps(self.manifest))
         return self
 
-    def refused(self, match):
+    def assert_refused(self, match):
         self.seal()
         for verify in (True, False):
             with pytest.raises(ModelError, match=match) as caught:
@@ -171,7 +171,7 @@ def test_every_array_has_its_dtype_and_shape(attack, saved, model, tmp_path):
 )
 def test_values_that_lead_out_of_an_array(attack, saved, model, name, place, value, match):
     stem = next(p.stem for p in sorted((saved / model).glob(f"*{name}*.npy")))
-    attack(model).array(stem, set_to(place, value)).refused(match)
+    attack(model).array(stem, set_to(place, value)).assert_refused(match)
 
 
 @pytest.mark.parametrize(
@@ -232,10 +232,10 @@ def test_booleans_are_0_or_1(tmp_path):
 def test_declared_sizes_are_bounded(attack, value):
     tried = attack("texts")
     tried.state["encoder"]["state"]["n_features"] = value
-    tried.refused("n_features")
+    tried.assert_refused("n_features")
     tried = attack("dense")
     tried.state["n_labels"] = value
-    tried.refused("n_labels|label_names|inv_propensity")
+    tried.assert_refused("n_labels|label_names|inv_propensity")
 
 
 def test_the_shape_of_a_sparse_matrix_is_that_of_its_arrays(attack):
@@ -254,7 +254,7 @@ def test_the_shape_of_a_sparse_matrix_is_that_of_its_arrays(attack):
     for shape in ([2**31 - 1, 3], [2**40, 3], [3], "ab", [2.0, 2]):
         changed = copy.deepcopy(found[0]["shape"])
         found[0]["shape"] = shape
-        tried.refused("sparse matrix|unpack|shape")
+        tried.assert_refused("sparse matrix|unpack|shape")
         found[0]["shape"] = changed
     with declared_sizes_up_to(100), pytest.raises(ValueError, match="at most 100 columns"):
         Csr("X").read(sp.csr_matrix((2, 101), dtype=np.float32), Known("a part", {}))
@@ -402,14 +402,14 @@ def test_deep_and_odd_manifests(attack):
     for value in ({"__list__": 1}, odd, {"__float__": "1e5"}, {"__object__": 3}, {"__csr__": 1}):
         tried = attack("texts")
         tried.manifest["model"] = value
-        tried.refused("cannot be read")
+        tried.assert_refused("cannot be read")
         shutil.rmtree(tried.folder)
     tried = attack("texts")
     deep: list = []
     for _ in range(200):
         deep = [deep]
     tried.state["choices"] = deep
-    tried.refused("nested deeper")
+    tried.assert_refused("nested deeper")
 
 
 def test_constants_that_json_does_not_have(attack):
@@ -468,7 +468,7 @@ def test_no_attribute_is_set_by_name():
 def test_parts_that_do_not_fit(attack, change, match):
     tried = attack("texts")
     change(tried.state)
-    tried.refused(match)
+    tried.assert_refused(match)
 
 
 def test_a_scorer_of_other_labels_or_features_is_refused(saved, attack, tmp_path):
@@ -483,7 +483,7 @@ def test_a_scorer_of_other_labels_or_features_is_refused(saved, attack, tmp_path
         for model in (tried, other)
     )
     shutil.copy(other.folder / foreign, tried.folder / own)
-    tried.array(own.removesuffix(".npy"), lambda a: a).refused("must be of 3 labels, got 4")
+    tried.array(own.removesuffix(".npy"), lambda a: a).assert_refused("must be of 3 labels, got 4")
 
 
 def test_files_are_regular_and_of_the_size_declared(attack):
@@ -659,7 +659,7 @@ def test_multi_objective_parts(tmp_path):
     ):
         tried = Attack(tmp_path / "M", tmp_path / str(i))
         change(tried.state)
-        tried.refused(match)
+        tried.assert_refused(match)
     assert isinstance(load(tmp_path / "M"), MultiObjectiveRanker)
 
 
