@@ -114,7 +114,7 @@ def _measured(rows: data.Dataset, n_rows: int, params: dict[str, Any]) -> dict[s
         chosen = np.random.default_rng(seed).permutation(rows.n_rows)[:n_rows]
         cut = n_rows * 4 // 5
         train, held_out = (rows.take(np.sort(part)) for part in (chosen[:cut], chosen[cut:]))
-        chosen_way = chosen_language("auto", train.texts or [], train.Y, train.label_names)
+        chosen_way = chosen_language(train.texts or [], train.Y, train.label_names)
         for language in WAYS:
             figures = _figures(train, held_out, language, params)
             print(f"{language}, seed {seed}: {figures}", file=sys.stderr, flush=True)

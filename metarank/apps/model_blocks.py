@@ -14,10 +14,7 @@ from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks
 
 def needed_blocks(encoder: InputEncoder) -> list[EncodedBlock]:
     """The blocks that every new row must have; none where a model is not of blocks."""
-    if not isinstance(encoder, BlocksEncoder):
-        return []
-    needed = {name for part in encoder.used for name in (part.columns if part.is_joint else [part.name])}
-    return [part for part in encoder.parts if not part.is_joint and part.name in needed]
+    return encoder.needed if isinstance(encoder, BlocksEncoder) else []
 
 
 def columns_of(parts: Sequence[EncodedBlock]) -> dict[str, list[str]]:

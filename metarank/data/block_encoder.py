@@ -376,7 +376,7 @@ class BlocksEncoder(InputEncoder):
             if table_columns(given) is None:
                 given = {only.name: given}
         own = [part for part in self.parts if not part.is_joint]
-        needed = {name for part in self.used for name in (part.columns if part.is_joint else [part.name])}
+        needed = {part.name for part in self.needed}
         blocks = Blocks.like(
             given,
             {part.name: part.kind for part in own},
@@ -414,6 +414,12 @@ class BlocksEncoder(InputEncoder):
     def used(self) -> list[EncodedBlock]:
         """The blocks that are not left out."""
         return [part for part in self.parts if part.weight > 0]
+
+    @property
+    def needed(self) -> list[EncodedBlock]:
+        """The blocks that every new row must have: those that are used, by themselves or joined."""
+        names = {name for part in self.used for name in (part.columns if part.is_joint else [part.name])}
+        return [part for part in self.parts if not part.is_joint and part.name in names]
 
     @property
     def blocks(self) -> list[BlockColumns]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from metarank._util.languages import AUTO, check_language
 from metarank._util.progress import note
 from metarank.data.encoder import InputEncoder
 from metarank.data.vectorizer import language_of
@@ -21,7 +20,6 @@ _MOST_ROWS, _N_FOLDS, _N_CANDIDATES = 5_000, 5, 50
 
 
 def chosen_language(
-    language: str | None,
     texts: Sequence[str],
     Y: sp.csr_matrix,
     label_names: Sequence[str] | None,
@@ -32,29 +30,19 @@ def chosen_language(
 ) -> str | None:
     """The language whose stems a model should take for the words of texts; None: words as they are.
 
-    "auto" is the language that the commonest words show (`language_of`), if stems serve at least as well as
-    words by nDCG@5 on held-out rows: a fifth of at most 5,000 rows, ranked by the votes of neighbours plus
+    It is the language that the commonest words show (`language_of`), if stems serve at least as well as words
+    by nDCG@5 on held-out rows: a fifth of at most 5,000 rows, ranked by the votes of neighbours plus
     the cosine of label names. A note says what was chosen, and why.
 
     Parameters
     ----------
-    language : str or None
-        "auto", or what is chosen then.
     texts : sequence of str (n)
     Y : float32 CSR (n, L)
     label_names : sequence of str (L) or None
         Names, if they carry meaning.
     groups : int array (n,) or None
         Rows of one group are held out together, as are rows of the same text.
-
-    Raises
-    ------
-    ValueError, TypeError, ImportError
-        As `metarank._util.languages.check_language`.
     """
-    language = check_language(language)
-    if language != AUTO:
-        return language
     found = language_of(texts)
     if found is None:
         note("language: not clear from the texts, so words count as they are")

@@ -190,7 +190,7 @@ def read_training(
     check_whole_groups(groups, fold)
     if language == AUTO:
         names, options = None if labels.are_ids else labels.names, {"seed": seed, "n_jobs": n_jobs}
-        found = chosen_language(AUTO, texts or [], labels.Y, names, groups=groups, **options)
+        found = chosen_language(texts or [], labels.Y, names, groups=groups, **options)
         if found is not None:
             encoder, features = encoded(X, Y, of_blocks, found, blocks)
     excluded = None

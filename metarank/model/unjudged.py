@@ -13,8 +13,8 @@ from metarank._util.progress import note
 from metarank.ranker.lists import hash_numbers
 from metarank.types.candidates import Candidates
 
-# Keeps the draw apart from those of folds and rows.
-_DRAW_SHIFT = 9_000_011
+# Keeps the draw apart from those of folds and rows, and from the pairs that a ranker draws.
+_DRAW_SHIFT = 11_000_027
 
 
 def believed_gains(

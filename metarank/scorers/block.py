@@ -15,6 +15,7 @@ from metarank.scorers.base import LabelScorer
 from metarank.scorers.wrapped import WrappedScorer, as_of_scorer
 from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
+from metarank.types.canonical import canonical_csr
 from metarank.types.other_names import OtherNames
 from metarank.types.view import Features, TrainingSet, View
 
@@ -132,11 +133,8 @@ class BlockScorer(WrappedScorer):
 
     def _placed(self, text: sp.csr_matrix) -> sp.csr_matrix:
         """A matrix of the block's columns as one of all columns."""
-        out = sp.csr_matrix((text.shape[0], self.n_features_), dtype=np.float32)
-        out.data, out.indptr = text.data, text.indptr
-        out.indices = (text.indices + self.columns_.start).astype(text.indices.dtype)
-        out.has_sorted_indices = out.has_canonical_format = True
-        return out
+        shape = (text.shape[0], self.n_features_)
+        return canonical_csr(text.data, text.indices + self.columns_.start, text.indptr, shape)
 
 
 def _check_columns(known: Known) -> None:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from metarank.persist.fields import Flag, Integer, Known, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.blocks import KINDS
+from metarank.types.canonical import canonical_csr
 
 # The rows of features of a block or of all blocks.
 Rows: TypeAlias = np.ndarray | sp.csr_matrix
@@ -62,9 +63,8 @@ class BlockColumns(Saved):
             return np.ascontiguousarray(X[:, self.start : self.stop])
         inside = (X.indices >= self.start) & (X.indices < self.stop)
         before = np.concatenate([[0], np.cumsum(inside)])
-        out = _canonical(
-            X.data[inside], X.indices[inside] - self.start, before[X.indptr], self.stop - self.start
-        )
+        shape = (X.shape[0], self.stop - self.start)
+        out = canonical_csr(X.data[inside], X.indices[inside] - self.start, before[X.indptr], shape)
         return np.asarray(out.toarray()) if self.is_dense else out
 
 
@@ -95,13 +95,4 @@ def side_by_side(parts: Sequence[Rows]) -> Rows:
         indices[at], data[at] = part.indices + first, part.data
         before += n
         first += part.shape[1]
-    return _canonical(data, indices, indptr, first)
-
-
-def _canonical(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> sp.csr_matrix:
-    """A matrix of these arrays, which SciPy does not check again."""
-    out = sp.csr_matrix((len(indptr) - 1, width), dtype=np.float32)
-    dtype = np.int32 if len(data) < 2**31 else np.int64  # SciPy's routines want one for both
-    out.data, out.indices, out.indptr = data, indices.astype(dtype), indptr.astype(dtype)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
+    return canonical_csr(data, indices, indptr, (len(indptr) - 1, first))

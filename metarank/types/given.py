@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.types.candidates import Candidates
+from metarank.types.canonical import canonical_csr
 from metarank.types.checks import check_writable
 from metarank.types.containers import as_list, is_row
 from metarank.types.label_table import LabelTable
@@ -58,8 +59,8 @@ class Given:
         The stored entries, zeros included, are the candidates of the source.
     features : dict of name to canonical float32 CSR (n, L)
         A pair that is not stored has no value.
-    unscored : frozenset of str
-        Names of sources and features that were given as labels alone, without scores or values.
+    unscored : frozenset of (parameter, name)
+        Sources, ("candidates", name), and features, ("pair_features", name), that were given as labels alone.
 
     Examples
     --------
@@ -73,7 +74,7 @@ class Given:
     n_labels: int
     scores: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
     features: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
-    unscored: frozenset[str] = frozenset()
+    unscored: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -113,17 +114,11 @@ class Given:
     def of_labels(self, n_labels: int) -> Given:
         """The same with a label set that has grown to L."""
         wide = (self.n_rows, n_labels)
-        return Given(
-            self.n_rows,
-            n_labels,
-            {name: _widened(of, wide) for name, of in self.scores.items()},
-            {name: _widened(of, wide) for name, of in self.features.items()},
-            self.unscored,
-        )
 
+        def widened(items: Mapping[str, sp.csr_matrix]) -> dict[str, sp.csr_matrix]:
+            return {name: canonical_csr(of.data, of.indices, of.indptr, wide) for name, of in items.items()}
 
-def _widened(of: sp.csr_matrix, shape: tuple[int, int]) -> sp.csr_matrix:
-    return _canonical(of.data, of.indices, of.indptr, shape)
+        return Given(self.n_rows, n_labels, widened(self.scores), widened(self.features), self.unscored)
 
 
 def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: LabelTable) -> Given | None:
@@ -164,6 +159,12 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
         return None
     scores = _by_name(candidates, "candidates", UNNAMED)
     features = _by_name(pair_features, "pair_features", UNNAMED_FEATURE)
+    for name in features:
+        if f"{name}_present" in features:
+            raise ValueError(
+                f"pair_features must have other names than columns of other features, got {name!r} and "
+                f"{name + '_present'!r}, which tells where {name!r} is given"
+            )
     if n_rows is None:
         n_rows = max((_rows_in(of) for of in [*scores.values(), *features.values()]), default=0)
     read: dict[str, dict[str, sp.csr_matrix]] = {"candidates": {}, "pair_features": {}}
@@ -173,7 +174,7 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
             ranked, what = parameter == "candidates", called(parameter, name)
             read[parameter][name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked)
             if bare:
-                unscored.add(name)
+                unscored.add((parameter, name))
     return Given(n_rows, table.n_labels, read["candidates"], read["pair_features"], frozenset(unscored))
 
 
@@ -275,7 +276,7 @@ def _matrix_of(
         # A copy: what the user does to it later must not reach the model.
         bare = of.n_pairs > 0 and not of.scores
         scores = of.final_score.copy() if of.scores else np.ones(of.n_pairs, np.float32)
-        out = _canonical(scores, of.labels.copy(), of.indptr.copy(), (n_rows, table.n_labels))
+        out = canonical_csr(scores, of.labels.copy(), of.indptr.copy(), (n_rows, table.n_labels))
     elif sp.issparse(of):
         if of.dtype.kind not in "fiub":
             raise TypeError(f"{what} must hold numbers, got {of.dtype}")
@@ -299,7 +300,7 @@ def _matrix_of(
     if len(table.removed):
         kept = ~np.isin(out.indices, np.asarray(table.removed))
         indptr = np.concatenate([[0], np.cumsum(kept)])[out.indptr]
-        out = _canonical(out.data[kept], out.indices[kept], indptr, out.shape)
+        out = canonical_csr(out.data[kept], out.indices[kept], indptr, out.shape)
     return out, bare
 
 
@@ -316,15 +317,6 @@ def _check_once(matrix: sp.csr_matrix, what: str) -> None:
     matrix.sum_duplicates()
     if matrix.nnz < stored:
         raise ValueError(f"{what} must store a pair once, got some of them twice")
-
-
-def _canonical(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> sp.csr_matrix:
-    """CSR of arrays that are canonical already; stored zeros stay."""
-    out = sp.csr_matrix(shape, dtype=np.float32)
-    out.data, out.indices = np.ascontiguousarray(data, np.float32), np.ascontiguousarray(indices, np.int32)
-    out.indptr = np.ascontiguousarray(indptr, np.int64 if len(out.data) >= 2**31 else np.int32)
-    out.has_sorted_indices = out.has_canonical_format = True
-    return out
 
 
 def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp.csr_matrix:
@@ -345,7 +337,7 @@ def _of_pairs(pairs: PairTable, n_rows: int, table: LabelTable, what: str) -> sp
             f"{what} must hold a pair once, got {table.called(int(label[at]))} twice at row {row[at]}"
         )
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order], minlength=n_rows))])
-    return _canonical(score[order], label[order], indptr, (n_rows, table.n_labels))
+    return canonical_csr(score[order], label[order], indptr, (n_rows, table.n_labels))
 
 
 def _label_ids(pairs: PairTable, table: LabelTable, what: str) -> np.ndarray:

@@ -354,3 +354,15 @@ def test_the_order_of_a_long_table_does_not_matter():
     assert models[0].feature_columns_ == models[1].feature_columns_
     a, b = (model.rank(None, 3, candidates=table) for model, table in zip(models, reversed(tables)))
     assert a.scores.tobytes() == b.scores.tobytes()
+
+
+def test_a_source_and_a_feature_of_one_name_are_told_apart():
+    X, Y, scores, clicks = task()
+    told = {"candidates": {"x": scores["good"]}, "pair_features": {"x": [[0]] * N}}
+    model = MetaRanker(**makers.QUICK).fit(X, Y, **told)
+    assert model.rank(X, **told).labels.shape == (N, 6)
+    with pytest.raises(ValueError, match=r"candidates\['x'\] must hold scores"):
+        model.rank(X, **told | {"candidates": {"x": [[0]] * N}})
+    both = {"y": clicks["clicks"], "y_present": clicks["clicks"]}
+    with pytest.raises(ValueError, match=r"other names than columns .* 'y' and 'y_present'"):
+        MetaRanker(**makers.QUICK).fit(X, Y, pair_features=both)

@@ -84,7 +84,7 @@ def test_auto_stays_without_stems_where_words_serve_better():
     forms = [i % 2 for i in range(200)]  # the labels are told by the form of the word alone
     texts = [f"the {THINGS[i // 2 % 8]}{('s', 'ed')[f]} of the town, part {i}" for i, f in enumerate(forms)]
     Y = Dataset(texts=texts, Y=[["many" if form else "done"] for form in forms]).Y
-    assert chosen_language("auto", texts, Y, None) is None
+    assert chosen_language(texts, Y, None) is None
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from metarank.types.candidates import Candidates
 from metarank.types.given import UNNAMED, Given, called
 from metarank.types.view import TrainingSet, View
 
+# The parameter of `MetaRanker.fit`.
+_OWN = "candidates"
 COLUMNS = ("score", "log", "place", "share", "z", "present", "right_at", "right", "odds")
 # Pairs of the general rate in a rate of few pairs.
 _RATE_PAIRS = 5.0
@@ -131,7 +133,7 @@ class GivenScorer(LabelScorer):
         )
         self.n_labels_ = view.n_labels
         # Unknown if there is no pair.
-        self.by_place_ = self.given in view.all_given.unscored if len(self.edges_) else None
+        self.by_place_ = (_OWN, self.given) in view.all_given.unscored if len(self.edges_) else None
 
     def _learn(self, record: ProposedPairs, kept: np.ndarray) -> GivenScorer:
         """Learn from the labels of some rows, bool (n,)."""
@@ -210,8 +212,8 @@ class GivenScorer(LabelScorer):
 
     def check_given(self, given: Given) -> None:
         """Raise ValueError if labels alone are given after a fit with scores, or the reverse."""
-        what = called("candidates", self.given)
-        if self.by_place_ is False and self.given in given.unscored:
+        what = called(_OWN, self.given)
+        if self.by_place_ is False and (_OWN, self.given) in given.unscored:
             raise ValueError(f"{what} must hold scores, as in fit, got labels alone")
         if self.by_place_ and not are_places(given.scores[self.given]):
             raise ValueError(f"{what} must hold labels alone, best first, as in fit, got scores")

@@ -15,6 +15,9 @@ from metarank.types.candidates import Candidates
 from metarank.types.given import Given, called
 from metarank.types.view import TrainingSet, View
 
+# The parameter of `MetaRanker.fit`.
+_OWN = "pair_features"
+
 
 @with_parameters
 class PairFeatures(LabelScorer):
@@ -42,16 +45,14 @@ class PairFeatures(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> PairFeatures:
         """Nothing is learned but which features have values. Returns self."""
-        self.valued_ = [name for name in self.names if name not in view.all_given.unscored]
+        self.valued_ = [name for name in self.names if (_OWN, name) not in view.all_given.unscored]
         return self
 
     def check_given(self, given: Given) -> None:
         """Raise ValueError if labels alone are given of a feature that had values in the fit."""
         for name in self.valued_:
-            if name in given.unscored:
-                raise ValueError(
-                    f"{called('pair_features', name)} must hold values, as in fit, got labels alone"
-                )
+            if (_OWN, name) in given.unscored:
+                raise ValueError(f"{called(_OWN, name)} must hold values, as in fit, got labels alone")
 
     def score(self, X: Given, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Two columns for each feature, float32 (m,)."""
