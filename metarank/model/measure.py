@@ -140,7 +140,7 @@ def warn_of_a_leak(model: FittedModel, candidates: Any, Y: sp.csr_matrix) -> Non
     labelled = np.flatnonzero(np.diff(Y.indptr))
     if candidates is None or not records or len(labelled) < _LEAST_ROWS:
         return
-    given = read_given(candidates, None, Y.shape[0], model.label_table)
+    given = read_given(candidates, None, Y.shape[0], model.label_table, model.given_sources)
     assert given is not None
     for name, before, n_before in records:
         top = given.candidates(name).rows(labelled).top(1)

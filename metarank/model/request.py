@@ -62,7 +62,7 @@ def read_request(
     table, given = model.label_table, None
     if sources or features:
         n_rows = None if rows is None else rows.shape[0]
-        given = read_given(candidates if sources else None, pair_features, n_rows, table)
+        given = read_given(candidates if sources else None, pair_features, n_rows, table, sources, features)
         model.check_given(given)
     if rows is None:
         assert given is not None

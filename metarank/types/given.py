@@ -121,7 +121,14 @@ class Given:
         return Given(self.n_rows, n_labels, widened(self.scores), widened(self.features), self.unscored)
 
 
-def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: LabelTable) -> Given | None:
+def read_given(
+    candidates: Any,
+    pair_features: Any,
+    n_rows: int | None,
+    table: LabelTable,
+    sources: Collection[str] = (),
+    features: Collection[str] = (),
+) -> Given | None:
     """What a user gives of the pairs of n rows; None if nothing is given.
 
     Parameters
@@ -137,6 +144,8 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
     n_rows : int, or None to take it from what is given
     table : LabelTable
         Labels are ids or names.
+    sources, features : collections of str
+        Those of a fit: a table without a line has no pair of any.
 
     Raises
     ------
@@ -157,19 +166,19 @@ def read_given(candidates: Any, pair_features: Any, n_rows: int | None, table: L
     """
     if candidates is None and pair_features is None:
         return None
-    scores = _by_name(candidates, "candidates", UNNAMED)
-    features = _by_name(pair_features, "pair_features", UNNAMED_FEATURE)
-    for name in features:
-        if f"{name}_present" in features:
+    scores = _by_name(candidates, "candidates", UNNAMED, sources)
+    values = _by_name(pair_features, "pair_features", UNNAMED_FEATURE, features)
+    for name in values:
+        if f"{name}_present" in values:
             raise ValueError(
                 f"pair_features must have other names than columns of other features, got {name!r} and "
                 f"{name + '_present'!r}, which tells where {name!r} is given"
             )
     if n_rows is None:
-        n_rows = max((_rows_in(of) for of in [*scores.values(), *features.values()]), default=0)
+        n_rows = max((_rows_in(of) for of in [*scores.values(), *values.values()]), default=0)
     read: dict[str, dict[str, sp.csr_matrix]] = {"candidates": {}, "pair_features": {}}
     unscored = set()
-    for parameter, items in (("candidates", scores), ("pair_features", features)):
+    for parameter, items in (("candidates", scores), ("pair_features", values)):
         for name, of in items.items():
             ranked, what = parameter == "candidates", called(parameter, name)
             read[parameter][name], bare = _matrix_of(of, n_rows, table, what, ranked=ranked)
@@ -199,7 +208,11 @@ def check_names_given(given: Given | None, sources: Collection[str], features: C
         unknown = [name for name in found if name not in wanted]
         if missing or unknown:
             rule = f"must hold those of the fit, {', '.join(map(repr, wanted))}" if wanted else "must be None"
-            got = f"{missing[0]!r} is missing" if missing else f"got {unknown[0]!r}"
+            got = (
+                f"{missing[0]!r} is missing (an empty list a row, if it found nothing)"
+                if missing
+                else f"got {unknown[0]!r}"
+            )
             raise ValueError(f"{parameter} {rule}: {got}")
 
 
@@ -214,12 +227,12 @@ def width_of(candidates: Any) -> int | None:
 # --- one source after another ------------------------------------------------------
 
 
-def _by_name(values: Any, parameter: str, unnamed: str) -> dict[str, Any]:
+def _by_name(values: Any, parameter: str, unnamed: str, known: Collection[str] = ()) -> dict[str, Any]:
     """Candidates or features by name, in the order given."""
     if values is None:
         return {}
     if _is_table(values) or isinstance(values, PairTable):
-        return _by_source(_pair_table(values, parameter), parameter, unnamed)
+        return _by_source(_pair_table(values, parameter), parameter, unnamed, known)
     pairs = isinstance(values, Mapping) and values and all(isinstance(key, tuple) for key in values)
     if not isinstance(values, Mapping) or pairs:
         return {unnamed: values}
@@ -234,17 +247,19 @@ def _by_name(values: Any, parameter: str, unnamed: str) -> dict[str, Any]:
     return dict(values)
 
 
-def _by_source(pairs: PairTable, parameter: str, unnamed: str) -> dict[str, PairTable]:
+def _by_source(
+    pairs: PairTable, parameter: str, unnamed: str, known: Collection[str]
+) -> dict[str, PairTable]:
     if pairs.source is None:
         return {unnamed: pairs}
     found = dict.fromkeys(pairs.source)
-    if not found:
+    if not found and not known:
         raise ValueError(f"{parameter} must hold a pair at least, got an empty table")
     for name in found:
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"{parameter} must name the source of each pair, got {name!r:.80}")
         check_writable(name, parameter)
-    names = sorted(found)  # the order of lines must not matter
+    names = sorted(found or known)  # the order of lines must not matter
     place = {name: i for i, name in enumerate(names)}
     of = np.fromiter((place[name] for name in pairs.source), np.int64, len(pairs.source))
     out = {}
@@ -287,7 +302,11 @@ def _matrix_of(
     elif isinstance(of, Mapping):
         out = _of_pairs(_pairs_of_dict(of, what), n_rows, table, what)
     elif isinstance(of, PairTable) or _is_table(of):
-        out = _of_pairs(_pair_table(of, what), n_rows, table, what)
+        pairs = _pair_table(of, what)
+        own = list(dict.fromkeys(pairs.source or ()))
+        if len(own) > 1:
+            raise ValueError(f"{what} must hold pairs of one source, got {own[0]!r:.40} and {own[1]!r:.40}")
+        out = _of_pairs(pairs, n_rows, table, what)
     else:
         pairs, bare = _pairs_of_lists(of, n_rows, what, ranked=ranked)
         out = _of_pairs(pairs, n_rows, table, what)

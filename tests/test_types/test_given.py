@@ -99,6 +99,7 @@ BAD = [
     ([[("sun", 1.0), ("sun", 0.5)], [], []], "must hold a pair once, got sun twice at row 0"),
     ([[], ["sun", 1], []], "must hold a pair once, got sun twice at row 1"),
     (pd.concat([FRAME, FRAME]), "must hold a pair once, got sea twice at row 0"),
+    (FRAME.assign(source=["x", "y", "x"]), "must hold pairs of one source, got 'x' and 'y'"),
     ([[], "sun", []], "must hold a list of labels or of .label, score. a row, got 'sun' at row 1"),
     ("sun", "must be a sparse matrix"),
     (np.ones((3, 3)), "must hold a list of labels|must name labels"),

@@ -63,7 +63,8 @@ def pairs_for(
         own = read_label_lists(args.candidates, table, n_rows, option="--candidates")
         out["candidates"] = own[of_rows]
     candidates = None if plain else read_pairs(args.candidates)
-    given = read_given(candidates, read_pairs(args.pair_features), n_rows, table)
+    sources, features = fitted.given_sources, fitted.given_features
+    given = read_given(candidates, read_pairs(args.pair_features), n_rows, table, sources, features)
     if given is not None and given.scores:
         out["candidates"] = dict(given[of_rows].scores)
     if given is not None and given.features:
