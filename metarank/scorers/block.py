@@ -17,7 +17,7 @@ from metarank.types.block_columns import BlockColumns
 from metarank.types.candidates import Candidates
 from metarank.types.canonical import canonical_csr
 from metarank.types.other_names import OtherNames
-from metarank.types.view import Features, TrainingSet, View
+from metarank.types.view import Features, View
 
 
 class BlockScorer(WrappedScorer):
@@ -43,8 +43,6 @@ class BlockScorer(WrappedScorer):
     columns_: BlockColumns
 
     proposes = as_of_scorer("proposes")
-    has_held_out_columns = as_of_scorer("has_held_out_columns")
-    has_held_out_proposals = as_of_scorer("has_held_out_proposals")
 
     saved: ClassVar = Spec(
         Text("block"),
@@ -92,19 +90,6 @@ class BlockScorer(WrappedScorer):
     def shortlist(self, X: Features, k: int, *, n_jobs: int = 1, **found: Any) -> Candidates:
         """The scorer's proposals."""
         return self.scorer_.shortlist(self.columns_.of(X), k, n_jobs=n_jobs, **found)
-
-    def score_held_out(
-        self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> dict[str, np.ndarray]:
-        """The scorer's columns of training rows, equal to those of fits without the row's fold."""
-        own = data.of_block(self.block)
-        return self._named(self.scorer.score_held_out(own, candidates, rows=rows, n_jobs=n_jobs))
-
-    def shortlist_held_out(
-        self, data: TrainingSet, k: int, *, rows: np.ndarray, n_jobs: int = 1
-    ) -> Candidates:
-        """The scorer's proposals for training rows, equal to those of fits without the row's fold."""
-        return self.scorer.shortlist_held_out(data.of_block(self.block), k, rows=rows, n_jobs=n_jobs)
 
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None

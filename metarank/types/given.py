@@ -107,19 +107,6 @@ class Given:
             of.indptr.astype(np.int64), of.indices.astype(np.int32), self.n_labels, {source: of.data}
         )
 
-    def united(self) -> Candidates:
-        """The pairs of all sources, without scores."""
-        return Candidates.united([self.candidates(name) for name in self.scores])
-
-    def of_labels(self, n_labels: int) -> Given:
-        """The same with a label set that has grown to L."""
-        wide = (self.n_rows, n_labels)
-
-        def widened(items: Mapping[str, sp.csr_matrix]) -> dict[str, sp.csr_matrix]:
-            return {name: canonical_csr(of.data, of.indices, of.indptr, wide) for name, of in items.items()}
-
-        return Given(self.n_rows, n_labels, widened(self.scores), widened(self.features), self.unscored)
-
 
 def read_given(
     candidates: Any,

@@ -68,8 +68,7 @@ class BlockReader:
                 if name not in self.kinds and name not in self.optional:
                     known = ", ".join(self.kinds)
                     raise invalid(field, f"{where} must have no block but {known}, got {name[:60]!r}")
-                if name in self.kinds or name in self.optional:
-                    self._check(name, value, f"{where}[{name[:60]!r}]", field)
+                self._check(name, value, f"{where}[{name[:60]!r}]", field)
             for name in self.kinds:
                 if name not in instance:
                     raise invalid(field, f"{where} must have the block {name!r}")
@@ -114,6 +113,8 @@ class BlockReader:
             raise invalid(field, f"{where} must have {width} values, got {len(value)}")
         if kind == "sparse" and not all(_is_id(key, width) for key in value):
             raise invalid(field, f"{where} must have numbers of features in [0, {width}) for keys")
+        if kind == "sparse" and len(set(map(int, value))) < len(value):
+            raise invalid(field, f"{where} must name each feature once")
 
     def _joined(self, part: EncodedBlock, instances: Sequence[dict[str, Any]]) -> Any:
         """The values of a block, one a row."""
@@ -130,7 +131,7 @@ class BlockReader:
         indices = np.array([int(key) for row in values for key in row], np.int32)
         data = np.array([value for row in values for value in row.values()], np.float32)
         out = sp.csr_matrix((data, indices, indptr), shape=(len(values), part.encoder.n_features))
-        out.sum_duplicates()
+        out.sort_indices()
         return out
 
 
