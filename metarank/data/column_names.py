@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from metarank._util.printable import first_few
+
 logger = logging.getLogger("metarank.data")
 _elsewhere: ContextVar[frozenset[str]] = ContextVar("metarank_read_elsewhere", default=frozenset())
 
@@ -39,8 +41,7 @@ def shown(columns: Sequence[str]) -> str:
     >>> shown(["id", "price"])
     "'id', 'price'"
     """
-    more = f" and {len(columns) - 6} more" if len(columns) > 6 else ""
-    return ", ".join(map(repr, columns[:6])) + more
+    return first_few(columns, 6)
 
 
 def listed(columns: Iterable[str]) -> str:

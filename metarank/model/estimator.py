@@ -1,7 +1,8 @@
 """`MetaRanker`: the estimator.
 
-`metarank.model.fit` has the order in which the stages of a model are fitted, `metarank.model.answer` the
-order in which they answer. What a fit learns is a `FittedModel`.
+The methods say what they promise; the work is done by the modules of this folder. `fit` has the order in
+which the stages of a model are fitted, `answer` the order in which they answer. What a fit learns is a
+`FittedModel`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from metarank.model.fit import fit_model
 from metarank.model.fitted import SAVED, FittedModel, Learned, Scored, fitted_model
 from metarank.model.given_sources import check_mode
 from metarank.model.inputs import check_given, read_training
-from metarank.model.label_updates import LabelChange, changed_labels, rows_labels, with_more_rows
+from metarank.model.label_change import LabelChange
+from metarank.model.label_updates import changed_labels, rows_labels, with_more_rows
 from metarank.model.measure import score_model
 from metarank.model.parameters import FitOptions, check_parameters, fit_options, plain, saved_parameters
 from metarank.model.request import read_request

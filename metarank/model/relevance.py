@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.printable import first_few
 from metarank.data.dataset import Dataset
 from metarank.data.separators import cut_labels, described, same_separator
 from metarank.metrics.propensity import inv_propensity
@@ -61,7 +62,7 @@ class Relevance:
             ("removed from the model", list(self.removed.values()), self.n_removed_pairs),
         )
         return "; ".join(
-            f"labels {what}: {len(names)} ({_first_three(names)}), in {n_pairs} of {self.Y.nnz} relevant "
+            f"labels {what}: {len(names)} ({first_few(names)}), in {n_pairs} of {self.Y.nnz} relevant "
             "pairs, which count as missed"
             for what, names, n_pairs in missed
             if names
@@ -213,8 +214,3 @@ def _placed(own: sp.csr_matrix, target: np.ndarray, width: int) -> sp.csr_matrix
     values = np.maximum.reduceat(own.data[order], first) if len(first) else own.data
     indptr = np.concatenate([[0], np.cumsum(np.bincount(row[order][first], minlength=own.shape[0]))])
     return sp.csr_matrix((values, label[order][first], indptr), shape=(own.shape[0], width))
-
-
-def _first_three(names: list[str]) -> str:
-    shown = ", ".join(f"{name!r:.60}" for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

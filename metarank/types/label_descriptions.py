@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.types.checks import check_names_as_ids, check_writable
@@ -207,11 +208,9 @@ class LabelDescriptions(Saved):
         if len(unknown) == len(names):
             raise ValueError(f"labels must be those of {where}, got none of them, such as {names[0]!r:.80}")
         if unknown:
-            shown = ", ".join(f"{name!r:.60}" for name in unknown[:3])
-            shown += f" and {len(unknown) - 3} more" if len(unknown) > 3 else ""
             warnings.warn(
-                f"labels of {where} that the table of labels lacks: {shown}; they are labels without a "
-                "description",
+                f"labels of {where} that the table of labels lacks: {first_few(unknown)}; they are labels "
+                "without a description",
                 stacklevel=2,
             )
         table = self.extended(unknown) if unknown else self
