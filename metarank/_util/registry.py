@@ -86,6 +86,8 @@ SAVED = {
     "GivenScorer": "metarank.scorers.given.given_source",
     "GivenTogether": "metarank.scorers.given.together",
     "PairFeatures": "metarank.scorers.given.pair_features",
+    "Habits": "metarank.scorers.given.habits",
+    "GivenLinear": "metarank.scorers.given.linear",
     "BlockScorer": "metarank.scorers.block",
     "KeptScorer": "metarank.scorers.after_changes",
 } | {entry.cls: entry.module for entry in SOURCES.values()}

@@ -215,7 +215,7 @@ class Answering:
     @property
     def _completes(self) -> bool:
         """Whether lists are completed by other labels: those of its own sources are, given ones are not."""
-        return any(source.proposes and not source.scorer.reads_given for source in self.model.sources)
+        return any(source.proposes and not source.scorer.proposes_given for source in self.model.sources)
 
 
 def names_in_order(scored: list[Scored], kept: sp.csr_matrix, table: LabelTable) -> list[list[str]]:

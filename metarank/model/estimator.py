@@ -326,7 +326,8 @@ class MetaRanker(Saved, BaseEstimator):
             less often right on labelled rows than it was on the training rows.
         candidates_mode : "only" or "union"
             "only" ranks the candidates given, which sources that read X describe too; `shortlister` is then
-            "auto". "union" ranks what the shortlisters of the model propose as well.
+            "auto". "union" ranks what the shortlisters of the model propose as well; where X is None, the
+            `shortlist_size` labels that suit rows with such candidates (`metarank.scorers.given.linear`).
         pair_features : dict of name to values of pairs, or the values of one feature, optional
             More evidence of pairs, in the same forms, or a dict of (row, label) to value. It proposes none.
         labels : LabelDescriptions, data frame, path of a file, or list of dicts, optional

@@ -76,7 +76,9 @@ class LabelScorer(Saved, BaseEstimator):
         Whether it can score labels without training rows, by their names.
     reads_given : bool
         Whether it reads what others say of pairs, a `metarank.types.given.Given` of the rows, in place of
-        their features X. What it proposes is what was given, however many are asked for.
+        their features X.
+    proposes_given : bool
+        Whether it proposes what was given and nothing else, however many labels are asked for.
     is_quick : bool
         Whether a fit takes only seconds on any number of rows; `updated` then refits.
     score_without_rows : float or None
@@ -106,6 +108,7 @@ class LabelScorer(Saved, BaseEstimator):
     is_label_free: bool = False
     reads_names: bool = False
     reads_given: bool = False
+    proposes_given: bool = False
     is_quick: bool = False
     score_without_rows: float | None = None
     has_held_out_columns: bool = False

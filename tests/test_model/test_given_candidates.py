@@ -43,7 +43,7 @@ def some(items: dict, rows) -> dict:
 @cache
 def fitted(mode: str, with_X: bool = True) -> MetaRanker:
     X, Y, scores, clicks = task()
-    options = makers.QUICK | ({"shortlister": "neighbors"} if mode == "union" else {})
+    options = makers.QUICK | ({"shortlister": "neighbors"} if mode == "union" and with_X else {})
     model = MetaRanker(**options)
     return model.fit(X if with_X else None, Y, candidates=scores, candidates_mode=mode, pair_features=clicks)
 
@@ -67,7 +67,7 @@ def assert_same(a: dict, b: dict) -> None:
         np.testing.assert_array_equal(a[name], b[name], err_msg=name)
 
 
-CASES = [("only", True), ("only", False), ("union", True)]
+CASES = [("only", True), ("only", False), ("union", True), ("union", False)]
 
 
 @pytest.mark.parametrize(("mode", "with_X"), CASES)
@@ -222,7 +222,12 @@ def refusals() -> list:
             lambda: plain.fit(X, Y, candidates=scores, candidates_mode="both"),
             "candidates_mode must be one of",
         ),
-        (lambda: plain.fit(None, Y, candidates=scores, candidates_mode="union"), "needs X"),
+        (
+            lambda: MetaRanker(shortlister="parabel").fit(
+                None, Y, candidates=scores, candidates_mode="union"
+            ),
+            "shortlister must be 'auto' where X is None",
+        ),
         (
             lambda: MetaRanker(shortlister="neighbors").fit(X, Y, candidates=scores),
             "shortlister must be 'auto' where candidates are given",

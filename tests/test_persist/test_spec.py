@@ -22,6 +22,7 @@ from metarank.persist.classes import class_of
 from metarank.persist.spec import Saved, Spec
 from metarank.scorers.block import BlockScorer
 from metarank.scorers.given.given_source import GivenScorer
+from metarank.scorers.given.linear import GivenLinear
 from metarank.scorers.given.pair_features import PairFeatures
 from metarank.scorers.given.together import GivenTogether
 from metarank.scorers.neighbors.voting import LabelNeighbors
@@ -75,6 +76,8 @@ def fitted_now(known):
             yield entry.make()().fit(view)
     yield GivenScorer(given="bm25").fit(view)
     yield GivenTogether(given=["bm25", "knn"]).fit(view)
+    yield GivenScorer(given="bm25").fit(view).habits_
+    yield GivenLinear(given=["bm25", "knn"]).fit(view)
     yield PairFeatures(names=("clicks",)).fit(view)
     encoder = BlocksEncoder()
     rows = makers.blocks(40)

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from metarank.scorers.crossfit import held_out_columns, refit_columns, refit_shortlist
 from metarank.scorers.given.given_source import COLUMNS, GivenScorer
+from metarank.scorers.given.habits import OF_LABELS
+from metarank.scorers.given.linear import GivenLinear
 from metarank.scorers.given.pair_features import PairFeatures
 from metarank.scorers.given.together import GivenTogether
 from metarank.types.candidates import Candidates
@@ -64,7 +66,7 @@ def test_columns_by_hand():
         TrainingSet(np.zeros((4, 0), np.float32), Y, np.zeros(4), given=given).view()
     )
     columns = scorer.score(given[:2], Candidates.all_labels(2, 3))
-    assert list(columns) == [f"s_{name}" for name in COLUMNS]
+    assert list(columns) == [f"s_{name}" for name in COLUMNS + OF_LABELS]
     np.testing.assert_array_equal(columns["s_score"], [4, 1, 1, 2, 2, 8])
     np.testing.assert_allclose(
         columns["s_log"], [np.log(4), 0, -1, np.log(2), np.log(2) - 1, np.log(8)], atol=1e-6
@@ -79,6 +81,10 @@ def test_columns_by_hand():
     np.testing.assert_allclose(columns["s_right"][0], (2 + 5 * rate) / 7)
     # Label 2 is relevant in one of the two labelled rows without it.
     assert columns["s_right"][2] > columns["s_right"][4]
+    # All seven scores are in one bin: none is unusual for its label.
+    np.testing.assert_array_equal(columns["s_unusual"], [0, 0, -5, 0, -5, 0])
+    np.testing.assert_allclose(columns["s_usual"], 1)
+    np.testing.assert_allclose(columns["s_proposed"][:3], np.log([3.5 / 5, 3.5 / 5, 1.5 / 5]), rtol=1e-6)
 
 
 def test_a_row_without_a_label_tells_nothing_of_a_source():
@@ -103,3 +109,81 @@ def test_a_source_that_is_right_has_better_columns_than_one_that_is_not():
     relevant = Y.toarray() > 0
     gap = [odds[relevant[:, j], j].mean() - odds[~relevant[:, j], j].mean() for j in range(4)]
     assert gap[0] > 0.5 > max(gap[1:])
+
+
+def test_what_is_usual_for_one_label_is_unusual_for_another():
+    rng = np.random.default_rng(0)
+    scores = rng.random((300, 2)) + np.array([0.0, 2.0])
+    scores[0] = 2.5
+    given = Given(300, 2, {"s": sp.csr_matrix(scores.astype(np.float32))})
+    Y = sp.csr_matrix(np.tile(np.float32([0, 1]), (300, 1)))
+    data = TrainingSet(np.zeros((300, 0), np.float32), Y, np.arange(300) % 5, given=given)
+    columns = GivenScorer(given="s").fit(data.view()).score(given[:1], Candidates.all_labels(1, 2))
+    assert columns["s_unusual"][0] > 2 > abs(columns["s_unusual"][1])
+    assert columns["s_usual"][0] < columns["s_usual"][1]
+    # The order of the scores alone counts.
+    curved = Given(300, 2, {"s": sp.csr_matrix(np.exp(scores).astype(np.float32))})
+    data = TrainingSet(np.zeros((300, 0), np.float32), Y, np.arange(300) % 5, given=curved)
+    again = GivenScorer(given="s").fit(data.view()).score(curved[:1], Candidates.all_labels(1, 2))
+    for name in OF_LABELS:
+        assert again[f"s_{name}"].tobytes() == columns[f"s_{name}"].tobytes()
+
+
+def test_a_scorer_of_an_older_version_has_the_columns_of_its_time():
+    data = training_set()
+    scorer = GivenScorer(given="bm25").fit(data.view())
+    state = scorer.get_state()
+    del state["habits"]
+    older = GivenScorer.from_state(state)
+    now = scorer.score(data.given, Candidates.all_labels(60, 5))
+    then = older.score(data.given, Candidates.all_labels(60, 5))
+    assert list(now)[: len(COLUMNS)] == list(then)
+    assert all(then[name].tobytes() == now[name].tobytes() for name in then)
+
+
+def companions(n: int = 200) -> TrainingSet:
+    """Label 2 is relevant where label 0 is proposed, and never proposed itself."""
+    rng = np.random.default_rng(1)
+    proposed = (0.2 + rng.random((n, 2))) * (rng.random((n, 2)) < 0.5)
+    Y = np.column_stack([proposed > 0.1, proposed[:, 0] > 0.1, np.zeros(n)])
+    Y = sp.csr_matrix(Y.astype(np.float32))
+    S = sp.csr_matrix(np.hstack([proposed, np.zeros((n, 2))]).astype(np.float32))
+    return TrainingSet(np.zeros((n, 0), np.float32), Y, np.arange(n) % 5, given=Given(n, 4, {"s": S}))
+
+
+def test_rows_with_such_candidates_have_labels_that_nobody_proposed():
+    data = companions()
+    scorer = GivenLinear(given=["s"]).fit(data.view())
+    columns = scorer.score(data.given, Candidates.all_labels(200, 4))["given_linear"].reshape(200, 4)
+    right = data.Y.toarray()[:, 2] > 0
+    assert columns[right, 2].min() > columns[~right, 2].max()
+    assert not columns[:, 3].any()  # no row has it
+    found = scorer.shortlist(data.given, 3)
+    assert (np.diff(found.indptr) == 3).all()
+    assert found.recall(data.Y) > 0.95
+
+
+@pytest.mark.parametrize("hidden", [None, np.int32([-1, 0, -1, 1, -1])], ids=["all shown", "labels hidden"])
+def test_held_out_rows_are_described_by_the_others(hidden):
+    data, scorer = training_set(hidden_in=hidden), GivenLinear(given=["bm25", "knn"])
+    for rows in (np.arange(60), np.array([3, 4, 17, 50])):
+        candidates = Candidates.all_labels(len(rows), 5)
+        quick = held_out_columns(scorer, data, candidates, rows=rows)["given_linear"]
+        slow = refit_columns(scorer, data, candidates, rows=rows, n_jobs=1)["given_linear"]
+        np.testing.assert_allclose(quick, slow, atol=2e-3)
+        proposed = scorer.shortlist_held_out(data, 5, rows=rows)
+        refitted = refit_shortlist(scorer, data, 5, rows=rows, n_jobs=1)
+        np.testing.assert_array_equal(proposed.labels, refitted.labels)
+
+
+@pytest.mark.parametrize("what", ["no candidate", "no label"])
+def test_rows_of_which_nothing_is_known_score_alike(what):
+    data = companions(20)
+    if what == "no candidate":
+        data.given = Given(20, 4, {"s": sp.csr_matrix((20, 4), dtype=np.float32)})
+    else:
+        data.Y = sp.csr_matrix((20, 4), dtype=np.float32)
+    scorer = GivenLinear(given=["s"]).fit(data.view())
+    columns = scorer.score(data.given, Candidates.all_labels(20, 4))["given_linear"].reshape(20, 4)
+    assert (columns == columns[0]).all()
+    assert np.isfinite(columns).all()

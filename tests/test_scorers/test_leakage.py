@@ -16,6 +16,7 @@ from metarank.model.auto import named_scorers
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
 from metarank.scorers.given.given_source import GivenScorer
+from metarank.scorers.given.linear import GivenLinear
 from metarank.scorers.given.pair_features import PairFeatures
 from metarank.scorers.given.together import GivenTogether
 from metarank.scorers.linear.one_vs_all import OneVsAll
@@ -50,6 +51,7 @@ SCORERS: dict[str, Callable[[], LabelScorer]] = {
     "ova-ridge": partial(OneVsAll, loss="ridge"),
     "given": partial(GivenScorer, given="bm25"),
     "given-together": partial(GivenTogether, given=["bm25", "knn"]),
+    "given-linear": partial(GivenLinear, given=["bm25", "knn"]),
     "pair-features": partial(PairFeatures, names=("clicks",)),
     "ova-gradients": partial(OneVsAll, loss="ridge", max_size=10),
 }
@@ -60,7 +62,16 @@ FEWER = {
 }
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
-SPARSE_ONLY = {"names", "spelling", "embedder", "votes-names", "given", "given-together", "pair-features"}
+SPARSE_ONLY = {
+    "names",
+    "spelling",
+    "embedder",
+    "votes-names",
+    "given",
+    "given-together",
+    "given-linear",
+    "pair-features",
+}
 NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="needs the extra text")
 CASES = [
     pytest.param(name, layout, id=f"{name}-{layout}", marks=[NEEDS_TORCH] if name == "embedder" else [])

@@ -32,7 +32,7 @@ def all_columns(scorer: LabelScorer, X: makers.Features, n_jobs: int = 1) -> dic
 
 def proposed(scorer: LabelScorer, X: makers.Features, n_jobs: int = 1) -> list[bytes]:
     found = scorer.shortlist(X, 2, n_jobs=n_jobs)
-    assert scorer.reads_given or (np.diff(found.indptr) <= 2).all()
+    assert scorer.proposes_given or (np.diff(found.indptr) <= 2).all()
     return [a.tobytes() for a in (found.indptr, found.labels, *found.scores.values())]
 
 

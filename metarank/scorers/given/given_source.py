@@ -9,10 +9,11 @@ from sklearn.base import clone
 
 from metarank._util.elementary import log, log2
 from metarank._util.parameters import with_parameters
-from metarank.persist.fields import Array, Declared, Flag, Integer, Number, Params
+from metarank.persist.fields import Array, Declared, Flag, Integer, Number, Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import scatter_folds
+from metarank.scorers.given.habits import OF_LABELS, Habits
 from metarank.scorers.given.lists import are_places, extremes, moments, places, positions, rows_of
 from metarank.scorers.given.rates import PLACES, ProposedPairs, edges, monotone, tally, weight_of_scores
 from metarank.scorers.neighbors.training_rows import check_lists
@@ -53,12 +54,18 @@ class GivenScorer(LabelScorer):
                               scores say the source is right for the label: (h + a) / (e + a), where e is
                               the sum of the chances of the c proposals, and a is set by how far labels
                               differ (moments of a gamma distribution)
+    ``<source>_unusual``      (v - mean) / standard deviation, for v the score's place among all training
+                              scores (0 to 1, logarithmic) and those of the label's proposals; 5 mean ones
+                              are added to a label's own
+    ``<source>_usual``        that mean of the label
+    ``<source>_proposed``     log of the share of the training rows for which the source proposes the label
     ========================= ==========================================================================
 
     Of other pairs, the score is the least of the row's list (0 where it is empty), logarithm and z are 1 less
-    than the least, place, share and present are 0, and the last three tell how often a label that the source
-    does not propose is relevant. A chance by the score is monotone: the rates of bins of scores, pooled where
-    they decrease. Training rows without a relevant label tell nothing of a source and are not counted.
+    than the least, place, share and present are 0, "right_at", "right" and "odds" tell how often a label that
+    the source does not propose is relevant, and "unusual" is -5. A chance by the score is monotone: the rates
+    of bins of scores, pooled where they decrease. Training rows without a relevant label tell nothing of how
+    often a source is right and are not counted there.
 
     The source proposes all pairs that were given, however many are asked for.
 
@@ -82,6 +89,7 @@ class GivenScorer(LabelScorer):
     given: str = UNNAMED
 
     reads_given = True
+    proposes_given = True
 
     saved = Spec(
         Params(),
@@ -99,6 +107,7 @@ class GivenScorer(LabelScorer):
         Number("miss_rate_", 0, 1),
         Number("new_missed_", 0, 1),
         Flag("by_place_", optional=True),
+        Object("habits_", Habits, ("L",), optional=True),
     )
 
     # --- what is learned ---------------------------------------------------------
@@ -130,6 +139,9 @@ class GivenScorer(LabelScorer):
         """Learn what does not depend on labels, from all rows of the training set."""
         self.edges_, self.least_log_ = view.shared(
             f"given {self.given}", lambda X: edges(view.all_given.scores[self.given].data)
+        )
+        self.habits_ = view.shared(
+            f"habits of {self.given}", lambda X: Habits.of(view.all_given.scores[self.given], self.edges_)
         )
         self.n_labels_ = view.n_labels
         # Unknown if there is no pair.
@@ -200,6 +212,9 @@ class GivenScorer(LabelScorer):
             column = np.broadcast_to(otherwise, len(label)).astype(np.float32)
             column[found] = of_entry[at[found]]
             out[f"{self.given}_{name}"] = column
+        if self.habits_ is not None:  # older models have none
+            for name, column in self.habits_.columns(own, self.edges_, label, at, found).items():
+                out[f"{self.given}_{name}"] = column
         return out
 
     def shortlist(self, X: Given, k: int, *, n_jobs: int = 1) -> Candidates:
@@ -227,7 +242,7 @@ class GivenScorer(LabelScorer):
     # --- what a fit costs, labels that change ---------------------------------------------
 
     def n_columns(self) -> int:
-        return len(COLUMNS)
+        return len(COLUMNS) + len(OF_LABELS)
 
     def training_record(self) -> tuple[str, float, int] | None:
         """The share of the training rows with labels whose best pair is relevant."""
@@ -240,6 +255,7 @@ class GivenScorer(LabelScorer):
         out.right_ = np.append(self.right_, np.full(more, self.rate_))
         out.lift_ = np.append(self.lift_, np.ones(more))
         out.missed_ = np.append(self.missed_, np.full(more, self.new_missed_))
+        out.habits_ = None if self.habits_ is None else self.habits_.grown(more)
         out.n_labels_ = view.n_labels
         return out
 
