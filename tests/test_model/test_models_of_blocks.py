@@ -15,6 +15,7 @@ from metarank.apps.serve.options import ServeOptions
 from metarank.apps.serve.run import warm_up
 from metarank.data import Block, Blocks
 from metarank.data.block_encoder import BlocksEncoder, CategoriesEncoder, NumbersEncoder
+from metarank.model.auto import choose_features
 from metarank.model.block_sources import over_blocks
 from metarank.model.block_weights import block_weights
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
@@ -433,6 +434,21 @@ def test_a_number_and_a_category_tell_labels(block, effort):
     model = MetaRanker(effort=effort, n_jobs=1, random_state=0).fit(X, [[str(i)] for i in y])
     found = model.rank(X, k=1).to_frame()["label_name"]
     assert np.mean(found.to_numpy() == y.astype(str)) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("rows", "dense_columns", "wanted"),
+    [
+        (20, 0, ["LinearClassifier", "KernelRidge"]),
+        (20, 8, ["LinearClassifier", "KernelRidge"]),
+        (20, 40, ["KernelRidge"]),
+        (20_000, 40, ["LinearClassifier"]),
+    ],
+)
+def test_many_columns_of_vectors_beside_words_are_left_to_the_ridge(rows, dense_columns, wanted):
+    X = sp.csr_matrix((rows, 50), dtype=np.float32)
+    found = choose_features("auto", X, 5, label_text=None, effort="medium", dense_columns=dense_columns)
+    assert [type(scorer).__name__ for scorer in found if scorer.is_classifier] == wanted
 
 
 def test_a_block_is_described_as_if_it_were_alone():
