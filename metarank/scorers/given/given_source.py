@@ -77,6 +77,7 @@ class GivenScorer(LabelScorer):
     Examples
     --------
     >>> from metarank.types.view import TrainingSet
+    >>> import scipy.sparse as sp
     >>> S = sp.csr_matrix(np.float32([[0.9, 0.1], [0.8, 0.3], [0.2, 0.7]]))
     >>> Y = sp.csr_matrix(np.float32([[1, 0], [1, 0], [0, 1]]))
     >>> given = Given(3, 2, {"bm25": S})

@@ -29,6 +29,7 @@ class PairFeatures(LabelScorer):
 
     Examples
     --------
+    >>> import scipy.sparse as sp
     >>> clicks = Given(1, 3, features={"clicks": sp.csr_matrix(np.float32([[0, 7, 0]]))})
     >>> PairFeatures(names=("clicks",)).score(clicks, Candidates.all_labels(1, 3))["clicks"]
     array([0., 7., 0.], dtype=float32)
