@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("pydantic")
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
 
 from metarank import MetaRanker
 from metarank.apps.serve.answers import Answerer, Call
 from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.run import warm_up
 
 N, L = 40, 5
 
@@ -54,6 +57,17 @@ def test_answers_are_those_of_rank(asked):
     status, pages = reply(answerer, "explain", instance=X[3].tolist(), k=1, **one)
     assert status == 200
     assert pages["explanations"][0]["label"] == alone["rankings"][0][0]["label"]
+
+
+@pytest.mark.parametrize("by_place", [False, True])
+def test_the_service_is_ready_before_its_first_request(by_place):
+    ds = makers.dense(N, L=L)
+    found = [[j if by_place else (j, 0.5) for j in range(L)] for _ in range(N)]
+    for given in ({"candidates": {"bm25": found, "knn": found}}, {"pair_features": {"clicks": found}}):
+        model = MetaRanker(**makers.QUICK).fit(ds.X, ds.Y, **given)
+        warm_up(model)
+        model.update_labels(remove=[0])
+        warm_up(model)
 
 
 def test_in_steps_as_at_once(asked):

@@ -28,6 +28,7 @@ pytest.importorskip("uvicorn")
 
 from services import LONG, PATIENT
 
+from metarank import MetaRanker
 from metarank.apps.cli import main
 from metarank.apps.serve.processes import run_processes
 from metarank.apps.serve.run import listen
@@ -111,6 +112,19 @@ def wait_until_working(port: int) -> None:
         return taken + number(port, "metarank_waiting_requests")  # of a later moment: none is counted twice
 
     until(lambda: come_in() == 9)
+
+
+def test_a_model_of_candidates_is_served(tmp_path):
+    ds = makers.texts()
+    found = [[(j, 0.5) for j in range(ds.n_labels)] for _ in range(ds.n_rows)]
+    given = {"candidates": {"bm25": found}, "pair_features": {"clicks": found}}
+    model = MetaRanker(**makers.QUICK).fit(ds, **given)
+    model.save(tmp_path / "topics")
+    with serving(tmp_path / "topics") as (_, port):
+        one = {name: {key: rows[0] for key, rows in of.items()} for name, of in given.items()}
+        status, reply = post(port, {"instance": ds.texts[0], "k": 2, **one})
+    assert status == 200
+    assert [e["label"] for e in reply["rankings"][0]] == model.rank(ds, k=2, **given).labels[0].tolist()
 
 
 @pytest.mark.check
@@ -338,6 +352,18 @@ def test_a_bad_model_is_one_line(folder, tmp_path, capsys):
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert said in err
+
+
+@pytest.mark.parametrize("options", [[], ["--processes", "2"]])
+def test_a_model_of_no_rows_is_one_line(tmp_path, capsys, options):
+    found = [[(i % 2, 1.0)] for i in range(20)]
+    model = MetaRanker(**makers.QUICK).fit(None, [[i % 2] for i in range(20)], candidates=found)
+    model.save(tmp_path / "model")
+    assert main(["serve", str(tmp_path / "model"), "--port", "0", *options]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.endswith("the model must take instances to be served: it was fitted with X=None\n")
+    assert len(said.err.splitlines()) == 1
 
 
 def test_a_port_that_is_taken_is_one_line(folder, capsys):

@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> None:
 
     options = ServeOptions(**{field.name: getattr(args, field.name) for field in fields(ServeOptions)})
     require_extra("serve", "fastapi", "uvicorn", "prometheus_client", "httptools")
+    from metarank.apps.serve.instances import InputReader
     from metarank.apps.serve.processes import check_processes, run_processes
     from metarank.apps.serve.run import listen, run
 
@@ -65,6 +66,7 @@ def run(args: argparse.Namespace) -> None:
     listen(args.host, args.port).close()  # before the model is read, which may take long
     args.jobs = 1  # the service's own threads are the parallelism
     model = load_model(args.model, args)
+    InputReader(model, options)  # refuses a model whose rows no request can hold
     name = Path(args.model).resolve().name
 
     def announce(url: str) -> None:

@@ -9,7 +9,10 @@ import math
 import socket
 import sys
 from collections.abc import Callable, Collection, Generator
+from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
 import uvicorn
 from fastapi import FastAPI
 
@@ -102,11 +105,11 @@ def answer_on(
     announce: Callable[[str], None],
 ) -> None:
     """`run` on a listening socket, which other processes may share."""
+    app = create_app(model, options, name=name, allowed_hosts=allowed_hosts)
     warm_up(model)
     # These objects stay: the garbage collector need not visit them during a request.
     gc.collect()
     gc.freeze()
-    app = create_app(model, options, name=name, allowed_hosts=allowed_hosts)
     address = url_of(listener)
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
@@ -177,7 +180,14 @@ def url_of(listener: socket.socket) -> str:
 
 def warm_up(model: MetaRanker) -> None:
     """Rank and explain once: this builds the indexes that the first request would wait for."""
+    fitted = model.fitted_
+    label = np.setdiff1d(np.arange(fitted.n_labels), fitted.removed)[:1]
+    one = sp.csr_matrix((np.ones(len(label)), ([0] * len(label), label)), shape=(1, fitted.n_labels))
+    given: dict[str, Any] = {
+        "candidates": dict.fromkeys(fitted.given_sources, one) or None,
+        "pair_features": dict.fromkeys(fitted.given_features, one) or None,
+    }
     x = model.encoder_.example()
-    for label in model.rank(x, k=1).labels[0]:
-        if label >= 0:
-            model.explain(x, int(label))
+    for best in model.rank(x, k=1, **given).labels[0]:
+        if best >= 0:
+            model.explain(x, int(best), **given)
