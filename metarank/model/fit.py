@@ -146,7 +146,15 @@ def chosen_sources(
 ) -> list[Source]:
     """The unfitted sources, seeded; if there are several objectives, also a copy for each."""
     own = _own_sources(given, label_text, options)
-    sources = _seeded(with_given(own, given.pairs, given.candidates_mode, has_features=given.has_features))
+    sources = _seeded(
+        with_given(
+            own,
+            given.pairs,
+            given.candidates_mode,
+            has_features=given.has_features,
+            by_fold=given.fold is not None,
+        )
+    )
     shortlisters = proposers(sources)
     if options.label_text == "learned" and not any(isinstance(s.scorer, NameEmbedder) for s in sources):
         sources.append(Source(NameEmbedder(), proposes=bool(shortlisters), describes=True))

@@ -21,12 +21,13 @@ _MOST_ROWS = 20_000
 
 
 def with_given(
-    own: list[Source], pairs: Given | None, mode: str, *, has_features: bool = True
+    own: list[Source], pairs: Given | None, mode: str, *, has_features: bool = True, by_fold: bool = False
 ) -> list[Source]:
     """The sources of a fit: its own and, if candidates or features of pairs are given, a source for each.
 
     By the mode "only" the candidates given are the only ones, and the model's own sources describe alone.
     Rows without features are described by their candidates, and by the mode "union" labels are proposed so.
+    `by_fold`: see `GivenScorer`.
     """
     if pairs is None:
         return own
@@ -40,10 +41,12 @@ def with_given(
         for source in own
         if source.describes or not alone
     ]
-    sources += [Source(GivenScorer(given=name), proposes, describes=True) for name in pairs.scores]
+    sources += [
+        Source(GivenScorer(given=name, by_fold=by_fold), proposes, describes=True) for name in pairs.scores
+    ]
     if len(pairs.scores) > 1:
         sources.append(Source(GivenTogether(given=list(pairs.scores)), proposes=False, describes=True))
-    if not has_features and (not alone or pairs.n_rows <= _MOST_ROWS):
+    if not has_features and (not alone or (pairs.n_rows <= _MOST_ROWS and not by_fold)):
         sources.append(Source(GivenLinear(given=list(pairs.scores)), proposes=not alone, describes=True))
     if pairs.features:
         sources.append(Source(PairFeatures(names=tuple(pairs.features)), proposes=False, describes=True))

@@ -56,9 +56,9 @@ class ListwiseRanker(AveragedRanker):
     n_models: int = 5
     hardest: int = 30
     others: float = 0.03
-    n_rounds: int = 150
-    num_leaves: int = 7
-    learning_rate: float = 0.05
+    n_rounds: int = 80
+    num_leaves: int = 31
+    learning_rate: float = 0.1
 
     name = "listwise"
 

@@ -187,3 +187,11 @@ def test_rows_of_which_nothing_is_known_score_alike(what):
     columns = scorer.score(data.given, Candidates.all_labels(20, 4))["given_linear"].reshape(20, 4)
     assert (columns == columns[0]).all()
     assert np.isfinite(columns).all()
+
+
+def test_habits_of_a_source_trained_by_fold_would_tell_of_the_row():
+    data = training_set()
+    scorer = GivenScorer(given="bm25", by_fold=True).fit(data.view())
+    assert list(scorer.score(data.given, Candidates.all_labels(60, 5))) == [
+        f"bm25_{name}" for name in COLUMNS
+    ]

@@ -73,6 +73,10 @@ class GivenScorer(LabelScorer):
     ----------
     given : str
         The name under which the candidates are given.
+    by_fold : bool
+        Whether the training rows' candidates come from models that were trained without the row's fold. How
+        often these propose a label for the rows of other folds then tells whether the row has it, and the
+        last three columns are left out.
 
     Examples
     --------
@@ -88,6 +92,7 @@ class GivenScorer(LabelScorer):
     """
 
     given: str = UNNAMED
+    by_fold: bool = False
 
     reads_given = True
     proposes_given = True
@@ -141,9 +146,11 @@ class GivenScorer(LabelScorer):
         self.edges_, self.least_log_ = view.shared(
             f"given {self.given}", lambda X: edges(view.all_given.scores[self.given].data)
         )
-        self.habits_ = view.shared(
-            f"habits of {self.given}", lambda X: Habits.of(view.all_given.scores[self.given], self.edges_)
-        )
+        self.habits_ = None
+        if not self.by_fold:
+            self.habits_ = view.shared(
+                f"habits of {self.given}", lambda X: Habits.of(view.all_given.scores[self.given], self.edges_)
+            )
         self.n_labels_ = view.n_labels
         # Unknown if there is no pair.
         self.by_place_ = (_OWN, self.given) in view.all_given.unscored if len(self.edges_) else None
@@ -213,7 +220,7 @@ class GivenScorer(LabelScorer):
             column = np.broadcast_to(otherwise, len(label)).astype(np.float32)
             column[found] = of_entry[at[found]]
             out[f"{self.given}_{name}"] = column
-        if self.habits_ is not None:  # older models have none
+        if self.habits_ is not None:
             for name, column in self.habits_.columns(own, self.edges_, label, at, found).items():
                 out[f"{self.given}_{name}"] = column
         return out

@@ -48,7 +48,8 @@ class GivenTogether(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> GivenTogether:
         """Learn from the rows of the View and their candidates. Returns self."""
-        self.scorers_ = [GivenScorer(given=name).fit(view) for name in self.given]
+        # Odds and presence are all that is read of them, so no habits.
+        self.scorers_ = [GivenScorer(given=name, by_fold=True).fit(view) for name in self.given]
         self.log_prior_ = LabelPrior().fit(view).log_prior_
         return self
 
@@ -61,7 +62,10 @@ class GivenTogether(LabelScorer):
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray, n_jobs: int = 1
     ) -> dict[str, np.ndarray]:
         """The columns of training rows, equal to those of fits without the row's fold."""
-        columns = [GivenScorer(given=name).score_held_out(data, candidates, rows=rows) for name in self.given]
+        columns = [
+            GivenScorer(given=name, by_fold=True).score_held_out(data, candidates, rows=rows)
+            for name in self.given
+        ]
         prior = held_out_columns(LabelPrior(), data, candidates, rows=rows)["prior"]
         return self._joined(columns, prior)
 
