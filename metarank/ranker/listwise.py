@@ -56,8 +56,8 @@ class ListwiseRanker(AveragedRanker):
     n_models: int = 5
     hardest: int = 30
     others: float = 0.03
-    n_rounds: int = 80
-    num_leaves: int = 31
+    n_rounds: int = 120
+    num_leaves: int = 15
     learning_rate: float = 0.1
 
     name = "listwise"
