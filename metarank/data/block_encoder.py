@@ -375,29 +375,31 @@ class BlocksEncoder(InputEncoder):
                 return only.encode(given)
             if table_columns(given) is None:
                 given = {only.name: given}
-        own = [part for part in self.parts if not part.is_joint]
-        needed = {part.name for part in self.needed}
-        blocks = Blocks.like(
-            given,
-            {part.name: part.kind for part in own},
-            {part.name: part.columns for part in own if part.columns},
-            [*self.left_out, *(part.name for part in own if part.name not in needed)],
-        )
+        blocks = self.read(given)
         if blocks.n_rows == 0:  # lists of no vectors tell no width
             empty = np.zeros((0, self.n_features), np.float32)
             return empty if self.layout == "dense" else sp.csr_matrix(empty)
-        for part in own:
+        for part in self._own:
             if part.weight == 0 and part.name in blocks:
                 part.check(blocks[part.name])
         return self._joined([part.encode(part.data_in(blocks)) for part in self.used])
 
+    def read(self, X: Any) -> Blocks:
+        """A dict, data frame or Blocks of new rows as the blocks of the fit; raises as `encode`."""
+        needed = {part.name for part in self.needed}
+        return Blocks.like(
+            X,
+            {part.name: part.kind for part in self._own},
+            {part.name: part.columns for part in self._own if part.columns},
+            [*self.left_out, *(part.name for part in self._own if part.name not in needed)],
+        )
+
     def example(self) -> Blocks:
         """A row as `encode` takes it, of words, categories and features that the model knows."""
-        own = [part for part in self.parts if not part.is_joint]
         return Blocks(
-            {part.name: part.example() for part in own},
-            {part.name: part.kind for part in own},
-            {part.name: part.columns for part in own if part.columns},
+            {part.name: part.example() for part in self._own},
+            {part.name: part.kind for part in self._own},
+            {part.name: part.columns for part in self._own if part.columns},
         )
 
     def reweighed(self, X: Features, weights: Mapping[str, float]) -> Features:
@@ -409,6 +411,11 @@ class BlocksEncoder(InputEncoder):
             if part.weight > 0:
                 out.append(scaled(own, part.weight))
         return self._joined(out)
+
+    @property
+    def _own(self) -> list[EncodedBlock]:
+        """The blocks that rows have."""
+        return [part for part in self.parts if not part.is_joint]
 
     @property
     def used(self) -> list[EncodedBlock]:

@@ -16,7 +16,7 @@ from metarank._util.json import parse_json
 from metarank.data.column_names import check_among, left_out, listed
 from metarank.data.frames import damage_named, to_arrow
 from metarank.data.parquet import MAGIC, read_table
-from metarank.data.text import table_records
+from metarank.data.text import header_of, table_records
 from metarank.data.xc import read_bytes
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -136,6 +136,8 @@ def table_of(source: Any) -> tuple[dict[str, list[Any]], Callable[[int], str]]:
             with damage_named(path):
                 return dict(read_table(io.BytesIO(content)).to_pydict()), "row {}".format
         records = list(table_records(content, path))
+        if not records:
+            return {column: [] for column in header_of(content, path)}, "line {}".format
         return _of_records(record for _, record in records), lambda i: f"line {records[i][0]}"
     if isinstance(source, (list, tuple)) and all(isinstance(record, Mapping) for record in source):
         return _of_records(source), "row {}".format

@@ -237,9 +237,24 @@ def csv_rows(content: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise ValueError(f"the record at line {line}: {error}; do its quotes balance?") from None
 
 
+def header_of(content: bytes, path: Path) -> list[str]:
+    """The columns that a CSV or TSV file names; none of JSON lines, which name them in each line."""
+    text = decode(content, path)
+    suffix = _suffix(path, text)
+    return [] if suffix == ".jsonl" else _header(csv_rows(text, _delimiter(suffix)))
+
+
+def _delimiter(suffix: str) -> str:
+    return "\t" if suffix == ".tsv" else ","
+
+
+def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+    return [field.strip() for field in next(rows, (0, []))[1]]
+
+
 def _csv_records(content: str, suffix: str) -> Iterator[Record]:
-    rows = csv_rows(content, "\t" if suffix == ".tsv" else ",")
-    header = [field.strip() for field in next(rows, (0, []))[1]]
+    rows = csv_rows(content, _delimiter(suffix))
+    header = _header(rows)
     twice = first_repeated(filter(None, header))
     if twice is not None:
         raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")

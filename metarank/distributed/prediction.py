@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,14 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from metarank._util.files import whole_file
+from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
 from metarank.model.estimator import MetaRanker
+from metarank.model.request import check_rows, given_to
+from metarank.types.blocks import Blocks, holds_blocks
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking, check_k
 from metarank.types.restrict import check_lists, check_shortlist
@@ -50,7 +53,7 @@ def rank(
     Parameters
     ----------
     model : fitted MetaRanker
-    X : as in `MetaRanker.fit`, or Partitions (see `read`), which workers read by themselves
+    X : as in `MetaRanker.rank`, or Partitions (see `read`), which workers read by themselves
     k : int
     client : distributed.Client or None
         None: the client in use.
@@ -62,8 +65,7 @@ def rank(
     optimize : str, optional
         With `out`: only labels above the cut learned for this metric; see `MetaRanker.predict`.
     options : as for `MetaRanker.rank`
-        Options with an entry per row (`candidates`, `exclude`, `allowed`) need rows of this process, not
-        `Partitions`.
+        What has an entry a row (`candidates`, `pair_features`, `exclude`, `allowed`) is cut with the rows.
 
     Returns
     -------
@@ -85,8 +87,8 @@ def rank(
         if optimize is not None:
             model.thresholds_.check_metric(optimize)
         futures = [
-            client.submit(_write_pairs, sent, rows, first, _file(out, i), k, optimize, own, pure=False)
-            for i, (rows, first, own) in enumerate(parts_of(model, X, options))
+            client.submit(_write_pairs, sent, rows, at.start, _file(out, i), k, optimize, own, pure=False)
+            for i, (rows, at, own) in enumerate(parts_of(model, X, options))
         ]
         return list(client.gather(futures))
 
@@ -112,7 +114,7 @@ def rank_points(
         ``label``, ``label_name`` where known, ``rank``, ``row``, ``probability``. Must be empty or new.
     n_files : int
         Number of ranges of labels, which are combined separately.
-    options : `exclude`, `allowed` as for `rank`
+    options : `exclude`, `allowed`, `candidates`, `pair_features` as for `rank`
 
     Returns
     -------
@@ -132,9 +134,10 @@ def rank_points(
         _check_out(out)
     bounds = np.linspace(0, model.n_labels_, n_files + 1).astype(np.int64)
     with _sent(client, model) as sent:
+        parts = list(parts_of(model, X, options))
         heads = [
-            client.submit(_best_rows, sent, rows, first, k, bounds, own, pure=False)
-            for rows, first, own in parts_of(model, X, options)
+            client.submit(_best_rows, sent, rows, at.start, k, bounds, own, pure=False)
+            for rows, at, own in parts
         ]
         ranges = []
         for i in range(n_files):
@@ -143,7 +146,7 @@ def rank_points(
             ranges.append(client.submit(_merged_rows, pieces, size, k, pure=False))
         if out is None:
             rows_of_labels, probabilities = map(np.concatenate, zip(*client.gather(ranges)))
-            return Ranking(rows_of_labels, probabilities, _n_rows(X))
+            return Ranking(rows_of_labels, probabilities, parts[-1][1].stop)
         names = model.label_names_
         written = []
         for i, (first, last) in enumerate(pairwise(bounds)):
@@ -181,27 +184,44 @@ def _sent(client: Client, model: MetaRanker) -> Iterator[Future]:
         yield client.submit(hold, model, pure=False)
 
 
-def parts_of(model: MetaRanker, X: Any, options: dict[str, Any]) -> Iterator[tuple[Any, int, dict[str, Any]]]:
-    """Rows of each task, the number of the first, and its options; rows of this process go with the graph."""
-    n = _n_rows(X)
-    options = dict(options)
-    if options.get("candidates") is not None:
+def parts_of(
+    model: MetaRanker, X: Any, options: dict[str, Any]
+) -> Iterator[tuple[Any, range, dict[str, Any]]]:
+    """Rows of each task, their numbers, and its options; rows of this process go with the graph."""
+    fitted, options = model.fitted_, dict(options)
+    check_rows(fitted, X)
+    X = _readable(model, X)
+    of_rows = None if X is None else _n_rows(X)
+    given = given_to(fitted, of_rows, options.get("candidates"), options.get("pair_features"))
+    n = given.n_rows if given is not None else _n_rows(X)
+    if not fitted.given_sources and options.get("candidates") is not None:
         options["candidates"] = check_shortlist(options["candidates"], n, model.label_table_)
     for name in ("exclude", "allowed"):
         if options.get(name) is not None:
             options[name] = check_lists(options[name], n, model.label_table_, name)
 
-    def own(start: int, stop: int) -> dict[str, Any]:
-        rows = np.arange(start, stop)
-        return {k: v.rows(rows) if isinstance(v, Candidates) else v for k, v in options.items()}
+    def own(at: range) -> dict[str, Any]:
+        rows = np.arange(at.start, at.stop)
+        out = {k: v.rows(rows) if isinstance(v, Candidates) else v for k, v in options.items()}
+        return out if given is None else out | given[rows].as_arguments()
 
     if isinstance(X, Partitions):
         for part in X.parts:
-            yield part, part.first_row, own(part.first_row, part.first_row + part.n_rows)
+            at = range(part.first_row, part.first_row + part.n_rows)
+            yield part, at, own(at)
         return
     for start in range(0, max(n, 1), PART_ROWS):
-        stop = min(n, start + PART_ROWS)
-        yield _taken(X, slice(start, stop)), start, own(start, stop)
+        at = range(start, min(n, start + PART_ROWS))
+        yield _taken(X, slice(at.start, at.stop)), at, own(at)
+
+
+def _readable(model: MetaRanker, X: Any) -> Any:
+    """Rows of which some can be taken: a dict or a data frame becomes the blocks of the model."""
+    if isinstance(model.encoder_, BlocksEncoder) and holds_blocks(X):
+        return model.encoder_.read(X)
+    if isinstance(X, Mapping):
+        model.encoder_.encode(X)  # which refuses it
+    return X
 
 
 def _n_rows(X: Any) -> int:
@@ -211,7 +231,9 @@ def _n_rows(X: Any) -> int:
 
 
 def _taken(X: Any, rows: slice) -> Any:
-    if isinstance(X, Dataset):
+    if X is None:
+        return None
+    if isinstance(X, (Dataset, Blocks)):
         return X.take(rows)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -239,7 +261,8 @@ def _write_pairs(
     row, place = np.nonzero(ranking.labels >= 0)
     label = ranking.labels[row, place]
     if optimize is not None:
-        own = {name: value for name, value in options.items() if name in ("exclude", "allowed")}
+        whole = ("propensity_weight", "objective_weights")  # which order lists and do not cut them
+        own = {name: value for name, value in options.items() if name not in whole}
         above = model.predict(rows, optimize, **own).tocsr()
         kept = np.asarray(above[row, label]).ravel() > 0
         row, place, label = row[kept], place[kept], label[kept]

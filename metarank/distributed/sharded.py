@@ -104,6 +104,11 @@ class ShardedRanker:
         count = len(workers) if n_shards is None else n_shards
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise ValueError(f"n_shards must be a positive integer or None, got {n_shards!r}")
+        if model.fitted_.given_sources or model.fitted_.given_features:
+            raise ValueError(
+                "model must be fitted without candidates and pair_features to be cut into shards: "
+                "metarank.distributed.rank takes it whole"
+            )
         self.model = model
         head = Head(model)
         self._head, shards = head, split(head.scorers, int(count), model.n_labels_)

@@ -50,22 +50,42 @@ def read_request(
         A source or feature of the fit is missing, or another is given; X is None though the fit had features,
         or the reverse; see `read_given`, `check_shortlist` and `LabelLimits.checked`.
     """
-    sources, features = model.given_sources, model.given_features
-    without_rows = bool(sources) and model.encoder.n_features == 0
+    check_rows(model, X)
+    rows: Features | None = None if X is None else model.encoder.encode(X)
+    table = model.label_table
+    given = given_to(model, None if rows is None else rows.shape[0], candidates, pair_features)
+    if rows is None:
+        assert given is not None
+        rows = np.zeros((given.n_rows, 0), np.float32)
+    own = (
+        None
+        if model.given_sources or candidates is None
+        else check_shortlist(candidates, rows.shape[0], table)
+    )
+    return Request(rows, LabelLimits.checked(exclude, allowed, rows.shape[0], table), own, given)
+
+
+def check_rows(model: FittedModel, X: Any) -> None:
+    """Raise ValueError if X is None though the fit had rows, or the reverse."""
+    without_rows = bool(model.given_sources) and model.encoder.n_features == 0
     if X is None and not without_rows:
         raise ValueError("X is required, since the model was fitted with it, got None")
     if X is not None and without_rows:
         raise ValueError(f"X must be None, since the model was fitted without, got {type(X).__name__}")
-    if pair_features is not None and not sources and not features:
-        raise ValueError("pair_features must be None, since the model was fitted without")
-    rows: Features | None = None if X is None else model.encoder.encode(X)
-    table, given = model.label_table, None
-    if sources or features:
-        n_rows = None if rows is None else rows.shape[0]
-        given = read_given(candidates if sources else None, pair_features, n_rows, table, sources, features)
-        model.check_given(given)
-    if rows is None:
-        assert given is not None
-        rows = np.zeros((given.n_rows, 0), np.float32)
-    own = None if sources or candidates is None else check_shortlist(candidates, rows.shape[0], table)
-    return Request(rows, LabelLimits.checked(exclude, allowed, rows.shape[0], table), own, given)
+
+
+def given_to(model: FittedModel, n_rows: int | None, candidates: Any, pair_features: Any) -> Given | None:
+    """What is given of the pairs of n rows to the sources of a model, checked; None if no source reads any.
+
+    `n_rows` None: as many as it tells. Candidates of a model without given sources are a shortlist, which is
+    not read here.
+    """
+    sources, features = model.given_sources, model.given_features
+    if not sources and not features:
+        if pair_features is not None:
+            raise ValueError("pair_features must be None, since the model was fitted without")
+        return None
+    own = candidates if sources else None
+    given = read_given(own, pair_features, n_rows, model.label_table, sources, features)
+    model.check_given(given)
+    return given

@@ -100,6 +100,11 @@ class Given:
             out |= np.diff(of.indptr) > 0
         return out
 
+    def as_arguments(self) -> dict[str, dict[str, sp.csr_matrix]]:
+        """`candidates` and `pair_features` of the methods that answer, as far as there are any."""
+        found = {"candidates": dict(self.scores), "pair_features": dict(self.features)}
+        return {parameter: of for parameter, of in found.items() if of}
+
     def candidates(self, source: str) -> Candidates:
         """The pairs of a source, with its scores under its name."""
         of = self.scores[source]
@@ -132,7 +137,7 @@ def read_given(
     table : LabelTable
         Labels are ids or names.
     sources, features : collections of str
-        Those of a fit: a table without a line has no pair of any.
+        Those of a fit: one that has no line in a table proposes nothing.
 
     Raises
     ------
@@ -237,18 +242,18 @@ def _by_name(values: Any, parameter: str, unnamed: str, known: Collection[str] =
 def _by_source(
     pairs: PairTable, parameter: str, unnamed: str, known: Collection[str]
 ) -> dict[str, PairTable]:
-    if pairs.source is None:
+    if pairs.source is None and (len(pairs.row) or not known):
         return {unnamed: pairs}
-    found = dict.fromkeys(pairs.source)
+    found = dict.fromkeys(pairs.source or ())
     if not found and not known:
         raise ValueError(f"{parameter} must hold a pair at least, got an empty table")
     for name in found:
         if not isinstance(name, str) or not name.strip():
             raise ValueError(f"{parameter} must name the source of each pair, got {name!r:.80}")
         check_writable(name, parameter)
-    names = sorted(found or known)  # the order of lines must not matter
+    names = sorted({*found, *known})  # the order of lines must not matter
     place = {name: i for i, name in enumerate(names)}
-    of = np.fromiter((place[name] for name in pairs.source), np.int64, len(pairs.source))
+    of = np.fromiter((place[name] for name in pairs.source or ()), np.int64, len(pairs.row))
     out = {}
     for i, name in enumerate(names):
         at = np.flatnonzero(of == i)

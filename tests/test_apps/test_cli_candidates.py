@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from metarank import MetaRanker, data, load
@@ -150,6 +151,41 @@ def test_union(files, capsys):
     ]
 
 
+NOTHING_OF = {  # what a file holds, and the lists of (label, score) of the first row by source
+    "one source": ("row,label,source,score\n0,tea,bm25,1\n", {"bm25": [("tea", 1.0)], "guess": []}),
+    "all": ("row,label,source,score\n", {"bm25": [], "guess": []}),
+    "all, unnamed": ("row,label,score\n", {"bm25": [], "guess": []}),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING_OF)
+def test_a_source_that_finds_nothing_has_no_line(files, case, tmp_path, capsys):
+    content, first = NOTHING_OF[case]
+    (tmp_path / "found.csv").write_text(content)
+    (tmp_path / "clicks.csv").write_text("row,label,score\n")
+    model, rows = load(files / "model"), data.load(files / "train.csv")
+    none = [[]] * ROWS
+    expected = model.rank(
+        rows,
+        k=2,
+        candidates={source: [pairs, *none[1:]] for source, pairs in first.items()},
+        pair_features={"pair": none},
+    )
+    pairs = {"candidates": data.read_candidates(tmp_path / "found.csv")}
+    pairs["pair_features"] = data.read_candidates(tmp_path / "clicks.csv")
+    np.testing.assert_array_equal(model.rank(rows, k=2, **pairs).scores, expected.scores)
+    pairs["candidates"] = pd.read_csv(tmp_path / "found.csv")
+    np.testing.assert_array_equal(model.rank(rows, k=2, **pairs).scores, expected.scores)
+    capsys.readouterr()
+    given = ["--candidates", str(tmp_path / "found.csv"), "--pair-features", str(tmp_path / "clicks.csv")]
+    predict = ["predict", str(files / "model"), str(files / "train.csv"), "--top", "2", "--format", "jsonl"]
+    assert main([*predict, *given]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [[e["label"] for e in line["labels"]] for line in lines] == [
+        [label for label, _ in row] for row in expected
+    ]
+
+
 BAD = [
     ("row,label,score\n0,moon,1\n", "'moon'"),
     ("row,label,score\n0,tea,inf\n", "must hold finite scores, got inf"),
@@ -158,7 +194,8 @@ BAD = [
     ("row,label,score\n99,tea,1\n", "must hold rows in [0, 30), got 99"),
     ("row,label\n0,tea\n", "must have the columns row, label and score"),
     ("row,label,source,score\n0,tea,,1\n", "line 2: source must not be empty"),
-    ("row,label,source,score\n0,tea,bm25,1\n", "'guess' is missing"),
+    ("row,label,source\n", "must have the columns row, label and score, got ['row', 'label', 'source']"),
+    ("row,label,source,score\n0,tea,other,1\n", "got 'other'"),
     ("row,label,source,score\n0,tea,bm25,1\n0,tea,guess,1\n0,tea,other,1\n", "got 'other'"),
 ]
 

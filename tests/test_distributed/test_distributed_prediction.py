@@ -14,9 +14,9 @@ from clusters import cluster
 pytest.importorskip("distributed")
 pq = pytest.importorskip("pyarrow.parquet")
 
-from metarank import Dataset, data  # noqa: E402
+from metarank import Dataset, MetaRanker, data  # noqa: E402
 from metarank.data import read_parquet, to_parquet, write_xc  # noqa: E402
-from metarank.distributed import DaskMetaRanker, rank, rank_points, read  # noqa: E402
+from metarank.distributed import DaskMetaRanker, ShardedRanker, rank, rank_points, read  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,54 @@ def test_own_candidates_are_cut_by_rows(client):
     scores = sp.csr_matrix(np.arange(1, 1 + rows.n_rows * model.n_labels_).reshape(rows.n_rows, -1))
     with pytest.raises(ValueError, match="candidates must be a shortlist"):
         rank(model, rows, 1, client=client, candidates=scores)
+
+
+def blocks_in(form: str):
+    """The rows of the maker of blocks as a dict, or a table of a library."""
+    blocks = makers.blocks().X
+    own = {"title": blocks["title"], "colour": blocks["colour"][:, 0].tolist()}
+    if form == "dict":
+        return own | {name: blocks[name] for name in ("vector", "numbers")}
+    own |= {"vector": blocks["vector"].tolist()}
+    own |= {name: blocks["numbers"][:, j].tolist() for j, name in enumerate(blocks.columns["numbers"])}
+    library = pytest.importorskip(form)
+    return library.table(own) if form == "pyarrow" else library.DataFrame(own)
+
+
+@pytest.mark.parametrize("form", ["dict", "pandas", "polars", "pyarrow"])
+def test_blocks_in_all_forms(form, client, tmp_path):
+    model, rows = makers.fitted("blocks"), blocks_in(form)
+    local = model.rank(makers.blocks(), 2)
+    assert rank(model, rows, 2, client=client).scores.tobytes() == local.scores.tobytes()
+    found = table(rank(model, rows, 2, client=client, out=str(tmp_path / "out")))
+    assert found["score"].to_numpy().tobytes() == local.scores.ravel().tobytes()
+    assert rank_points(model, rows, 1, client=client).n_labels == len(local.labels)
+    assert ShardedRanker(model, client=client).rank(rows, 2).scores.tobytes() == local.scores.tobytes()
+    with pytest.raises((TypeError, ValueError), match="title"):
+        rank(model, {"body": ["a text"] * 40}, 2, client=client)
+    with pytest.raises(TypeError, match="^X must"):
+        rank(makers.fitted("texts"), {"title": ["a text"] * 40}, 2, client=client)
+
+
+@pytest.mark.parametrize("with_rows", [True, False])
+def test_given_candidates_are_cut_by_rows(with_rows, client, tmp_path):
+    ds = makers.dense()
+    given, n = makers.given_pairs(ds.n_rows, ds.n_labels), ds.n_rows
+    own = {"candidates": dict(given.scores), "pair_features": dict(given.features)}
+    X = ds.X if with_rows else None
+    model = MetaRanker(**makers.QUICK).fit(X, ds.Y, **own)
+    found, local = rank(model, X, 3, client=client, **own), model.rank(X, 3, **own)
+    assert found.labels.tobytes() == local.labels.tobytes()
+    assert found.scores.tobytes() == local.scores.tobytes()
+    assert rank_points(model, X, 2, client=client, **own).n_labels == n
+    cut = table(rank(model, X, 4, client=client, out=str(tmp_path / "cut"), optimize="micro-f1", **own))
+    assert len(cut) == model.predict(X, "micro-f1", **own).nnz
+    with pytest.raises(ValueError, match="^candidates must hold those of the fit"):
+        rank(model, X, 3, client=client, pair_features=own["pair_features"])
+    with pytest.raises(ValueError, match="^X "):
+        rank(model, None if with_rows else ds.X, 3, client=client, **own)
+    with pytest.raises(ValueError, match="^model must be fitted without candidates"):
+        ShardedRanker(model, client=client)
 
 
 def test_labels_by_name(client):

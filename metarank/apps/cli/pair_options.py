@@ -65,8 +65,4 @@ def pairs_for(
     candidates = None if plain else read_pairs(args.candidates)
     sources, features = fitted.given_sources, fitted.given_features
     given = read_given(candidates, read_pairs(args.pair_features), n_rows, table, sources, features)
-    if given is not None and given.scores:
-        out["candidates"] = dict(given[of_rows].scores)
-    if given is not None and given.features:
-        out["pair_features"] = dict(given[of_rows].features)
-    return out
+    return out if given is None else out | given[of_rows].as_arguments()

@@ -174,10 +174,7 @@ class InputReader:
         with refusing(field):
             found = read_given(read["candidates"], read["pair_features"], n_rows, self.labels)
             self.check_given(found)
-        if found is None:
-            return {}
-        out = {"candidates": dict(found.scores), "pair_features": dict(found.features)}
-        return {field: of for field, of in out.items() if of}
+        return {} if found is None else found.as_arguments()
 
 
 def _at(field: str, i: int) -> str:
