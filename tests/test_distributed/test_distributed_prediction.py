@@ -92,7 +92,7 @@ def test_blocks_in_all_forms(form, client, tmp_path):
     assert ShardedRanker(model, client=client).rank(rows, 2).scores.tobytes() == local.scores.tobytes()
     with pytest.raises((TypeError, ValueError), match="title"):
         rank(model, {"body": ["a text"] * 40}, 2, client=client)
-    with pytest.raises(TypeError, match="^X must"):
+    with pytest.raises(TypeError, match=r"^X must"):
         rank(makers.fitted("texts"), {"title": ["a text"] * 40}, 2, client=client)
 
 
@@ -109,11 +109,11 @@ def test_given_candidates_are_cut_by_rows(with_rows, client, tmp_path):
     assert rank_points(model, X, 2, client=client, **own).n_labels == n
     cut = table(rank(model, X, 4, client=client, out=str(tmp_path / "cut"), optimize="micro-f1", **own))
     assert len(cut) == model.predict(X, "micro-f1", **own).nnz
-    with pytest.raises(ValueError, match="^candidates must hold those of the fit"):
+    with pytest.raises(ValueError, match=r"^candidates must hold those of the fit"):
         rank(model, X, 3, client=client, pair_features=own["pair_features"])
-    with pytest.raises(ValueError, match="^X "):
+    with pytest.raises(ValueError, match=r"^X "):
         rank(model, None if with_rows else ds.X, 3, client=client, **own)
-    with pytest.raises(ValueError, match="^model must be fitted without candidates"):
+    with pytest.raises(ValueError, match=r"^model must be fitted without candidates"):
         ShardedRanker(model, client=client)
 
 

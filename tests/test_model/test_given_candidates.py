@@ -345,18 +345,20 @@ def test_a_fit_needs_a_candidate(nothing, mode):
         )
 
 
-def test_a_table_without_a_line_has_no_pair_of_any_source():
+def test_a_table_has_no_pair_of_a_source_without_a_line():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame([(i, "ab"[i % 2], s, 1.0 + i) for i in range(20) for s in ("x", "y")])
     table.columns = ["row", "label", "source", "score"]
     model = MetaRanker(**makers.QUICK).fit(np.eye(20), [["a"], ["b"]] * 10, candidates=table)
     assert model.rank(np.eye(20)[:1], 2, table[:0]).labels.tolist() == [[-1, -1]]
     assert model.rank(np.zeros((0, 20)), 2, table[:0]).labels.shape == (0, 2)
+    one = model.rank(np.eye(20)[:1], 2, {"x": table[:1], "y": [[]]})
+    assert model.rank(np.eye(20)[:1], 2, table[:1]).scores.tobytes() == one.scores.tobytes()
+    assert one.labels[0, 0] == 0
     with pytest.raises(
         ValueError, match=r"'x', 'y': 'y' is missing \(an empty list a row, if it found nothing"
     ):
-        model.rank(np.eye(20)[:1], 2, table[:1])
-    assert model.rank(np.eye(20)[:1], 2, {"x": table[:1], "y": [[]]}).labels[0, 0] == 0
+        model.rank(np.eye(20)[:1], 2, {"x": table[:1]})
 
 
 def test_the_order_of_a_long_table_does_not_matter():
