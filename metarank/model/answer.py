@@ -186,13 +186,20 @@ class Answering:
         if self.model.labels is not None:
             of_relatives = known_columns(self.model.feature_columns)
             named |= relatives_columns(of_relatives, named, candidates, self.model.labels.relations)
+        known = None if self.model.unknown is None else ~self.model.unknown[candidates.labels]
+        if known is not None:  # the others are standardized without the pairs of which nothing is known
+            named = {name: values[known] for name, values in named.items()}
         table = assemble(
             named,
-            candidates,
+            candidates if known is None else candidates.where(known),
             standardize=self.model.standardizes,
             raw=self.model.raw_columns,
             n_jobs=resolve_n_jobs(self.n_jobs),
         )
+        if known is not None:
+            values = np.zeros((candidates.n_pairs, len(table.names)), table.values.dtype)
+            values[known] = table.values
+            table = FeatureTable(values, table.names, candidates)
         wanted = self.model.feature_columns
         more = len(table.names) > len(wanted) and set(wanted) <= set(table.names)
         return table.select(wanted) if more else table

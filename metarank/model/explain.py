@@ -214,7 +214,7 @@ def _explained(
     # The order of `Ranking.from_scores`.
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
     score = float(scored.scores[at])
-    if knows_nothing and model.prior is not None:
+    if scored.untold[at] and model.prior is not None:
         parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
     else:
         shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]

@@ -118,11 +118,12 @@ def texts_of_labels(
 ) -> tuple[tuple[Sequence[str] | None, Sequence[str] | None], sp.csr_matrix | None]:
     """Names and longer texts of the labels, if they carry meaning, and both as a matrix over X's words."""
     names: Sequence[str] | None = given.labels.names
-    texts = given.label_texts
-    if given.labels.table is not None and given.labels.table.has_names:
-        names = given.labels.table.names  # not the ids of labels without one
+    encoder, table, texts = given.encoder, given.labels.table, given.label_texts
+    others = None if table is None else table.alternative_names
+    if table is not None and table.has_names:
+        names = table.names  # not the ids of labels without one
     if given.labels.are_ids:  # they say nothing of the labels
-        names = None if texts is None else [""] * given.n_labels
+        names = None if texts is None and others is None else [""] * given.n_labels
     if isinstance(options.label_text, (list, tuple)):
         texts = list(options.label_text)
         if not all(isinstance(text, str) for text in texts):
@@ -132,9 +133,12 @@ def texts_of_labels(
         names = names or [""] * given.n_labels
     elif options.label_text is None:
         names, texts = None, None
-    rows = given.encoder.label_text(given.X, names, texts, given.words)
+    rows = encoder.label_text(given.X, names, texts, given.words)
+    if rows is None and names is not None and others is not None and encoder.feature_words is not None:
+        known = len(OtherNames.of(others, encoder.rows_of_names))  # by them alone labels may be found
+        rows = encoder.rows_of_names(names, texts) if known else None
     if options.label_text == "learned" and rows is None:
-        if given.encoder.feature_words is None:
+        if encoder.feature_words is None:
             raise ValueError("label_text='learned' needs texts, or feature names that are words")
         missing = "label_names" if names is None else "label_names of words that occur in the texts"
         raise ValueError(f"label_text='learned' needs {missing}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ from metarank.persist.fields import (
 )
 from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.source import Source, describers, proposers, sources_of
+from metarank.scorers.neighbors.prior import smoothed_shares
+from metarank.scorers.source import Source, describers, labels_told_of, proposers, sources_of
 from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
@@ -61,18 +63,17 @@ class Scored(NamedTuple):
         The ranking scores, which determine the order: evidence plus the lean towards rare labels. They have
         the precision in which they are shown, so that no order depends on hidden digits.
     blank : bool array (n,)
-        Rows without evidence, whose pairs are scored by the frequency of the labels alone.
+        Rows without evidence.
+    untold : bool array (m,)
+        The pairs that are scored by the frequency of the label alone: those of blank rows, and of labels of
+        which nothing is known.
     """
 
     candidates: Candidates
     evidence: np.ndarray
     scores: np.ndarray
     blank: np.ndarray
-
-    @property
-    def of_blank(self) -> np.ndarray:
-        """bool (m,): the pairs of rows without evidence."""
-        return np.repeat(self.blank, np.diff(self.candidates.indptr))
+    untold: np.ndarray
 
 
 @dataclass(eq=False)
@@ -153,6 +154,20 @@ class FittedModel:
         ids = None if self.labels is None else self.labels.ids
         self.label_table = LabelTable(self.n_labels, self.label_names, self.removed, ids)
 
+    @cached_property
+    def unknown(self) -> np.ndarray | None:
+        """bool (L,): labels without a training row, where no source tells of them; None if there is none."""
+        if (
+            self.prior is None
+            or self.n_rows is None
+            or (self.labels is not None and self.labels.has_relations)
+        ):
+            return None
+        unknown = self.prior <= np.float32(smoothed_shares(np.zeros(1), self.n_rows)[0])
+        if unknown.any():
+            unknown &= ~labels_told_of(self.sources, self.n_labels, _named)
+        return unknown if unknown.any() else None
+
     @property
     def n_features_in(self) -> int:
         return int(self.encoder.n_features)
@@ -196,6 +211,14 @@ class FittedModel:
         frequencies and answer blank rows like any other."""
         return self.prior is not None and bool(blank.any())
 
+    def untold(self, candidates: Candidates, blank: np.ndarray) -> np.ndarray:
+        """bool (m,): the pairs of rows that are `blank` (n,), and of labels, of which nothing is known."""
+        if self.answers_by_frequency(blank):
+            untold = np.repeat(blank, np.diff(candidates.indptr))
+        else:
+            untold = np.zeros(candidates.n_pairs, bool)
+        return untold if self.unknown is None else untold | self.unknown[candidates.labels]
+
     def scored(
         self,
         candidates: Candidates,
@@ -205,32 +228,33 @@ class FittedModel:
     ) -> Scored:
         """Pairs with their ranking scores; `weight` None is the weight that the fit learned.
 
-        The evidence of pairs of `blank` rows (n,) is replaced by the frequency of their labels.
+        The evidence of pairs of `blank` rows (n,), and of labels of which nothing is known, is replaced by
+        the frequency of their labels.
         """
-        out = Scored(
-            candidates, evidence, evidence, np.zeros(candidates.n_rows, bool) if blank is None else blank
-        )
-        if self.prior is not None and self.answers_by_frequency(out.blank):
+        blank = np.zeros(candidates.n_rows, bool) if blank is None else blank
+        untold = self.untold(candidates, blank)
+        if untold.any():
+            assert self.prior is not None
             by_frequency = log_odds(self.prior[candidates.labels].astype(np.float64))
-            evidence = np.where(out.of_blank, self.thresholds.scores_of(by_frequency), evidence)
+            evidence = np.where(untold, self.thresholds.scores_of(by_frequency), evidence)
         weight = self.propensity_weight if weight is None else weight
         scores = evidence if weight == 0 else evidence + self.lean_of(candidates.labels, weight)
         with np.errstate(over="ignore"):  # it is looked for
             scores = finite_scores(scores.astype(np.float32))
-        return out._replace(evidence=evidence, scores=scores)
+        return Scored(candidates, evidence, scores, blank, untold)
 
     def probabilities(self, scored: Scored) -> np.ndarray:
-        """Calibrated probabilities of relevance of the pairs, float32 (m,). In rows without evidence: the
-        label's share of the training rows."""
+        """Calibrated probabilities of relevance of the pairs, float32 (m,). Of `untold` pairs: the label's
+        share of the training rows."""
         found = self.thresholds.probabilities(scored.candidates, scored.evidence)
-        if self.prior is not None and self.answers_by_frequency(scored.blank):
-            found[scored.of_blank] = self.prior[scored.candidates.labels[scored.of_blank]]
+        if self.prior is not None and scored.untold.any():
+            found[scored.untold] = self.prior[scored.candidates.labels[scored.untold]]
         return found
 
     def kept(self, scored: Scored, metric: str) -> np.ndarray:
-        """bool (m,): the pairs above the cut learned for a metric; none in rows without evidence."""
+        """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
         above = self.thresholds.cut(scored.candidates, scored.evidence, metric)
-        return above & ~scored.of_blank if self.answers_by_frequency(scored.blank) else above
+        return above & ~scored.untold
 
     def label_sets(self, scored: Sequence[Scored], metric: str) -> sp.csr_matrix:
         """CSR (n, L) of int8 ones: the labels `kept` of each row."""
@@ -356,3 +380,9 @@ def fitted_model(**values: Any) -> FittedModel:
         if not gone[:, 0].all() or gone[:, 1].any():
             raise ValueError("merged must lead from removed labels to labels that stay")
     return model
+
+
+def _named(scorer: LabelScorer) -> list[np.ndarray]:
+    """The labels with a known word, by name and by other name."""
+    texts = [np.flatnonzero(np.diff(text.indptr)) for text in scorer.label_texts().values()]
+    return texts + [names.label for names in scorer.other_names().values()]

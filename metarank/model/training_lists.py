@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,8 +18,9 @@ from metarank.model.parameters import FitOptions
 from metarank.model.stages import LocalStages, PairsToRank
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
-from metarank.scorers.source import Source, describers, proposers
+from metarank.scorers.source import Source, describers, labels_told_of, proposers
 from metarank.types.candidates import Candidates
+from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.view import Features, TrainingSet, first_of_unit, fold_of_rows
 
 # Makes the folds of the ranker independent of those of its columns, where they differ.
@@ -107,6 +109,7 @@ def training_lists(
         fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X, groups)
     proposals = stages.propose(sources, rows, options.shortlist_size)
     candidates = united(proposals, len(rows), given.n_labels)
+    candidates = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
     if given.excluded is not None:
         candidates = candidates.without(given.excluded.rows(rows))
         if candidates.n_pairs == 0:
@@ -114,6 +117,22 @@ def training_lists(
     gains = candidates.values_of(data.Y[rows])
     rejected = None if given.negatives is None else candidates.among(given.negatives.rows(rows))
     return TrainingLists(data, rows, X, fold, bool(proposals), candidates, gains, rejected)
+
+
+def _unknown_labels(data: TrainingSet, sources: list[Source], table: LabelDescriptions | None) -> np.ndarray:
+    """Labels without a row, where no source tells of them. They are relevant nowhere, and teach nothing of
+    others; an answer does not ask the ranker for them."""
+    if table is not None and table.has_relations:
+        return np.zeros(0, np.int64)
+    unknown = data.Y.getnnz(axis=0) == 0
+    return np.flatnonzero(unknown & ~labels_told_of(sources, len(unknown), partial(_named, data)))
+
+
+def _named(data: TrainingSet, scorer: LabelScorer) -> list[np.ndarray]:
+    """The labels with a known word in what a source reads, by name and by other name."""
+    text, others = getattr(data, scorer.source), data.other_names.get(scorer.source)
+    found = [] if text is None else [np.flatnonzero(np.diff(text.indptr))]
+    return found if others is None else [*found, others.label]
 
 
 def pairs_to_rank(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from metarank.persist.fields import Flag, Known, Object
 from metarank.persist.spec import Saved, Spec
@@ -79,6 +81,22 @@ def with_scorers(sources: Iterable[Source], scorers: Iterable[Any]) -> list[Sour
 def proposers(sources: Iterable[Source]) -> list[LabelScorer]:
     """The scorers whose proposals are candidates, in their order."""
     return [source.scorer for source in sources if source.proposes]
+
+
+def labels_told_of(
+    sources: Iterable[Source], n_labels: int, named: Callable[[LabelScorer], Iterable[np.ndarray]]
+) -> np.ndarray:
+    """bool (L,): labels of which some source tells, if no training row has them.
+
+    `named` returns the ids of labels with a known word in the texts that a source reads.
+    """
+    told = np.zeros(n_labels, bool)
+    for scorer in describers(sources):
+        if scorer.reads_given or (scorer.reads_names and not scorer.source):
+            return np.ones(n_labels, bool)
+        for labels in named(scorer) if scorer.reads_names else ():
+            told[labels] = True
+    return told
 
 
 def describers(sources: Iterable[Source]) -> list[LabelScorer]:

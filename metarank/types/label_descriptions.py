@@ -142,6 +142,11 @@ class LabelDescriptions(Saved):
         return LabelRelations(self.parents, self.related)
 
     @property
+    def has_relations(self) -> bool:
+        """Whether some label has a parent or a related label."""
+        return any(of is not None and of.nnz > 0 for of in (self.parents, self.related))
+
+    @property
     def has_names(self) -> bool:
         """Whether some label has a name."""
         return any(name.strip() for name in self.names)

@@ -56,6 +56,15 @@ def test_all_labels_of_the_table_are_labels_of_the_model():
     assert any("5 of the table" in choice for choice in model.choices_)
 
 
+@pytest.mark.parametrize("of", ["names", "ids"])
+def test_alternative_names_find_labels_where_no_name_has_a_known_word(of):
+    others = [["sea", "tide"], ["bread"], ["code"], ["water port"]]
+    own = {"names": ["alpha", "beta", "gamma", "delta"]} if of == "names" else {}
+    table = LabelDescriptions(ids=["p0", "p1", "p2", "p3"], alternative_names=others, **own)
+    model = MetaRanker(**makers.QUICK).fit(DATA.texts, Y, labels=table)
+    assert "best_name_cosine" in model.feature_columns_
+
+
 def test_one_model_by_every_door(tmp_path):
     wanted = model_of().decision_function(DATA.texts)
     path = tmp_path / "labels.jsonl"

@@ -229,3 +229,43 @@ def test_a_cluster_says_so(kind, tmp_path):
             assert found.scores.tobytes() == local.scores.tobytes()
         assert distributed.predict(X)[[0, 2]].nnz == 0
         np.testing.assert_array_equal(dense(distributed.predict_proba(X)), dense(model.predict_proba(X)))
+
+
+# --- labels of which nothing is known ------------------------------------------------
+
+UNHEARD = ["zork", "quagga", "blip"]
+DOORS = {
+    "a table in fit": lambda X, Y, names: MetaRanker(**makers.QUICK).fit(
+        X, Y, labels=[{"name": name} for name in [*names, *UNHEARD]]
+    ),
+    "update_labels": lambda X, Y, names: (
+        MetaRanker(**makers.QUICK)
+        .fit(X, Y, labels=[{"name": name} for name in names])
+        .update_labels(add=UNHEARD)
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:no word of")
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("kind", ["dense", "texts"])
+def test_labels_of_which_nothing_is_known_have_their_share_and_change_no_other(kind, door, tmp_path):
+    data = getattr(makers, kind)()
+    X = data.texts if kind == "texts" else data.X
+    names = data.label_names or [f"label {j}" for j in range(data.Y.shape[1])]
+    L = len(names)
+    Y = [[names[j] for j in row.indices] for row in data.Y]
+    plain = MetaRanker(**makers.QUICK).fit(X, Y, labels=[{"name": name} for name in names])
+    model = DOORS[door](X, Y, names)
+    model.save(tmp_path / "model")
+    for of in (model, load(tmp_path / "model")):
+        wide, narrow = of.decision_function(X), plain.decision_function(X)
+        assert np.ascontiguousarray(wide[:, :L]).tobytes() == narrow.tobytes()
+        probability = dense(of.predict_proba(X))
+        np.testing.assert_allclose(probability[:, L:], 0.5 / (len(Y) + 1), rtol=1e-5)
+        assert of.predict(X)[:, L:].nnz == 0
+        for metric in ("P@1", "nDCG@5", "MAP", "micro-F1", "example-F1"):  # the others divide by labels
+            assert of.held_out_quality_[metric] == plain.held_out_quality_[metric]
+    told = model.explain(X[:1], L + 1)
+    assert [name for name, _, _ in told.contributions] == ["prior"]
+    assert told.base + sum(effect for _, _, effect in told.contributions) == pytest.approx(told.score)

@@ -141,7 +141,7 @@ def importance(
         done += candidates.n_rows
         # Contributions cost far more than scores: of the pairs that are shown alone.
         # The others stand on frequency alone.
-        of_ranker = ~np.repeat(blank & model.fitted_.answers_by_frequency(blank), np.diff(candidates.indptr))
+        of_ranker = ~model.fitted_.untold(candidates, blank)
         shown = table.pairs(np.flatnonzero(candidates.among(own) & of_ranker))
         contributions = model.ranker_.contributions(shown)[:, :-1]
         if weight:
