@@ -50,6 +50,7 @@ class Head:
         self.is_dense = model.encoder_.layout == "dense"
         whole = model.answering()
         self.asked = replace(whole, model=replace(whole.model, sources=[]))
+        self.asked.model.unknown = whole.model.unknown  # which only the sources tell
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "scorers"}

@@ -109,7 +109,11 @@ def training_lists(
         fold = fold_of_rows(len(rows), options.n_folds, options.seed + _FOLD_SHIFT, X, groups)
     proposals = stages.propose(sources, rows, options.shortlist_size)
     candidates = united(proposals, len(rows), given.n_labels)
-    candidates = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
+    if not proposals:
+        known = candidates.without_labels(_unknown_labels(data, sources, given.labels.table))
+        relevant = np.diff(data.Y[rows].indptr)
+        if np.any((relevant > 0) & (np.diff(known.indptr) > relevant)):  # else nothing is left to be ordered
+            candidates = known
     if given.excluded is not None:
         candidates = candidates.without(given.excluded.rows(rows))
         if candidates.n_pairs == 0:
