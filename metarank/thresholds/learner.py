@@ -148,7 +148,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         Parameters
         ----------
         S : array-like, data frame or sparse matrix (n, L)
-            Finite scores of any scale, by a model that has not seen these rows. The stored entries of a
+            Scores of any scale between 1e-11 and 3e38, by a model that has not seen these rows. The stored entries of a
             sparse matrix, zeros included, are the candidates of a row.
         Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of label ids
             Relevant means > 0. Relevant labels outside the candidates count as missed. Where nothing is
@@ -180,6 +180,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         Y = one_target(Y, y)
         self._check_parameters()
         given, names = ScoreMatrix.read(S), column_names(S)
+        given.check_spread()
         check_same_columns("Y", Y, names)
         relevant, missed = given.relevance(given.checked_labels(Y))
         n = given.candidates.n_rows

@@ -13,6 +13,11 @@ from metarank.types.containers import as_array, check_columns
 from metarank.types.view import first_of_unit
 
 
+_LARGEST = float(np.finfo(np.float32).max)
+# Between the least score and the greatest. Where all differ by less, no slope makes them log-odds.
+_LEAST_SPREAD = 1e-11
+
+
 class ScoreMatrix(NamedTuple):
     """Scores (n, L) as pairs.
 
@@ -36,7 +41,7 @@ class ScoreMatrix(NamedTuple):
         ------
         ValueError, TypeError
             If S has no two dimensions, too few rows, no column, another width than `n_labels`, or entries
-            that are no finite numbers.
+            that are no finite numbers, or too large for 32 bits.
         """
         if not sp.issparse(S):
             check_columns(S, "S", "scores", "")
@@ -58,14 +63,24 @@ class ScoreMatrix(NamedTuple):
         else:
             candidates = Candidates.all_labels(n, width)
             scores = np.ascontiguousarray(values, np.float64).ravel()
-        bad = ~np.isfinite(scores)
+        bad = ~(np.abs(scores) <= _LARGEST)
         if bad.any():
             at = int(np.argmax(bad))
+            rule = f"hold numbers of at most {_LARGEST:.1e}" if np.isfinite(scores[at]) else "be finite"
             raise ValueError(
-                f"S must be finite, got {scores[at]} at row {candidates.row_of_pair[at]}, column "
+                f"S must {rule}, got {scores[at]} at row {candidates.row_of_pair[at]}, column "
                 f"{candidates.labels[at]}"
             )
         return cls(candidates, scores, sp.issparse(S))
+
+    def check_spread(self) -> None:
+        """Raise ValueError if scores differ by so little that a fit would take them as equal."""
+        spread = float(np.ptp(self.scores)) if len(self.scores) else 0.0
+        if 0 < spread < _LEAST_SPREAD:
+            raise ValueError(
+                f"S must hold scores that differ by {_LEAST_SPREAD:.0e} or more, got {spread:.1e} between the "
+                "least and the greatest: multiply them all by one number"
+            )
 
     def matrix_of(self, values: np.ndarray) -> Any:
         """Values of the pairs in the container of the scores: an array, or CSR with the same entries."""
@@ -95,7 +110,11 @@ class ScoreMatrix(NamedTuple):
         See `first_of_unit`.
         """
         c = self.candidates
-        values = self.scores.astype(np.float32), c.labels, c.indptr
+        scores = self.scores.astype(np.float32)
+        distinct, place = np.unique(self.scores, return_inverse=True)
+        if 2 * len(np.unique(scores)) < len(distinct):  # far from 0 most scores would become equal
+            scores = place.astype(np.float32) + 1
+        values = scores, c.labels, c.indptr
         return first_of_unit(c.n_rows, sp.csr_matrix(values, shape=(c.n_rows, c.n_labels)), groups)
 
 

@@ -198,6 +198,8 @@ def test_nothing_relevant_keeps_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"S": scored()[0] * 1e300}, "S must hold numbers of at most 3.4e"),
+        ({"S": scored()[0] * 1e-15}, "S must hold scores that differ by 1e-11 or more, got"),
         ({"S": np.full((200, 5), np.nan)}, "S must be finite, got nan at row 0, column 0"),
         ({"S": stored(np.full((200, 5), np.inf))}, "S must be finite, got inf at row 0, column 0"),
         ({"S": np.zeros(200)}, r"S must have shape \(n, L\), a column a label, got \(200,\)"),
@@ -296,3 +298,15 @@ def test_a_folder_of_an_earlier_version(tmp_path, monkeypatch):
         patch.setattr(ThresholdLearner, "get_state", lambda _: learned.get_state())
         persist.save(ThresholdLearner(), tmp_path / "model")
     assert same(metarank.load(tmp_path / "model"), ThresholdLearner("label").fit(S, Y), S)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(2.0**-30, 0), (2.0**90, 0), (1, 2.0**30)])
+def test_scores_of_any_scale_give_the_same_sets(scale, offset):
+    """Far from 0 too, where 32 bits would make all scores equal."""
+    S = np.round(scored()[0] * 2**12) / 2**12  # of which the sums are exact
+    Y, moved = scored()[1], S * scale + offset
+    groups = np.arange(200) // 2
+    plain = ThresholdLearner().fit(S[:150], Y[:150], groups=groups[:150])
+    other = ThresholdLearner().fit(moved[:150], Y[:150], groups=groups[:150])
+    assert (plain.predict(S[150:]) != other.predict(moved[150:])).nnz <= 2
+    assert ThresholdLearner().fit(np.ones_like(S), Y).predict(S).shape == S.shape
