@@ -211,5 +211,6 @@ def unknown(name: str) -> str:
     base, at, k = name.partition("@")
     folded = {n.lower(): n for n in DEFINITIONS}
     close = difflib.get_close_matches(base.lower(), folded, n=1, cutoff=0.5)
-    hint = f"; did you mean '{folded[close[0]]}{at}{k}'?" if close else "."
+    meant = f"{folded[close[0]]}{at}{k}" if close else name
+    hint = f"; did you mean {meant!r}?" if meant != name else "; k is a whole number from 1." if at else "."
     return f"unknown metric {name!r}{hint} Known: {', '.join(known_names())}"

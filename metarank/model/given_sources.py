@@ -34,6 +34,8 @@ def with_given(
     alone = mode == "only" and bool(pairs.scores)
     if alone:
         note(f"candidates: those given by {', '.join(pairs.scores)}, and no others")
+    elif pairs.scores:
+        note(f"candidates: those given by {', '.join(pairs.scores)}, and those that the model finds")
     # Where all labels are ranked, nothing needs to be proposed.
     proposes = alone or bool(proposers(own)) or not has_features
     sources = [

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.printable import first_few
+from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import texts_of
 from metarank.data.label_text import label_phrases
@@ -32,6 +33,7 @@ from metarank.scorers.neighbors.training_rows import TrainingRows
 from metarank.scorers.source import with_scorers
 from metarank.types.arrays import dense
 from metarank.types.block_columns import side_by_side
+from metarank.types.blocks import holds_blocks
 from metarank.types.checks import check_rejected
 from metarank.types.label_descriptions import LabelDescriptions
 from metarank.types.missing import MissingPairs
@@ -96,7 +98,12 @@ def with_more_rows(estimator: MetaRanker, X: Any, Y: Any, negatives: Any, n_jobs
     if model.objective_names is not None:
         raise ValueError(_OBJECTIVES)
     rows = model.encoder.encode(X)
-    Y, texts = (X, X.titles or X.texts) if isinstance(X, Dataset) else (Y, texts_of(X))
+    blocks = X.X if isinstance(X, Dataset) else X
+    if isinstance(model.encoder, BlocksEncoder) and holds_blocks(blocks):
+        own = model.encoder.read(blocks).first_texts
+    else:
+        own = None if isinstance(X, Dataset) else texts_of(X)
+    Y, texts = (X, X.titles or X.texts or own) if isinstance(X, Dataset) else (Y, own)
     labels = rows_labels(estimator, Y, rows.shape[0])
     if negatives is not None and check_rejected(negatives, labels, model.label_table).n_pairs:
         warnings.warn(

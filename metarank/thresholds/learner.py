@@ -148,8 +148,8 @@ class ThresholdLearner(Saved, BaseEstimator):
         Parameters
         ----------
         S : array-like, data frame or sparse matrix (n, L)
-            Scores of any scale between 1e-11 and 3e38, by a model that has not seen these rows. The stored entries of a
-            sparse matrix, zeros included, are the candidates of a row.
+            Scores of any scale between 1e-11 and 3e38, by a model that has not seen these rows. The stored
+            entries of a sparse matrix, zeros included, are the candidates of a row.
         Y : (n, L) indicator or grades (dense or sparse), or a list of n lists of label ids
             Relevant means > 0. Relevant labels outside the candidates count as missed. Where nothing is
             relevant, nothing is kept.

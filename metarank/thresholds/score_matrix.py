@@ -12,7 +12,6 @@ from metarank.types.checks import check_labels
 from metarank.types.containers import as_array, check_columns
 from metarank.types.view import first_of_unit
 
-
 _LARGEST = float(np.finfo(np.float32).max)
 # Between the least score and the greatest. Where all differ by less, no slope makes them log-odds.
 _LEAST_SPREAD = 1e-11
@@ -78,8 +77,8 @@ class ScoreMatrix(NamedTuple):
         spread = float(np.ptp(self.scores)) if len(self.scores) else 0.0
         if 0 < spread < _LEAST_SPREAD:
             raise ValueError(
-                f"S must hold scores that differ by {_LEAST_SPREAD:.0e} or more, got {spread:.1e} between the "
-                "least and the greatest: multiply them all by one number"
+                f"S must hold scores that differ by {_LEAST_SPREAD:.0e} or more, got {spread:.1e} between "
+                "the least and the greatest: multiply them all by one number"
             )
 
     def matrix_of(self, values: np.ndarray) -> Any:

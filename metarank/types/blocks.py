@@ -474,6 +474,12 @@ def _part(name: str, data: Any, kind: str) -> tuple[Any, list[str]]:
                 if several is not None:
                     got = f"{values[several]!r:.80} at row {several}"
                     raise ValueError(f"{called} must hold a number a row, or as many in each, got {got}")
+                text = next((i for i, v in enumerate(values) if isinstance(v, str)), None)
+                if text is not None:
+                    raise ValueError(
+                        f"{called} must hold numbers, got text, {values[text]!r:.80} at row {text}; "
+                        f"blocks={{{name!r}: 'categories'}} takes both"
+                    )
                 values = values.reshape(-1, 1)
         numbers = check_features(values, layout="dense", min_rows=0, name=called, allow_nan=True)
         return numbers, _column_names(name, data, numbers.shape[1])
@@ -482,9 +488,12 @@ def _part(name: str, data: Any, kind: str) -> tuple[Any, list[str]]:
         none = next((i for i, v in enumerate(data) if not hasattr(v, "__len__") or isinstance(v, str)), None)
         if none is not None:
             raise ValueError(f"{called} must hold a vector a row, got {data[none]!r:.80} at row {none}")
-        widths = {len(v) for v in data}
-        if len(widths) > 1:
-            raise ValueError(f"{called} must hold vectors of one width, got {sorted(widths)[:3]}")
+        other = next((i for i, v in enumerate(data) if len(v) != len(data[0])), None)
+        if other is not None:
+            raise ValueError(
+                f"{called} must hold vectors of one width, got {len(data[0])} numbers at row 0 and "
+                f"{len(data[other])} at row {other}"
+            )
         data = np.array([list(v) for v in data], object) if data else np.zeros((0, 1))
     hint = f"numbers that may be missing are no vector: blocks={{{name!r}: 'numbers'}}"
     return check_features(data, layout="dense", min_rows=0, name=called, nan_hint=hint), []

@@ -382,6 +382,8 @@ def _pairs_of_dict(of: Mapping[Any, Any], what: str) -> PairTable:
 def _pairs_of_lists(of: Any, n_rows: int, what: str, *, ranked: bool) -> tuple[PairTable, bool]:
     """The pairs of n lists, each of labels, of (label, score), or a dict of label to score; and whether they
     are labels alone."""
+    if isinstance(of, np.ndarray) and of.ndim == 2 and of.dtype.kind == "f":
+        raise TypeError(f"{what} must be {_FORMS}, got a dense array: pass scipy.sparse.csr_matrix(scores)")
     rows = as_list(of)
     if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence):
         raise TypeError(f"{what} must be {_FORMS}, got {type(of).__name__}")

@@ -40,6 +40,10 @@ def test_every_kind_of_block_is_read(reader):
         np.testing.assert_array_equal(found["sizes"], np.float32([[4, np.nan]] * 2))
 
 
+def test_a_text_that_is_not_there_is_empty(reader):
+    assert reader.read([ONE | {"title": None}, ONE], "instances")["title"] == ["", "the sea"]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

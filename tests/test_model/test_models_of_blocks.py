@@ -502,3 +502,11 @@ def test_numbers_and_categories_of_new_rows():
     first = colours.fit_encode(np.array([["red", "a"], ["blue", None]], object))
     np.testing.assert_array_equal(first.toarray(), [[0, 1, 1], [1, 0, 0]])
     np.testing.assert_array_equal(colours.encode(np.array([["green", "a"]], object)).toarray(), [[0, 0, 1]])
+
+
+def test_rows_that_come_later_have_names():
+    model = MetaRanker(**makers.QUICK).fit(DATA)
+    n = model.fitted_.n_rows
+    model.partial_fit(dict(NEW.X), NEW.Y)
+    names = list(model.row_names_)
+    assert names[n:] == NEW.X["title"]

@@ -127,7 +127,11 @@ BAD = [
     ({"a": "one text"}, "the block 'a' of X must hold one entry a row, got 'one text'"),
     ({"a": np.float64(3)}, "the block 'a' of X must hold one entry a row, got np.float64"),
     ({"a": ["red wine", 3]}, "the block 'a' of X must hold a text a row, got 3 at row 1"),
-    ({"a": [[1, 2], [1]]}, r"the block 'a' of X must hold vectors of one width, got \[1, 2\]"),
+    (
+        {"a": [[1, 2], [1]]},
+        r"the block 'a' of X must hold vectors of one width, got 2 numbers at row 0 and 1 at row 1",
+    ),
+    ({"a": [1, "x"]}, r"must hold numbers, got text, 'x' at row 1; blocks=\{'a': 'categories'\} takes both"),
     ({"a": [[1, 2], None]}, "the block 'a' of X must hold a vector a row, got None at row 1"),
     ({"a": [[1, 2], "tea"]}, "the block 'a' of X must hold a vector a row, got 'tea' at row 1"),
     ({"a": [[[1], [2]]]}, "the block 'a' of X must have shape"),

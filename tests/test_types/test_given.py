@@ -102,7 +102,7 @@ BAD = [
     (FRAME.assign(source=["x", "y", "x"]), "must hold pairs of one source, got 'x' and 'y'"),
     ([[], "sun", []], "must hold a list of labels or of .label, score. a row, got 'sun' at row 1"),
     ("sun", "must be a sparse matrix"),
-    (np.ones((3, 3)), "must hold a list of labels|must name labels"),
+    (np.ones((3, 3)), "got a dense array: pass scipy.sparse.csr_matrix"),
     ({(5, "sun"): 1.0}, r"must hold rows in \[0, 3\), got 5"),
     ({"sun": 1.0}, r"must be a dict of \(row, label\)"),
     (FRAME.drop(columns="score"), "must be a table with the columns row, label and score.*no score"),

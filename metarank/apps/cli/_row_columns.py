@@ -10,6 +10,7 @@ from metarank.data.column_names import check_among
 from metarank.data.dataset import Dataset
 from metarank.data.label_files import columns_of
 from metarank.data.separators import cut_column
+from metarank.data.text import LABELS_COLUMNS
 from metarank.types.blocks import Blocks
 
 logger = logging.getLogger("metarank.data")
@@ -56,12 +57,21 @@ def row_columns(args: argparse.Namespace, dataset: Dataset) -> dict[str, Any]:
         check_among([name], table, option)
         if name in features:
             raise ValueError(f"{option} must not be a feature, got {name!r}: name the features' columns")
+        if option == "--negatives-column" and name == _labels_column(args, table):
+            raise ValueError(f"{option} must be another column than that of the labels, got {name!r}")
     found: dict[str, Any] = {}
     if args.groups_column is not None:
         found["groups"] = [None if cell == "" else cell for cell in table[args.groups_column]]
     if args.negatives_column is not None:
         found["negatives"] = _known(table[args.negatives_column], args, dataset)
     return found
+
+
+def _labels_column(args: argparse.Namespace, table: dict[str, Any]) -> str | None:
+    """The column that the labels are read from."""
+    if args.labels_column is not None:
+        return str(args.labels_column)
+    return next((column for column in LABELS_COLUMNS if column in table), None)
 
 
 def _known(cells: list[Any], args: argparse.Namespace, dataset: Dataset) -> list[list[Any]]:
@@ -75,6 +85,12 @@ def _known(cells: list[Any], args: argparse.Namespace, dataset: Dataset) -> list
     names = set(dataset.label_names)
     known = [[str(label) for label in row if str(label) in names] for row in rows]
     n_unknown = sum(map(len, rows)) - sum(map(len, known))
+    if n_unknown and not any(known):
+        row = next(i for i, labels in enumerate(rows) if labels)
+        raise ValueError(
+            f"--negatives-column must hold labels that some row has, got none in column "
+            f"{args.negatives_column!r}: the first is {str(rows[row][0])!r:.80} at row {row}"
+        )
     if n_unknown:
         logger.warning("%s: left out %d labels that no row has", column, n_unknown)
     return known

@@ -15,7 +15,7 @@ from metarank.types.blocks import CATEGORIES, NUMBERS, Blocks, category_of
 _LARGEST = float(np.finfo(np.float32).max)
 # What a value of a block is, for messages.
 _RULES = {
-    "text": "a text",
+    "text": "a text, or null",
     "vector": "a list of numbers",
     "sparse": "an object {number of a feature: value}",
     NUMBERS: "a number, or null",
@@ -101,7 +101,7 @@ class BlockReader:
             fits = value is None or isinstance(value, str | int)
             fits = fits or (isinstance(value, float) and value.is_integer())
         else:
-            fits = isinstance(value, str)
+            fits = value is None or isinstance(value, str)
         if not fits:
             raise invalid(field, f"{where} must be {_RULES[kind]}, since the block is one of {kind}")
         if any(not abs(number) <= _LARGEST for number in numbers):
@@ -126,7 +126,7 @@ class BlockReader:
         if part.kind == "vector":
             return np.array(values, np.float32)
         if part.kind != "sparse":
-            return values
+            return [value or "" for value in values]
         indptr = np.cumsum([0, *map(len, values)])
         indices = np.array([int(key) for row in values for key in row], np.int32)
         data = np.array([value for row in values for value in row.values()], np.float32)
