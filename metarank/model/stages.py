@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
-from metarank.model.auto import ranker_name
+from metarank.model.auto import GIVEN_PAIRS, ranker_name
 from metarank.model.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
@@ -120,7 +120,10 @@ class PairsToRank:
             return own
         name = ranker_name(self.ranker, is_shortlisted=self.is_shortlisted, is_given=self.is_given)
         if name == "auto" and self.is_given:
-            return AutoRanker(candidates=[ListwiseRanker(), PointwiseRanker()])
+            listwise = ListwiseRanker()
+            if self.candidates.n_pairs < GIVEN_PAIRS:
+                listwise = ListwiseRanker(num_leaves=7, n_rounds=150, learning_rate=0.05)
+            return AutoRanker(candidates=[listwise, PointwiseRanker()])
         weighed = name in ("auto", "ensemble")
         return make_ranker(name, **({"label_columns": classifier_columns} if weighed else {}))
 

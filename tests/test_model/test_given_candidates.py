@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from metarank import MetaRanker, load, metrics
 from metarank.metrics import evaluate
 from metarank.model.measure import evaluate_model
+from metarank.model.stages import PairsToRank
+from metarank.types.candidates import Candidates
 
 N, NEW = 60, 12
 
@@ -387,3 +389,12 @@ def test_a_source_and_a_feature_of_one_name_are_told_apart():
     both = {"y": clicks["clicks"], "y_present": clicks["clicks"]}
     with pytest.raises(ValueError, match=r"other names than columns .* 'y' and 'y_present'"):
         MetaRanker(**makers.QUICK).fit(X, Y, pair_features=both)
+
+
+@pytest.mark.parametrize(("n_rows", "leaves"), [(100, 7), (250, 15)])
+def test_few_given_pairs_are_ordered_by_small_trees(n_rows, leaves):
+    pairs = Candidates.all_labels(n_rows, 1000)
+    options = {"is_classifier": [False], "is_shortlisted": True, "standardize": True, "is_given": True}
+    gains, fold = np.zeros(pairs.n_pairs, np.float32), np.zeros(n_rows, np.int32)
+    ranker = PairsToRank("auto", None, pairs, gains, None, fold, 0, **options).new_ranker([])
+    assert [getattr(r, "num_leaves", None) for r in ranker.candidates][0] == leaves
