@@ -49,7 +49,7 @@ EFFORTS = ("low", "medium", "high")
 # The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
 TRAINING_PAIRS = 2_000_000
 # Of fewer given pairs, small trees that learn slowly order lists better. With 7 and 15 leaves: nDCG@10 of
-# MQ2008 (12,000 pairs) .705 and .695; nDCG@1000 of held-out training rows of yso-en (1.8 million) .820 and .826.
+# MQ2008 (12,000 pairs) .705 and .695; nDCG@1000 of held-out rows of yso-en (1.8 million) .820 and .826.
 GIVEN_PAIRS = 200_000
 # And that of the thresholds to this many.
 CUT_PAIRS = 200_000

@@ -168,7 +168,6 @@ def test_a_rows_own_labels_reach_neither_its_columns_nor_its_candidates():
     """The ranker's training table of a row does not change with the row's labels."""
     from metarank.scorers.crossfit import held_out_columns
     from metarank.scorers.given.given_source import GivenScorer
-    from metarank.types.candidates import Candidates
 
     X, Y, _, _ = task()
     seen = []
@@ -397,4 +396,4 @@ def test_few_given_pairs_are_ordered_by_small_trees(n_rows, leaves):
     options = {"is_classifier": [False], "is_shortlisted": True, "standardize": True, "is_given": True}
     gains, fold = np.zeros(pairs.n_pairs, np.float32), np.zeros(n_rows, np.int32)
     ranker = PairsToRank("auto", None, pairs, gains, None, fold, 0, **options).new_ranker([])
-    assert [getattr(r, "num_leaves", None) for r in ranker.candidates][0] == leaves
+    assert ranker.candidates[0].num_leaves == leaves
