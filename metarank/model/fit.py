@@ -107,6 +107,7 @@ def _assembled(
         missing=judged.missing,
         feature_importances=found.importances,
         held_out_quality=judged.quality,
+        unknown_by_share=True,
     )
 
 

@@ -21,6 +21,7 @@ from metarank.persist.fields import (
     Array,
     Derived,
     Field,
+    Flag,
     Ids,
     Integer,
     Known,
@@ -118,6 +119,9 @@ class FittedModel:
         The columns of later files that hold the texts, where they were named in the fit.
     labels : LabelDescriptions or None
         What else is known of the labels, those removed included.
+    unknown_by_share : bool
+        Whether labels of which nothing is known are scored by their share; models of earlier versions ask the
+        ranker.
 
     Attributes
     ----------
@@ -149,6 +153,7 @@ class FittedModel:
     choices: list[str] = field(default_factory=list)
     text_columns: list[str] | None = None
     labels: LabelDescriptions | None = None
+    unknown_by_share: bool = False
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
@@ -157,12 +162,10 @@ class FittedModel:
     @cached_property
     def unknown(self) -> np.ndarray | None:
         """bool (L,): labels without a training row, where no source tells of them; None if there is none."""
-        if (
-            self.prior is None
-            or self.n_rows is None
-            or (self.labels is not None and self.labels.has_relations)
-        ):
+        if not self.unknown_by_share or self.prior is None or self.n_rows is None:
             return None
+        if self.shortlisters or (self.labels is not None and self.labels.has_relations):
+            return None  # who is proposed, or has relatives, is known
         unknown = self.prior <= np.float32(smoothed_shares(np.zeros(1), self.n_rows)[0])
         if unknown.any():
             unknown &= ~labels_told_of(self.sources, self.n_labels, _named)
@@ -355,6 +358,7 @@ SAVED: tuple[Field, ...] = (
     Array("feature_importances", np.float64, ("columns",), least=0, optional=True),
     held_out.SAVED,
     Array("prior", np.float32, ("L",), above=0, below=1, optional=True),
+    Flag("unknown_by_share", older=False),
     Number("propensity_weight", 0, 10, older=0.0),
     _Sources("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
     Object("ranker", Ranker, ("columns",), inline=True),
