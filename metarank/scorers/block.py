@@ -31,6 +31,7 @@ class BlockScorer(WrappedScorer):
     Examples
     --------
     >>> from metarank.scorers.neighbors.centroids import Centroids
+    >>> from metarank.types.view import TrainingSet
     >>> X = np.float32([[1, 0, 9], [0, 1, 8], [1, 1, 7]])
     >>> Y = sp.csr_matrix(np.float32([[1, 0], [0, 1], [1, 1]]))
     >>> blocks = [BlockColumns("place", "vector", 0, 2, True), BlockColumns("age", "numbers", 2, 3, True)]
