@@ -60,7 +60,14 @@ def test_answers_are_those_of_rank(asked):
 
 
 @pytest.mark.parametrize("by_place", [False, True])
-def test_the_service_is_ready_before_its_first_request(by_place):
+def test_the_service_is_ready_before_its_first_request(by_place, monkeypatch):
+    explained, explain = [], MetaRanker.explain
+
+    def recorded(model, x, label, **options):
+        explained.append(label)
+        return explain(model, x, label, **options)
+
+    monkeypatch.setattr(MetaRanker, "explain", recorded)
     ds = makers.dense(N, L=L)
     found = [[j if by_place else (j, 0.5) for j in range(L)] for _ in range(N)]
     for given in ({"candidates": {"bm25": found, "knn": found}}, {"pair_features": {"clicks": found}}):
@@ -68,6 +75,9 @@ def test_the_service_is_ready_before_its_first_request(by_place):
         warm_up(model)
         model.update_labels(remove=[0])
         warm_up(model)
+        assert len(explained) == 2
+        assert explained.pop() != 0
+        explained.clear()
 
 
 def test_in_steps_as_at_once(asked):
