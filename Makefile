@@ -20,7 +20,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint levels crash isolation fuzz sanitize stubs bench clean
+.PHONY: setup demo test test-quick check lint docs wheel levels clang crash isolation fuzz sanitize stubs bench clean
 
 setup: $(ALL)
 
@@ -35,8 +35,8 @@ test-quick: $(TEST)
 
 # What takes long, a browser, another build or much of the machine; then the share of metarank that this and
 # `make test COVERAGE=yes` before it went through.
-check: $(ALL) build/levels/.built
-	METARANK_BASELINE_CORE=$(abspath build/levels) $(PYTEST) -m check $(COVER) tests
+check: $(ALL)
+	$(PYTEST) -m check $(COVER) tests
 	$(BIN)/python tests/check/covered.py
 
 # Killed, failed or interrupted at every system call of a write; says how many were tried.
@@ -47,21 +47,35 @@ crash: $(TEST)
 isolation: $(TEST)
 	$(BIN)/python -m pytest tests/check/test_isolation.py
 
-# Saved models under every level of the processor that can be forced, with a core of their own for the least.
-levels: $(ALL) build/levels/.built
-	METARANK_BASELINE_CORE=$(abspath build/levels) $(BIN)/python -m pytest tests/check/test_cpu_levels.py
+# Saved models, and fits, under every level of the processor that can be forced.
+levels: $(TEST)
+	$(BIN)/python -m pytest tests/check/test_cpu_levels.py
 
-build/levels/.built: $(CORE) | $(ALL)
-	$(BIN)/cmake -S metarank/_core -B build/levels -DCMAKE_BUILD_TYPE=Release -DMETARANK_BASELINE=ON \
-	    -DPython_EXECUTABLE=$(abspath $(BIN)/python)
-	$(BIN)/cmake --build build/levels --parallel
-	touch $@
+# The core by Clang, warnings as errors, and what tests ask of kernels and saved models.
+clang: $(ALL)
+	$(BIN)/cmake -S metarank/_core -B build/clang -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=clang++ \
+	    -DCMAKE_COMPILE_WARNING_AS_ERROR=ON -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	$(BIN)/cmake --build build/clang --parallel
+	METARANK_SANITIZED_CORE=$$(ls build/clang/_core*.so) PYTHONPATH=tests $(BIN)/python -c \
+	    "import sys, pytest; from sanitize.core import import_core; import_core(); sys.exit(pytest.main(sys.argv[1:]))" \
+	    tests/test_core tests/test_scorers tests/test_metrics tests/test_persist/test_compatibility.py
+
+# In dist/: an sdist and, built from it, a wheel for 3.11 and one for all later versions; each is audited, installed into an
+# empty environment of every Python that is found, and tested there.
+wheel: $(ALL)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tests/wheels/run.py
 
 lint: $(ALL)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/codespell
+
+# The documentation site, in build/site. Its Python has run, its figures are those of the experiments, its links and
+# anchors lead somewhere, it fetches nothing from elsewhere; a warning is an error.
+docs: $(ALL)
+	$(BIN)/python -m pytest -m "not check" tests/test_project/test_docs.py tests/test_project/test_readme_figures.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 # The types of the compiled core, for mypy; run after a change of its bindings.
 stubs: $(ALL)
@@ -102,4 +116,4 @@ endif
 moved:
 
 clean:
-	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage

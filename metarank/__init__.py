@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         features,
         metrics,
         objectives,
+        plot,
         propensity,
         ranker,
         scorers,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         text,
         thresholds,
     )
+    from metarank._util.config import show_config
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
     from metarank.objectives.multi_objective import MultiObjectiveRanker
@@ -53,11 +55,13 @@ __all__ = [
     "metrics",
     "objectives",
     "pareto_front",
+    "plot",
     "propensity",
     "ranker",
     "scorers",
     "serve",
     "shortlist",
+    "show_config",
     "text",
     "thresholds",
 ]
@@ -78,6 +82,7 @@ _HOME = {
     "ThresholdLearner": "metarank.thresholds.learner",
     "load": "metarank.persist",
     "pareto_front": "metarank.objectives.weight_sweep",
+    "show_config": "metarank._util.config",
 }
 
 

@@ -8,6 +8,15 @@ from typing import Annotated, overload
 import numpy
 from numpy.typing import NDArray
 
+def cpu_level() -> str:
+    """The level of the processor whose kernels are used."""
+
+def cpu_levels() -> list[str]:
+    """The levels that this processor has, the least first."""
+
+def compiler() -> str:
+    """What this module was compiled by."""
+
 def exp(
     x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
@@ -128,6 +137,34 @@ def unite_lists(
 ) -> tuple[
     Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]
 ]: ...
+def proposal_columns(
+    part_indptr: Sequence[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ],
+    part_labels: Sequence[
+        Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ],
+    part_scores: Sequence[
+        Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ],
+    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    own: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    absent: float,
+    n_threads: int,
+) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+def foremost(
+    scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    k: int,
+) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+def with_pairs_behind(
+    evidence: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rough: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ahead: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gap: float,
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 def feature_table(
     columns: Sequence[
         Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)]
@@ -153,7 +190,7 @@ def label_logistic_scores(
         NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
     ],
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
-def label_logistic_terms(
+def fit_label_logistic(
     X: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     index: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
     target: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -162,11 +199,10 @@ def label_logistic_terms(
     by_label: Annotated[
         NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
     ],
+    ridge: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    label_ridge: float,
 ) -> tuple[
-    float,
     Annotated[NDArray[numpy.float64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None, None))],
-    Annotated[NDArray[numpy.float64], dict(shape=(None, None))],
     Annotated[NDArray[numpy.float64], dict(shape=(None, None))],
 ]: ...
 def expected_f1_sizes(
@@ -493,6 +529,127 @@ def list_quality(
     indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     n_threads: int,
 ) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+
+class PlanSource:
+    """A source of a Plan, over the objects it is made of."""
+
+class PlanNeighbors(PlanSource):
+    """Distances to a label's nearest points."""
+
+    def __init__(
+        self,
+        index: InvertedIndex,
+        label_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        label_rows: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        columns: NeighborColumns,
+    ) -> None: ...
+
+class PlanMeans(PlanSource):
+    """Distances to the mean of a label's points."""
+
+    def __init__(self, index: LabelMeanIndex) -> None: ...
+
+class PlanConstants(PlanSource):
+    """A number a label."""
+
+    def __init__(
+        self,
+        values: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+
+class PlanVotes(PlanSource):
+    """Votes of the nearest rows."""
+
+    def __init__(
+        self,
+        index: InvertedIndex,
+        voters: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        votes: Votes,
+        ks: Sequence[int],
+        by_name: bool,
+        tie: float,
+    ) -> None: ...
+
+class PlanQuantisedWeights(PlanSource):
+    """Linear classifiers, as a source of a Plan."""
+
+    def __init__(self, scorer: QuantisedWeightIndex, lister: QuantisedWeightIndex, n_listed: int) -> None: ...
+
+class PlanExactWeights(PlanSource):
+    """Linear classifiers, as a source of a Plan."""
+
+    def __init__(self, scorer: ExactWeightIndex, lister: ExactWeightIndex, n_listed: int) -> None: ...
+
+class PlanTrees(PlanSource):
+    """Label trees."""
+
+    def __init__(
+        self, trees: LabelTrees, beam: int, least_proposed: int, scale: float, least: float
+    ) -> None: ...
+
+class PlanNames(PlanSource):
+    """Texts of labels."""
+
+    def __init__(self, text: LabelText, columns: Sequence[int]) -> None: ...
+
+class PlanStages:
+    def __init__(
+        self,
+        *,
+        proposes: Sequence[int],
+        describes: Sequence[int],
+        own: Sequence[int],
+        standardize: bool,
+        survivors: int,
+        absent: float,
+        gap: float,
+    ) -> None: ...
+
+class Plan:
+    """A fitted model's way from sparse rows to scored lists."""
+
+    def __init__(
+        self,
+        sources: Sequence[PlanSource],
+        stages: PlanStages,
+        cascade: BoostedTrees | None,
+        rarity: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        ranker: BoostedTrees | None,
+    ) -> None: ...
+    def answer(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        k: int,
+        table: bool,
+        n_threads: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.uint8], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None, None))],
+        Annotated[NDArray[numpy.float64], dict(shape=(None,))],
+    ]:
+        """
+        (indptr, labels, rough, ahead, table, evidence): the table of the pairs ahead, or the evidence of all.
+        """
+
 def train_svm_dense(
     X: Annotated[NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     label_indptr: Annotated[
@@ -620,6 +777,37 @@ class QuantisedWeightIndex:
         Annotated[NDArray[numpy.int32], dict(shape=(None, None))],
         Annotated[NDArray[numpy.float32], dict(shape=(None, None))],
     ]: ...
+    def sums(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+    def scores_of(
+        self,
+        sums: Annotated[
+            NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+    def shortlist_of(
+        self,
+        sums: Annotated[
+            NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        k: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None, None))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None, None))],
+    ]: ...
 
 class ExactWeightIndex:
     """Weights of linear classifiers by feature."""
@@ -665,6 +853,37 @@ class ExactWeightIndex:
         ],
         k: int,
         n_threads: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int32], dict(shape=(None, None))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None, None))],
+    ]: ...
+    def sums(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None, None))]: ...
+    def scores_of(
+        self,
+        sums: Annotated[
+            NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]: ...
+    def shortlist_of(
+        self,
+        sums: Annotated[
+            NDArray[numpy.float32], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        k: int,
     ) -> tuple[
         Annotated[NDArray[numpy.int32], dict(shape=(None, None))],
         Annotated[NDArray[numpy.float32], dict(shape=(None, None))],

@@ -112,6 +112,12 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
     return MetaRanker(**(params or QUICK)).fit(MAKERS[maker]())
 
 
+def candidates(model: MetaRanker, X: Any) -> Candidates:
+    """What the sources of a model propose."""
+    asked, rows = model.answering(), model.encoder_.encode(X)
+    return asked.united(asked.proposed(rows), rows.shape[0])
+
+
 def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
     """The files of a model, which is saved to a folder that is not there yet."""
     persist.save(model, folder)

@@ -72,8 +72,8 @@ double log1p_exp(double z) { return std::max(z, 0.0) + std::log1p(std::exp(-std:
 
 // Row i against rows [0, n) below it; e = exp(score), so that a pair costs a
 // division and no exponential. Eight partial sums, folded in one order.
-METARANK_DISPATCH void logistic_row(double ei, double yi, bool difference, const double* e, const double* y,
-                                    double* grad, double* hess, Index n, double* grad_i, double* hess_i) {
+METARANK_KERNEL void logistic_row(double ei, double yi, bool difference, const double* e, const double* y,
+                                  double* grad, double* hess, Index n, double* grad_i, double* hess_i) {
   double sum_g[8] = {0}, sum_h[8] = {0};
   Index j = 0;
   for (; j + 8 <= n; j += 8)
@@ -198,7 +198,7 @@ struct Channels {
 };
 
 // out[p] += mass * kernel[p], kernel being contiguous where the nodes are.
-METARANK_DISPATCH void add_scaled(double* out, const double* kernel, double mass, Index n) {
+METARANK_KERNEL void add_scaled(double* out, const double* kernel, double mass, Index n) {
   for (Index p = 0; p < n; ++p) out[p] += mass * kernel[p];
 }
 
@@ -235,7 +235,7 @@ void convolve(const Index* node, Index n, const std::vector<double>& mass, const
       for (Index q = from; q < to; ++q) {
         if (mass[q] == 0) continue;
         if (dense)
-          add_scaled(out.data() + a, centre + (node[a] - node[q]), mass[q], b - a);
+          by_level<add_scaled>(out.data() + a, centre + (node[a] - node[q]), mass[q], b - a);
         else
           for (Index p = a; p < b; ++p) out[p] += mass[q] * centre[node[p] - node[q]];
       }
@@ -312,8 +312,8 @@ class Logistic {
     if (e_.empty())
       logistic_row_far(d, i, lo, hi);
     else
-      logistic_row(e_[i], d.y[i], d.difference, e_.data() + lo, d.y + lo, d.grad + lo, d.hess + lo, hi - lo,
-                   d.grad + i, d.hess + i);
+      by_level<logistic_row>(e_[i], d.y[i], d.difference, e_.data() + lo, d.y + lo, d.grad + lo, d.hess + lo, hi - lo,
+                             d.grad + i, d.hess + i);
     return d.with_loss ? logistic_row_loss(d, i, lo, hi) : 0.0;
   }
 

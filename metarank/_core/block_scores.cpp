@@ -18,7 +18,7 @@ constexpr std::int64_t kMostCells = 1 << 22;
 constexpr std::int64_t kPanel = 32;  // slots whose sums stay in registers
 
 template <Link link>
-inline __attribute__((always_inline)) void costs_of(float* z, std::int64_t n) {
+METARANK_INLINE void costs_of(float* z, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += 8) {
     const Float8 v = load_float8(z + i);
     Float8 cost;
@@ -34,7 +34,7 @@ inline __attribute__((always_inline)) void costs_of(float* z, std::int64_t n) {
   }
 }
 
-METARANK_DISPATCH void all_costs(Link link, float* z, std::int64_t n) {
+METARANK_KERNEL void all_costs(Link link, float* z, std::int64_t n) {
   switch (link) {
     case Link::logistic: return costs_of<Link::logistic>(z, n);
     case Link::hinge: return costs_of<Link::hinge>(z, n);
@@ -45,12 +45,12 @@ METARANK_DISPATCH void all_costs(Link link, float* z, std::int64_t n) {
   }
 }
 
-METARANK_DISPATCH void all_probabilities(float* costs, std::int64_t n) {
+METARANK_KERNEL void all_probabilities(float* costs, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += 8) store_float8(costs + i, exp_float8(-load_float8(costs + i)));
 }
 
 template <int width>
-inline __attribute__((always_inline)) void dense_sums(const SparseRow& x, const std::uint32_t* row_of,
+METARANK_INLINE void dense_sums(const SparseRow& x, const std::uint32_t* row_of,
                                                       const float* rows, float* out) {
   Float8 sum[width];
   for (int w = 0; w < width; ++w) sum[w] = float8(0.0f);
@@ -63,8 +63,8 @@ inline __attribute__((always_inline)) void dense_sums(const SparseRow& x, const 
 }
 
 // A panel at a time, so that its rows stay in the cache.
-METARANK_DISPATCH void all_dense_sums(const SparseRow* const* queries, std::int64_t m, const std::uint32_t* row_of,
-                                      const float* dense, std::int64_t n_rows, std::int64_t stride, float* out) {
+METARANK_KERNEL void all_dense_sums(const SparseRow* const* queries, std::int64_t m, const std::uint32_t* row_of,
+                                    const float* dense, std::int64_t n_rows, std::int64_t stride, float* out) {
   for (std::int64_t s = 0; s < stride; s += kPanel, dense += n_rows * kPanel)
     for (std::int64_t q = 0; q < m; ++q) switch (std::min(kPanel, stride - s) / 8) {
         case 1: dense_sums<1>(*queries[q], row_of, dense, out + q * stride + s); break;
@@ -82,14 +82,14 @@ inline void prefetch(const void*) {}
 
 }  // namespace
 
-void edge_costs(Link link, float* margins, std::int64_t n) { all_costs(link, margins, n); }
+void edge_costs(Link link, float* margins, std::int64_t n) { by_level<all_costs>(link, margins, n); }
 
 void probabilities(float* costs, std::int64_t n) {
   const std::int64_t whole = n / 8 * 8;
-  all_probabilities(costs, whole);
+  by_level<all_probabilities>(costs, whole);
   float rest[8] = {0};
   std::copy(costs + whole, costs + n, rest);
-  all_probabilities(rest, 8);
+  by_level<all_probabilities>(rest, 8);
   std::copy(rest, rest + (n - whole), costs + whole);
 }
 
@@ -158,7 +158,8 @@ void BlockScores::find_rows(const SparseRow& x) {
 
 void BlockScores::margins(const SparseRow* const* queries, std::int64_t m, float* out) {
   if (layout_ == Layout::dense) {
-    all_dense_sums(queries, m, row_of_.data(), dense_.data(), static_cast<std::int64_t>(rows_.size()), stride_, out);
+    by_level<all_dense_sums>(queries, m, row_of_.data(), dense_.data(), static_cast<std::int64_t>(rows_.size()),
+                             stride_, out);
   } else {
     std::fill_n(out, m * stride_, 0.0f);
     for (std::int64_t q = 0; q < m; ++q) {

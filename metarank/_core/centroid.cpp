@@ -53,8 +53,8 @@ Array2<float> label_means(In2<float> X, In1<std::int64_t> label_indptr, In1<std:
 
 namespace {
 
-METARANK_DISPATCH void dense_pair(const float* x, const float* c, std::int64_t d, float* sq_l2, float* product,
-                                  float* sq_c) {
+METARANK_KERNEL void dense_pair(const float* x, const float* c, std::int64_t d, float* sq_l2, float* product,
+                                float* sq_c) {
   *sq_l2 = squared_l2(x, c, d);
   *product = dot(x, c, d);
   *sq_c = dot(c, c, d);
@@ -80,7 +80,7 @@ Array2<float> centroid_distances_dense(In2<float> centroids, In1<std::uint8_t> k
         double key = far_key(kL2, sq_x, 0.0, max_sq_norm, 0.0), cosine = 1.0;
         if (known.data()[label]) {
           float sq_l2, product, sq_c;
-          dense_pair(x, centroids.data() + static_cast<std::int64_t>(label) * d, d, &sq_l2, &product, &sq_c);
+          by_level<dense_pair>(x, centroids.data() + static_cast<std::int64_t>(label) * d, d, &sq_l2, &product, &sq_c);
           key = sq_l2;
           cosine = cosine_distance(product, sq_x, sq_c);
         }

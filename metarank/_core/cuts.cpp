@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <tuple>
 
 #include "arrays.h"
 #include "elementary.h"
 #include "lists.h"
-#include "simd.h"
 
 namespace metarank {
 
@@ -73,87 +71,6 @@ Array2<double> list_context(In1<double> scores, In1<std::int64_t> indptr) {
     }
   }
   return to_array(std::move(out), scores.shape(0), static_cast<std::size_t>(kContext));
-}
-
-namespace {
-
-// sum_j x_j (shared_j + label_j [j < q])
-inline __attribute__((always_inline)) double label_score(const double* x, const double* shared, std::int64_t p, const double* label, std::int64_t q) {
-  double s = 0;
-  for (std::int64_t j = 0; j < q; ++j) s += x[j] * (shared[j] + label[j]);
-  for (std::int64_t j = q; j < p; ++j) s += x[j] * shared[j];
-  return s;
-}
-
-void require_label_model(const In2<double>& X, const In1<std::int32_t>& index, const In1<double>& shared,
-                         const In2<double>& by_label) {
-  require(shared.shape(0) == X.shape(1), "shared must have one entry a column of X");
-  require(by_label.shape(1) <= X.shape(1), "by_label must not have more columns than X");
-  require(index.shape(0) == X.shape(0), "index must have one entry a row of X");
-  const auto k = static_cast<std::int64_t>(by_label.shape(0));
-  for (std::size_t i = 0; i < index.shape(0); ++i)
-    require(index(i) >= 0 && index(i) < k, "index must lie in [0, rows of by_label)");
-}
-
-}  // namespace
-
-Array1<double> label_logistic_scores(In2<double> X, In1<std::int32_t> index, In1<double> shared,
-                                     In2<double> by_label) {
-  require_label_model(X, index, shared, by_label);
-  const auto m = static_cast<std::int64_t>(X.shape(0)), p = static_cast<std::int64_t>(X.shape(1)),
-             q = static_cast<std::int64_t>(by_label.shape(1));
-  std::vector<double> out(X.shape(0));
-  for (std::int64_t i = 0; i < m; ++i)
-    out[static_cast<std::size_t>(i)] =
-        label_score(X.data() + i * p, shared.data(), p, by_label.data() + index.data()[i] * q, q);
-  return to_array(std::move(out));
-}
-
-namespace {
-
-// One pair's share of the gradient and of the Hessian.
-METARANK_DISPATCH void add_newton_terms(const double* x, double d, double w, std::int64_t p, std::int64_t q,
-                                        double* gradient, double* hessian, double* label_gradient,
-                                        double* label_hessian) {
-  for (std::int64_t a = 0; a < p; ++a) {
-    gradient[a] += d * x[a];
-    const double wx = w * x[a];
-    double* row = hessian + a * p;
-    for (std::int64_t b = 0; b < p; ++b) row[b] += wx * x[b];
-  }
-  for (std::int64_t a = 0; a < q; ++a) {
-    label_gradient[a] += d * x[a];
-    const double wx = w * x[a];
-    for (std::int64_t b = 0; b < p; ++b) label_hessian[a * p + b] += wx * x[b];
-  }
-}
-
-}  // namespace
-
-std::tuple<double, Array1<double>, Array2<double>, Array2<double>, Array2<double>> label_logistic_terms(
-    In2<double> X, In1<std::int32_t> index, In1<double> target, In1<double> weight, In1<double> shared,
-    In2<double> by_label) {
-  require_label_model(X, index, shared, by_label);
-  require(target.shape(0) == X.shape(0), "target must have one entry a row of X");
-  require(weight.shape(0) == X.shape(0), "weight must have one entry a row of X");
-  const auto m = static_cast<std::int64_t>(X.shape(0)), p = static_cast<std::int64_t>(X.shape(1)),
-             q = static_cast<std::int64_t>(by_label.shape(1));
-  const std::size_t k = by_label.shape(0), up = X.shape(1), uq = by_label.shape(1);
-  std::vector<double> gradient(up), hessian(up * up), label_gradient(k * uq), label_hessian(k * uq * up);
-  double loss = 0;
-  for (std::int64_t i = 0; i < m; ++i) {
-    const double w = weight.data()[i];
-    if (w == 0) continue;
-    const std::int64_t l = index.data()[i];
-    const double* x = X.data() + i * p;
-    const double z = label_score(x, shared.data(), p, by_label.data() + l * q, q), y = target.data()[i];
-    const double e = std::exp(-std::fabs(z)), P = z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
-    loss += w * (std::max(z, 0.0) + std::log1p(e) - y * z);
-    add_newton_terms(x, w * (P - y), w * std::max(P * (1.0 - P), 1e-9), p, q, gradient.data(), hessian.data(),
-                     label_gradient.data() + l * q, label_hessian.data() + l * q * p);
-  }
-  return {loss, to_array(std::move(gradient)), to_array(std::move(hessian), up, up),
-          to_array(std::move(label_gradient), k, uq), to_array(std::move(label_hessian), k, uq * up)};
 }
 
 namespace {

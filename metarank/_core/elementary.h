@@ -60,8 +60,8 @@ inline double log_of(Parts x, double more) {
   return x.k * kLog2High + (x.f + ((above_square(x.f, half_square) + (x.k * kLog2Low + more)) - half_square));
 }
 
-// exp(high - low) 2^k, |high| at most log(2) / 2 and low far below its last place.
-inline double exp_of(double high, double low, double k) {
+// exp(high - low), |high| at most log(2) / 2 and low far below its last place.
+inline double exp_of(double high, double low) {
   const double r = high - low;
   double p = 1.0 / 6227020800;  // 1 / 13!
   p = p * r + 1.0 / 479001600;
@@ -75,7 +75,12 @@ inline double exp_of(double high, double low, double k) {
   p = p * r + 1.0 / 24;
   p = p * r + 1.0 / 6;
   p = p * r + 0.5;
-  const double y = 1.0 + (high + (p * (r * r) - low));
+  return 1.0 + (high + (p * (r * r) - low));
+}
+
+// That times 2^k.
+inline double exp_of(double high, double low, double k) {
+  const double y = exp_of(high, low);
   // Twice, as one power of two may be out of range; only a product below the normal numbers is rounded.
   const auto first = static_cast<std::int64_t>(k) / 2, second = static_cast<std::int64_t>(k) - first;
   return y * std::bit_cast<double>(static_cast<std::uint64_t>(first + 1023) << 52) *
@@ -90,6 +95,14 @@ inline double exp(double x) {
   if (x < -746.0) return 0.0;
   const double k = (x * kLog2E + kShift) - kShift;
   return exp_of(x - k * kLog2High, k * kLog2Low, k);
+}
+
+// exp(-x), x >= 0, to the bit that of `exp` where x is at most 700, beyond which it stays what it is there. Without a
+// branch, so that loops of it are done several at a time.
+inline double exp_down(double x) {
+  const double y = -(x < 700.0 ? x : 700.0), t = y * kLog2E + kShift, k = t - kShift;
+  const double power = std::bit_cast<double>((std::bit_cast<std::uint64_t>(t) + 1023) << 52);
+  return exp_of(y - k * kLog2High, k * kLog2Low) * power;
 }
 
 // 2^x, exact for integers.

@@ -7,12 +7,12 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cpu_level.h"
+
 namespace metarank {
 
 typedef float Float8 __attribute__((vector_size(32)));
 typedef std::int32_t Int8 __attribute__((vector_size(32)));
-
-#define METARANK_INLINE inline __attribute__((always_inline))
 
 METARANK_INLINE Float8 load_float8(const float* p) {
   Float8 v;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 16;  // rows a task fills
 
-METARANK_DISPATCH void add_column(double v, const float* column, std::int64_t n, double* sum) {
+METARANK_KERNEL void add_column(double v, const float* column, std::int64_t n, double* sum) {
   for (std::int64_t i = 0; i < n; ++i) sum[i] += v * column[i];
 }
 
@@ -77,7 +77,7 @@ void sparse_gram(std::int64_t n_features, In1<std::int64_t> indptr, In1<std::int
         const auto f = static_cast<std::size_t>(X.indices[p]);
         const double x = X.data[p];
         if (postings.column[f] >= 0) {
-          add_column(x, postings.columns.data() + postings.column[f], i + 1, sum.data());
+          by_level<add_column>(x, postings.columns.data() + postings.column[f], i + 1, sum.data());
           continue;
         }
         const auto last = static_cast<std::size_t>(postings.start[f + 1]);

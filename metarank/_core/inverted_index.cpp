@@ -13,7 +13,7 @@ namespace {
 // A feature that at least one in so many rows holds is stored as a column of all rows.
 constexpr std::int64_t kRowsPerPosting = 4;
 
-METARANK_DISPATCH void add_column(double v, const float* column, std::int64_t n, double* dot) {
+METARANK_KERNEL void add_column(double v, const float* column, std::int64_t n, double* dot) {
   for (std::int64_t i = 0; i < n; ++i) dot[i] += v * column[i];
 }
 
@@ -120,7 +120,7 @@ void InvertedIndex::add(const SparseRow& x, bool with_l1, Overlaps& sums) const 
     const auto begin = static_cast<std::size_t>(indptr_[f]), end = static_cast<std::size_t>(indptr_[f + 1]);
     // Products with a zero do not change a sum: the same bits either way.
     if (const std::int64_t column = column_of_[f]; column >= 0)
-      add_column(v, columns_.data() + column * n_rows(), n_rows(), dot);
+      by_level<add_column>(v, columns_.data() + column * n_rows(), n_rows(), dot);
     else
       for (std::size_t p = begin; p < end; ++p) dot[rows_[p]] += v * values_[p];
     if (!with_l1) continue;

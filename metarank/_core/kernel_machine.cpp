@@ -14,7 +14,7 @@ namespace {
 
 // exp(-t) for t >= 0 to 2 units in the last place (Cephes' expf), without a branch, so that loops
 // over it vectorise. Below 1e-37 the result stays there.
-inline __attribute__((always_inline)) float exp_minus(float t) {
+METARANK_INLINE float exp_minus(float t) {
   const float x = -std::min(t, 85.0f);
   const auto n = static_cast<std::int32_t>(x * 1.44269504f - 0.5f);
   const float k = static_cast<float>(n);
@@ -42,33 +42,37 @@ Metric metric_of(const std::string& name) {
 
 // D[i, j] = distance(a_i, b_j) for a block of rows of A; each value depends on its two rows only.
 template <typename Distance>
-inline __attribute__((always_inline)) void distance_tiles(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d, float* D, Distance distance) {
+METARANK_INLINE void distance_tiles(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d,
+                                    float* D, Distance distance) {
   for (std::int64_t tile = 0; tile < m; tile += kTile)
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = tile; j < std::min(m, tile + kTile); ++j) D[i * m + j] = distance(A + i * d, B + j * d, d);
 }
 
-METARANK_DISPATCH void squared_l2_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
-                                        std::int64_t d, float* D) {
+METARANK_KERNEL void squared_l2_block(const float* A, std::int64_t rows, const float* B, std::int64_t m,
+                                      std::int64_t d, float* D) {
   distance_tiles(A, rows, B, m, d, D, squared_l2);
 }
 
-METARANK_DISPATCH void l1_block(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d,
-                                float* D) {
+METARANK_KERNEL void l1_block(const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d,
+                              float* D) {
   distance_tiles(A, rows, B, m, d, D, l1);
 }
 
 void distance_block(Metric metric, const float* A, std::int64_t rows, const float* B, std::int64_t m, std::int64_t d,
                     float* D) {
-  (metric == Metric::kL1 ? l1_block : squared_l2_block)(A, rows, B, m, d, D);
+  if (metric == Metric::kL1)
+    by_level<l1_block>(A, rows, B, m, d, D);
+  else
+    by_level<squared_l2_block>(A, rows, B, m, d, D);
 }
 
-METARANK_DISPATCH void exp_block(float* K, std::int64_t size, float gamma) {
+METARANK_KERNEL void exp_block(float* K, std::int64_t size, float gamma) {
   for (std::int64_t i = 0; i < size; ++i) K[i] = exp_minus(gamma * K[i]);
 }
 
-METARANK_DISPATCH void dual_scores(const float* kernel_row, std::int64_t m, const float* dual, const float* bias,
-                                   const std::int32_t* labels, std::int64_t n_pairs, float* out) {
+METARANK_KERNEL void dual_scores(const float* kernel_row, std::int64_t m, const float* dual, const float* bias,
+                                 const std::int32_t* labels, std::int64_t n_pairs, float* out) {
   for (std::int64_t p = 0; p < n_pairs; ++p)
     out[p] = bias[labels[p]] + dot(kernel_row, dual + static_cast<std::int64_t>(labels[p]) * m, m);
 }
@@ -89,7 +93,7 @@ Array2<float> kernel_matrix(const In2<float>& A, const In2<float>& B, const std:
   parallel_for(static_cast<std::int64_t>(A.shape(0)), n_threads, kRows,
                [&](std::int64_t begin, std::int64_t end, int) {
                  distance_block(metric, A.data() + begin * d, end - begin, B.data(), m, d, K.data() + begin * m);
-                 if (gamma > 0) exp_block(K.data() + begin * m, (end - begin) * m, gamma);
+                 if (gamma > 0) by_level<exp_block>(K.data() + begin * m, (end - begin) * m, gamma);
                });
   return to_array(std::move(K), A.shape(0), B.shape(0));
 }
@@ -108,11 +112,11 @@ Array1<float> kernel_machine(const In2<float>& X, const In2<float>& support, con
   parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
     std::vector<float> K(static_cast<std::size_t>((end - begin) * m));
     distance_block(metric, X.data() + begin * d, end - begin, support.data(), m, d, K.data());
-    exp_block(K.data(), (end - begin) * m, gamma);
+    by_level<exp_block>(K.data(), (end - begin) * m, gamma);
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
-      dual_scores(K.data() + (i - begin) * m, m, dual.data(), bias.data(), labels.data() + first, last - first,
-                  out.data() + first);
+      by_level<dual_scores>(K.data() + (i - begin) * m, m, dual.data(), bias.data(), labels.data() + first, last -
+                            first, out.data() + first);
     }
   });
   return to_array(std::move(out));

@@ -17,13 +17,29 @@ constexpr std::int64_t kPairsWorthPostings = 4;  // a label, on average
 constexpr std::int64_t kFullFrom = 8;            // a feature that one label in so many has is stored for all
 constexpr std::int64_t kAtATime = 8;             // labels added in the time of one posting, where all are stored
 constexpr std::int64_t kRunDown = 4;             // entries of means run down in that time
+constexpr std::int64_t kWordsFrom = 16;          // a mean with one feature in so many has them as bits, too
+constexpr std::int64_t kBits = 64;
 constexpr std::int64_t kBlock = 16;
 
-METARANK_DISPATCH void add_scaled(double by, const float* values, std::int64_t n, double* sums) {
+template <typename Sum>
+METARANK_KERNEL void add_scaled(Sum by, const float* values, std::int64_t n, Sum* sums) {
   for (std::int64_t i = 0; i < n; ++i) sums[i] += by * values[i];
 }
-METARANK_DISPATCH void add_scaled(float by, const float* values, std::int64_t n, float* sums) {
-  for (std::int64_t i = 0; i < n; ++i) sums[i] += by * values[i];
+
+// The features of a row that a mean has, ascending; `shared` has room for all. Whether it has one cannot be foreseen:
+// no branch depends on it.
+template <typename Word, typename Shared>
+METARANK_KERNEL std::int64_t find_shared(const std::int32_t* index, std::int64_t n, const Word* words,
+                                         Shared* shared) {
+  std::int64_t found = 0;
+  for (std::int64_t j = 0; j < n; ++j) {
+    const Word word = words[index[j] / kBits];
+    const std::uint64_t bit = std::uint64_t{1} << (index[j] % kBits);
+    shared[found] = {static_cast<std::int32_t>(j),
+                     static_cast<std::int32_t>(word.before + std::popcount(word.bits & (bit - 1)))};
+    found += (word.bits & bit) != 0;
+  }
+  return found;
 }
 
 }  // namespace
@@ -64,7 +80,7 @@ LabelMeanIndex::LabelMeanIndex(std::int64_t n_features, const In1<std::int64_t>&
     one_over_length_[l] = sq_norm_.data()[l] > 0 ? 1.0 / std::sqrt(sq_norm_.data()[l]) : 0.0;
 }
 
-// Postings take as much memory as the means, and some time: not for a few pairs only.
+// Postings and words take up to one and a half times the memory of the means, and some time: not for a few pairs only.
 void LabelMeanIndex::announce(std::int64_t n_pairs) const {
   if (postings_.load(std::memory_order_acquire) != nullptr) return;
   const std::lock_guard lock(mutex_);
@@ -82,6 +98,20 @@ void LabelMeanIndex::announce(std::int64_t n_pairs) const {
     if (full) made->full_row[f] = n_full++;
     made->start[f + 1] = made->start[f] + (full ? 0 : next[f]);
     next[f] = made->start[f];
+  }
+  const std::int64_t n_words = (n_features_ + kBits - 1) / kBits;
+  made->first_word.assign(static_cast<std::size_t>(n_labels()), -1);
+  std::int64_t n_long = 0;
+  for (std::int64_t l = 0; l < n_labels(); ++l)
+    if (kWordsFrom * (indptr_.data()[l + 1] - indptr_.data()[l]) >= n_features_)
+      made->first_word[static_cast<std::size_t>(l)] = n_words * n_long++;
+  made->words.resize(static_cast<std::size_t>(n_words * n_long));
+  for (std::int64_t l = 0; l < n_labels(); ++l) {
+    if (made->first_word[static_cast<std::size_t>(l)] < 0) continue;
+    Word* const words = made->words.data() + made->first_word[static_cast<std::size_t>(l)];
+    for (std::int64_t p = indptr_.data()[l]; p < indptr_.data()[l + 1]; ++p)
+      words[indices_.data()[p] / kBits].bits |= std::uint64_t{1} << (indices_.data()[p] % kBits);
+    for (std::int64_t w = 1; w < n_words; ++w) words[w].before = words[w - 1].before + std::popcount(words[w - 1].bits);
   }
   made->posting.resize(static_cast<std::size_t>(made->start[d]));
   made->full.assign(static_cast<std::size_t>(n_full * n_labels()), 0.0f);
@@ -119,7 +149,8 @@ void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t*
   bool at_once = false;
   postings_ = index_.postings_.load(std::memory_order_acquire);
   if (postings_ != nullptr) {
-    // What running over all postings, and clearing all sums, costs beside running down the means of the labels.
+    // What running over all postings, and clearing all sums, costs beside running down the means of the labels, or
+    // the row where they have words.
     std::int64_t of_postings = index_.n_labels(), of_labels = 0;
     for (std::int64_t j = 0; j < x.size; ++j) {
       const auto f = static_cast<std::size_t>(x.index[j]);
@@ -127,7 +158,10 @@ void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t*
                                                  : postings_->start[f + 1] - postings_->start[f];
     }
     const std::int64_t* start = index_.indptr_.data();
-    for (std::int64_t i = 0; i < n_labels; ++i) of_labels += start[labels[i] + 1] - start[labels[i]];
+    for (std::int64_t i = 0; i < n_labels; ++i) {
+      const std::int64_t size = start[labels[i] + 1] - start[labels[i]];
+      of_labels += postings_->first_word[static_cast<std::size_t>(labels[i])] < 0 ? size : std::min(size, x.size);
+    }
     at_once = kRunDown * of_postings < of_labels;
   }
   if (at_once)
@@ -145,7 +179,7 @@ void LabelMeanIndex::Products<Sum>::add_postings() {
     const auto f = static_cast<std::size_t>(x_.index[j]);
     const Sum value = x_.value[j];
     if (postings_->full_row[f] >= 0) {
-      add_scaled(value, postings_->full.data() + postings_->full_row[f] * n, n, sums);
+      by_level<add_scaled<Sum>>(value, postings_->full.data() + postings_->full_row[f] * n, n, sums);
       continue;
     }
     const Posting* const end = postings_->posting.data() + postings_->start[f + 1];
@@ -154,7 +188,7 @@ void LabelMeanIndex::Products<Sum>::add_postings() {
   }
 }
 
-// Label by label: each feature of x is looked up in the mean or, where that is shorter, the mean is run down. Four
+// Label by label: each feature of x is looked up in the mean, by its words if it has any, or, where that is shorter, the mean is run down. Four
 // means of about the same length are run down side by side, as each sum has to wait for its last addition.
 template <typename Sum>
 void LabelMeanIndex::Products<Sum>::add_labels(const std::int32_t* labels, std::int64_t n_labels) {
@@ -164,6 +198,11 @@ void LabelMeanIndex::Products<Sum>::add_labels(const std::int32_t* labels, std::
   run_down_.clear();
   for (std::int64_t i = 0; i < n_labels; ++i) {
     const std::int32_t label = labels[i];
+    const std::int64_t word = postings_ == nullptr ? -1 : postings_->first_word[static_cast<std::size_t>(label)];
+    if (word >= 0 && x_.size < size(label)) {
+      sums_[static_cast<std::size_t>(label)] = product_of_shared(postings_->words.data() + word, start[label]);
+      continue;
+    }
     const auto steps = static_cast<std::int64_t>(std::bit_width(static_cast<std::uint64_t>(size(label))));
     if (x_.size * steps < size(label))
       sums_[static_cast<std::size_t>(label)] = look_up(start[label], start[label + 1]);
@@ -194,6 +233,19 @@ void LabelMeanIndex::Products<Sum>::add_labels(const std::int32_t* labels, std::
     }
   }
   for (std::int64_t j = 0; j < x_.size; ++j) spread_[static_cast<std::size_t>(x_.index[j])] = Sum(0);
+}
+
+template <typename Sum>
+Sum LabelMeanIndex::Products<Sum>::product_of_shared(const Word* words, std::int64_t first) {
+  if (shared_.size() <= static_cast<std::size_t>(x_.size)) shared_.resize(static_cast<std::size_t>(x_.size) + 1);
+  const std::int64_t n = by_level<find_shared<Word, Shared>>(x_.index, x_.size, words, shared_.data());
+  const float* const mean = index_.data_.data() + first;
+  Sum sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const Shared at = shared_[static_cast<std::size_t>(i)];
+    sum += static_cast<Sum>(x_.value[at.in_row]) * mean[at.in_mean];
+  }
+  return sum;
 }
 
 template <typename Sum>

@@ -45,6 +45,15 @@ class LabelMeanIndex {
     std::int32_t label;
     float value;
   };
+  // Which of 64 features a mean has, and how many it has before them.
+  struct Word {
+    std::uint64_t bits = 0;
+    std::int64_t before = 0;
+  };
+  // Of a row's features one that a mean has too: its places in the row and in the mean.
+  struct Shared {
+    std::int32_t in_row, in_mean;
+  };
   // By feature, the labels whose means have it, ascending; of a feature that many means have, the values of all
   // labels, which are added several at a time.
   struct Postings {
@@ -52,6 +61,8 @@ class LabelMeanIndex {
     std::vector<Posting> posting;
     std::vector<std::int32_t> full_row;  // of a feature, or -1
     std::vector<float> full;             // (rows, labels)
+    std::vector<std::int64_t> first_word;  // of a label with a long mean, its features in `words`; or -1
+    std::vector<Word> words;
   };
 
   static std::shared_ptr<Pools> new_pools();
@@ -101,6 +112,7 @@ class LabelMeanIndex::Products {
  private:
   void add_postings();
   void add_labels(const std::int32_t* labels, std::int64_t n_labels);
+  Sum product_of_shared(const Word* words, std::int64_t first);
   Sum look_up(std::int64_t first, std::int64_t last) const;
 
   const LabelMeanIndex& index_;
@@ -110,6 +122,7 @@ class LabelMeanIndex::Products {
   std::vector<Sum> spread_;  // x over all features, zeros between rows
   std::vector<Sum> sums_;    // products, by label; those not asked for may be of another row
   std::vector<std::int32_t> run_down_;
+  std::vector<Shared> shared_;
 };
 
 // log P_tail of eq. 5 and 7 (Jain et al. 2016): -log(1 + exp(gamma / 2 |x - mean|^2)), for means scaled to unit

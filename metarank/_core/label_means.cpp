@@ -19,38 +19,64 @@ struct Block {
   std::vector<float> value;
 };
 
-// One label's sum over features, features met so far, and which label last met a feature.
-struct Scratch {
-  std::vector<double> sum;
-  std::vector<std::int32_t> met;
-  std::vector<std::int64_t> met_by;
+// One label's sum over features, and the features met so far. No branch where values are added: whether a feature is
+// new cannot be guessed.
+class Sums {
+ public:
+  explicit Sums(std::int64_t n_features)
+      : sum_(static_cast<std::size_t>(n_features)), is_met_(static_cast<std::size_t>(n_features)), met_(1) {}
 
-  explicit Scratch(std::int64_t n_features)
-      : sum(static_cast<std::size_t>(n_features)), met_by(static_cast<std::size_t>(n_features), -1) {}
-
-  // Features met, ascending. Where they are many a walk over all features takes less time than a sort.
-  void order(std::int64_t label) {
-    const std::size_t n = met.size();
-    if (n * 16 < met_by.size()) {
-      std::sort(met.begin(), met.end());
-      return;
+  void add(const SparseRows& X, std::int64_t row) {
+    met_.resize(std::max(met_.size(), n_met_ + static_cast<std::size_t>(X.indptr[row + 1] - X.indptr[row]) + 1));
+    // Locals, which the bytes that are written cannot be.
+    const std::int32_t* const index = X.indices;
+    const float* const value = X.data;
+    double* const sum = sum_.data();
+    std::uint8_t* const is_met = is_met_.data();
+    std::int32_t* met = met_.data() + n_met_;
+    const std::int64_t end = X.indptr[row + 1];
+    for (std::int64_t p = X.indptr[row]; p < end; ++p) {
+      const std::int32_t f = index[p];
+      *met = f;
+      met += is_met[f] == 0;
+      is_met[f] = 1;
+      sum[f] += value[p];
     }
-    met.clear();
-    for (std::size_t f = 0; f < met_by.size(); ++f)
-      if (met_by[f] == label) met.push_back(static_cast<std::int32_t>(f));
+    n_met_ = static_cast<std::size_t>(met - met_.data());
   }
 
-  void add(const SparseRows& X, std::int64_t row, std::int64_t label) {
-    for (std::int64_t p = X.indptr[row]; p < X.indptr[row + 1]; ++p) {
-      const auto f = static_cast<std::size_t>(X.indices[p]);
-      if (met_by[f] != label) {
-        met_by[f] = label;
-        sum[f] = 0.0;
-        met.push_back(X.indices[p]);
+  // f(feature, sum) of those met, features ascending; none are met any more.
+  template <typename F>
+  void take(const F& f) {
+    if (n_met_ * 16 < sum_.size()) {
+      std::sort(met_.begin(), met_.begin() + static_cast<std::ptrdiff_t>(n_met_));
+    } else {  // a walk over all features takes less time than a sort
+      met_.resize(sum_.size() + 1);
+      n_met_ = 0;
+      for (std::size_t i = 0; i < sum_.size(); ++i) {
+        met_[n_met_] = static_cast<std::int32_t>(i);
+        n_met_ += is_met_[i];
       }
-      sum[f] += X.data[p];
     }
+    for (std::size_t m = 0; m < n_met_; ++m) {
+      const auto i = static_cast<std::size_t>(met_[m]);
+      f(met_[m], sum_[i]);
+      sum_[i] = 0.0;
+      is_met_[i] = 0;
+    }
+    n_met_ = 0;
   }
+
+ private:
+  std::vector<double> sum_;
+  std::vector<std::uint8_t> is_met_;
+  std::vector<std::int32_t> met_;  // the first n_met_ are; one more is written to
+  std::size_t n_met_ = 0;
+};
+
+struct Term {
+  std::int32_t feature;
+  float mean;
 };
 
 }  // namespace
@@ -72,33 +98,31 @@ std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>, Array1<dou
   std::vector<std::int32_t> out_feature;
   std::vector<float> out_value;
   std::vector<Block> blocks(static_cast<std::size_t>((n_labels + kBlock - 1) / kBlock));
-  std::vector<std::unique_ptr<Scratch>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
+  std::vector<std::unique_ptr<Sums>> scratch(static_cast<std::size_t>(std::max(1, n_threads)));
   parallel_for(n_labels, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int worker) {
     auto& s = scratch[static_cast<std::size_t>(worker)];
-    if (!s) s = std::make_unique<Scratch>(n_features);
+    if (!s) s = std::make_unique<Sums>(n_features);
+    std::vector<Term> terms;
     Block& block = blocks[static_cast<std::size_t>(begin / kBlock)];
     for (std::int64_t l = begin; l < end; ++l) {
-      s->met.clear();
-      for (std::int64_t p = start[l]; p < start[l + 1]; ++p) s->add(X, label_rows.data()[p], l);
-      s->order(l);
+      for (std::int64_t p = start[l]; p < start[l + 1]; ++p) s->add(X, label_rows.data()[p]);
       const auto count = static_cast<double>(start[l + 1] - start[l]);
-      const auto mean = [&](std::int32_t f) { return static_cast<float>(s->sum[static_cast<std::size_t>(f)] / count); };
-      for (const std::int32_t f : s->met)
-        sq_norm[static_cast<std::size_t>(l)] += static_cast<double>(mean(f)) * mean(f);
-      if (static_cast<std::int64_t>(s->met.size()) > max_terms) {
-        std::nth_element(s->met.begin(), s->met.begin() + max_terms, s->met.end(),
-                         [&](std::int32_t a, std::int32_t b) {
-                           const float size_a = std::fabs(mean(a)), size_b = std::fabs(mean(b));
-                           return size_a > size_b || (size_a == size_b && a < b);
-                         });
-        s->met.resize(static_cast<std::size_t>(max_terms));
-        std::sort(s->met.begin(), s->met.end());
+      terms.clear();
+      s->take([&](std::int32_t f, double sum) { terms.push_back({f, static_cast<float>(sum / count)}); });
+      for (const Term& t : terms) sq_norm[static_cast<std::size_t>(l)] += static_cast<double>(t.mean) * t.mean;
+      if (static_cast<std::int64_t>(terms.size()) > max_terms) {
+        std::nth_element(terms.begin(), terms.begin() + max_terms, terms.end(), [](const Term& a, const Term& b) {
+          const float size_a = std::fabs(a.mean), size_b = std::fabs(b.mean);
+          return size_a > size_b || (size_a == size_b && a.feature < b.feature);
+        });
+        terms.resize(static_cast<std::size_t>(max_terms));
+        std::sort(terms.begin(), terms.end(), [](const Term& a, const Term& b) { return a.feature < b.feature; });
       }
-      for (const std::int32_t f : s->met) {
-        block.feature.push_back(f);
-        block.value.push_back(mean(f));
+      for (const Term& t : terms) {
+        block.feature.push_back(t.feature);
+        block.value.push_back(t.mean);
       }
-      out_indptr[static_cast<std::size_t>(l) + 1] = static_cast<std::int64_t>(s->met.size());
+      out_indptr[static_cast<std::size_t>(l) + 1] = static_cast<std::int64_t>(terms.size());
     }
   });
   for (std::size_t l = 0; l < sq_norm.size(); ++l) out_indptr[l + 1] += out_indptr[l];

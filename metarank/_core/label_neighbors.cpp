@@ -154,7 +154,12 @@ struct DenseScratch {
 
 Array2<float> label_neighbors_dense(const DensePoints& points, In2<float> Q, const LabelPairs& asked,
                                     const NeighborColumns& wanted, const Proposals& proposals, int n_threads) {
-  const auto& [X, sq_norm, max_sq_norm, max_l1_norm, row_indptr, row_labels] = points;
+  // By name: lambdas cannot capture a structured binding before Clang 16.
+  const In2<float>& X = points.X;
+  const In1<float>& sq_norm = points.sq_norm;
+  const double max_sq_norm = points.max_sq_norm, max_l1_norm = points.max_l1_norm;
+  const In1<std::int64_t>& row_indptr = points.row_indptr;
+  const In1<std::int32_t>& row_labels = points.row_labels;
   const auto n = static_cast<std::int64_t>(X.shape(0)), d = static_cast<std::int64_t>(X.shape(1));
   const auto n_queries = static_cast<std::int64_t>(Q.shape(0));
   require(Q.shape(1) == X.shape(1), "X must have as many features as the training rows");
@@ -261,7 +266,9 @@ std::tuple<Array1<float>, Array1<float>> row_norms(In2<float> X) {
   return std::make_tuple(to_array(std::move(sq)), to_array(std::move(magnitude)));
 }
 
-METARANK_DISPATCH bool dense_keys(const float* x, const float* X, const float* sq_norm, std::int64_t n,
+namespace {
+
+METARANK_KERNEL bool keys_of_rows(const float* x, const float* X, const float* sq_norm, std::int64_t n,
                                   std::int64_t d, float sq_x, const bool* wanted, const std::int32_t* rows,
                                   std::int64_t n_rows, std::uint32_t now, std::uint32_t* stamp, float* keys) {
   const bool all = wanted[kL2] && wanted[kL1] && wanted[kCosine];
@@ -284,6 +291,14 @@ METARANK_DISPATCH bool dense_keys(const float* x, const float* X, const float* s
     if (wanted[kCosine]) key[kCosine] = static_cast<float>(cosine_distance(dot(x, y, d), sq_x, sq_norm[r]));
   }
   return true;
+}
+
+}  // namespace
+
+bool dense_keys(const float* x, const float* X, const float* sq_norm, std::int64_t n, std::int64_t d, float sq_x,
+                const bool* wanted, const std::int32_t* rows, std::int64_t n_rows, std::uint32_t now,
+                std::uint32_t* stamp, float* keys) {
+  return by_level<keys_of_rows>(x, X, sq_norm, n, d, sq_x, wanted, rows, n_rows, now, stamp, keys);
 }
 
 }  // namespace metarank

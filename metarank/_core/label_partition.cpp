@@ -27,13 +27,13 @@ struct DenseVectors {
   void add(Labels labels, float* sum) const;
 };
 
-METARANK_DISPATCH void dense_project(const float* V, std::int64_t d, const std::int32_t* labels, std::size_t n,
-                                     const float* direction, float* scores) {
+METARANK_KERNEL void dense_project(const float* V, std::int64_t d, const std::int32_t* labels, std::size_t n,
+                                   const float* direction, float* scores) {
   for (std::size_t i = 0; i < n; ++i) scores[i] = dot(V + labels[i] * d, direction, d);
 }
 
-METARANK_DISPATCH void dense_sum(const float* V, std::int64_t d, const std::int32_t* labels, std::size_t n,
-                                 float* sum) {
+METARANK_KERNEL void dense_sum(const float* V, std::int64_t d, const std::int32_t* labels, std::size_t n,
+                               float* sum) {
   for (std::size_t i = 0; i < n; ++i) {
     const float* v = V + labels[i] * d;
     for (std::int64_t j = 0; j < d; ++j) sum[j] += v[j];
@@ -41,9 +41,11 @@ METARANK_DISPATCH void dense_sum(const float* V, std::int64_t d, const std::int3
 }
 
 void DenseVectors::project(Labels labels, const float* direction, float* scores) const {
-  dense_project(data, width, labels.data(), labels.size(), direction, scores);
+  by_level<dense_project>(data, width, labels.data(), labels.size(), direction, scores);
 }
-void DenseVectors::add(Labels labels, float* sum) const { dense_sum(data, width, labels.data(), labels.size(), sum); }
+void DenseVectors::add(Labels labels, float* sum) const {
+  by_level<dense_sum>(data, width, labels.data(), labels.size(), sum);
+}
 
 struct SparseVectors {
   SparseRows rows;

@@ -1,6 +1,9 @@
 #include "label_tree_train.h"
 
+#include <algorithm>
+#include <bit>
 #include <numeric>
+#include <span>
 
 #include "arrays.h"
 #include "parallel.h"
@@ -114,7 +117,7 @@ struct FeatureOrder {
 struct Worker {
   LaneRows rows;
   LaneWork lanes;
-  std::vector<std::uint64_t> present;       // bit r: the feature of rank r occurs in the node
+  std::vector<std::uint64_t> present;       // bit r: the feature of rank r occurs in the node; then bit f: f does
   std::vector<std::uint32_t> local;         // rank -> number in the node
   std::vector<std::int32_t> feature;        // number in the node -> feature
   std::vector<std::uint32_t> by_feature;    // numbers in the node, ascending features
@@ -126,7 +129,7 @@ struct Worker {
     std::uint8_t slot;
     float weight;
   };
-  std::vector<Entry> entries;
+  std::vector<Entry> entries;               // as many as any block had; those of the block at hand come first
   std::vector<std::uint32_t> count;
 };
 
@@ -190,18 +193,23 @@ class Trainer {
       if (options_.mean_cost) rows.cost[i] /= static_cast<float>(m);
     }
     w.feature.clear();
-    for (std::size_t word = 0; word < w.present.size(); ++word)
-      for (std::uint64_t bits = w.present[word]; bits != 0; bits &= bits - 1) {
-        const auto rank = static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)));
-        w.local[rank] = static_cast<std::uint32_t>(w.feature.size());
-        w.feature.push_back(order_.feature[rank]);
-      }
+    for_each_bit(w.present, [&](std::size_t rank) {
+      w.local[rank] = static_cast<std::uint32_t>(w.feature.size());
+      w.feature.push_back(order_.feature[rank]);
+    });
     for (std::uint32_t& f : rows.feature) f = w.local[f];
     rows.n_features = static_cast<std::int64_t>(w.feature.size());
-    w.by_feature.resize(w.feature.size());
-    std::iota(w.by_feature.begin(), w.by_feature.end(), 0u);
-    std::sort(w.by_feature.begin(), w.by_feature.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return w.feature[a] < w.feature[b]; });
+    w.present.assign(w.present.size(), 0);
+    for (const std::int32_t f : w.feature) w.present[static_cast<std::size_t>(f) >> 6] |= 1ULL << (f & 63);
+    w.by_feature.clear();
+    for_each_bit(w.present, [&](std::size_t f) { w.by_feature.push_back(w.local[order_.rank[f]]); });
+  }
+
+  template <typename F>
+  static void for_each_bit(const std::vector<std::uint64_t>& words, const F& f) {
+    for (std::size_t word = 0; word < words.size(); ++word)
+      for (std::uint64_t bits = words[word]; bits != 0; bits &= bits - 1)
+        f(word * 64 + static_cast<std::size_t>(std::countr_zero(bits)));
   }
 
   // The rows below a node, and its visitors at full cost. The first passes look at the former alone: most
@@ -225,26 +233,32 @@ class Trainer {
   RawBlock block(std::int64_t first, std::int64_t end, Worker& w) const {
     RawBlock out;
     out.bias.resize(static_cast<std::size_t>(end - first));
-    w.entries.clear();
+    std::size_t n_entries = 0;
+    w.count.assign(w.feature.size(), 0);
     for (std::int64_t group = first; group < end; group += kLabelLanes) {
       const int n_labels = static_cast<int>(std::min<std::int64_t>(kLabelLanes, end - group));
       targets(group, n_labels, w);
       const std::uint64_t seed = hash_pair(options_.seed, static_cast<std::uint64_t>(options_.first_slot + group));
       train_lanes(w.rows, options_.lanes, n_labels, seed, w.lanes);
       const float* W = w.lanes.weights.data();
-      for (std::uint32_t number = 0; number < w.feature.size(); ++number)
+      // Room for all, and a step on where one stays: which do is no pattern that a branch could learn.
+      w.entries.resize(std::max(w.entries.size(), n_entries + w.feature.size() * static_cast<std::size_t>(n_labels)));
+      Worker::Entry* entry = w.entries.data() + n_entries;
+      for (std::uint32_t number = 0; number < w.feature.size(); ++number) {
+        const Worker::Entry* const none = entry;
         for (int j = 0; j < n_labels; ++j) {
           const float weight = W[static_cast<std::size_t>(number) * kLabelLanes + static_cast<std::size_t>(j)];
-          if (std::fabs(weight) > options_.threshold)
-            w.entries.push_back({number, static_cast<std::uint8_t>(group - first + j), weight});
+          *entry = {number, static_cast<std::uint8_t>(group - first + j), weight};
+          entry += std::fabs(weight) > options_.threshold;
         }
+        w.count[number] += static_cast<std::uint32_t>(entry - none);
+      }
+      n_entries = static_cast<std::size_t>(entry - w.entries.data());
       for (int j = 0; j < n_labels; ++j)
         out.bias[static_cast<std::size_t>(group - first + j)] =
             options_.lanes.bias * W[w.feature.size() * kLabelLanes + static_cast<std::size_t>(j)];
     }
     // Entries by feature; within a feature they come slot by slot, as they were made.
-    w.count.assign(w.feature.size() + 1, 0);
-    for (const auto& e : w.entries) ++w.count[e.number];
     std::uint32_t total = 0;
     out.row_start.push_back(0);
     for (const std::uint32_t number : w.by_feature) {
@@ -257,7 +271,7 @@ class Trainer {
     }
     out.slot.resize(total);
     out.weight.resize(total);
-    for (const auto& e : w.entries) {
+    for (const auto& e : std::span(w.entries).first(n_entries)) {
       const std::uint32_t at = w.count[e.number]++;
       out.slot[at] = e.slot;
       out.weight[at] = e.weight;
@@ -315,23 +329,37 @@ Visitors leaf_visitors(const Tree& tree, const std::vector<std::vector<EncodedBl
     std::vector<const SparseRow*> queries;
     std::vector<float> margins;
     BlockScores scores(n_features);
-    const auto better = [](const Visit& a, const Visit& b) {
-      return a.row < b.row || (a.row == b.row && (a.cost < b.cost || (a.cost == b.cost && a.node < b.node)));
+    std::vector<Visit> sorted;
+    std::vector<std::size_t> start;
+    // Stable, by key in [least, most].
+    const auto sort_by = [&](std::vector<Visit>& visits, std::int32_t Visit::* key, std::int64_t least, std::int64_t most) {
+      start.assign(static_cast<std::size_t>(most - least + 2), 0);
+      for (const Visit& v : visits) ++start[static_cast<std::size_t>(v.*key - least) + 1];
+      for (std::size_t k = 1; k < start.size(); ++k) start[k] += start[k - 1];
+      sorted.resize(visits.size());
+      for (const Visit& v : visits) sorted[start[static_cast<std::size_t>(v.*key - least)]++] = v;
+      visits.swap(sorted);
     };
+    // The `beam` cheapest visits of each row; rows ascend, those of a row stand in any order.
     const auto keep_best = [&](std::vector<Visit>& visits) {
-      std::sort(visits.begin(), visits.end(), better);
-      std::size_t kept = 0, of_row = 0;
-      for (std::size_t v = 0; v < visits.size(); ++v) {
-        of_row = v > 0 && visits[v].row == visits[v - 1].row ? of_row + 1 : 0;
-        if (of_row < static_cast<std::size_t>(beam)) visits[kept++] = visits[v];
+      sort_by(visits, &Visit::row, first, end);
+      auto kept = visits.begin();
+      for (auto v = visits.begin(), last = v; v != visits.end(); v = last) {
+        while (last != visits.end() && last->row == v->row) ++last;
+        const auto best = last - v > beam ? v + beam : last;
+        if (best != last)
+          std::nth_element(v, best, last, [](const Visit& a, const Visit& b) {
+            return a.cost < b.cost || (a.cost == b.cost && a.node < b.node);
+          });
+        kept = std::copy(v, best, kept);
       }
-      visits.resize(kept);
+      visits.erase(kept, visits.end());
     };
     while (!open.empty()) {
       next.clear();
-      std::sort(open.begin(), open.end(), [](const Visit& a, const Visit& b) {
-        return a.node < b.node || (a.node == b.node && a.row < b.row);
-      });
+      const auto [least, most] = std::minmax_element(
+          open.begin(), open.end(), [](const Visit& a, const Visit& b) { return a.node < b.node; });
+      sort_by(open, &Visit::node, least->node, most->node);
       for (std::size_t v = 0, group = 0; v < open.size(); v = group) {
         const std::int32_t node = open[v].node;
         queries.clear();

@@ -27,8 +27,8 @@ float largest(const float* values, std::size_t n) {
 }
 
 // B[index_j] += value_j p for the entries of one sparse row.
-METARANK_DISPATCH void scatter(const std::int32_t* index, const float* value, std::int64_t nnz, float unit,
-                               const float* p, DenseColumns columns, float* B) {
+METARANK_KERNEL void scatter(const std::int32_t* index, const float* value, std::int64_t nnz, float unit,
+                             const float* p, DenseColumns columns, float* B) {
   for (std::int64_t c = columns.begin; c < columns.end; c += kTile)
     for (std::int64_t j = 0; j < nnz; ++j) {
       float* b = B + index[j] * columns.width + c;
@@ -38,8 +38,8 @@ METARANK_DISPATCH void scatter(const std::int32_t* index, const float* value, st
 }
 
 // out = sum_j value_j Q[index_j], entries in their order.
-METARANK_DISPATCH void gather(const std::int32_t* index, const float* value, std::int64_t nnz, float unit,
-                              const float* Q, std::int64_t width, float* out) {
+METARANK_KERNEL void gather(const std::int32_t* index, const float* value, std::int64_t nnz, float unit,
+                            const float* Q, std::int64_t width, float* out) {
   for (std::int64_t c = 0; c < width; c += kLanes) {
     float sum[kLanes] = {0};
     for (std::int64_t j = 0; j < nnz; ++j) {
@@ -51,7 +51,7 @@ METARANK_DISPATCH void gather(const std::int32_t* index, const float* value, std
   }
 }
 
-METARANK_DISPATCH void add_scaled(const float* x, float a, std::int64_t d, float* sum) {
+METARANK_KERNEL void add_scaled(const float* x, float a, std::int64_t d, float* sum) {
   for (std::int64_t j = 0; j < d; ++j) sum[j] += a * x[j];
 }
 
@@ -94,9 +94,10 @@ Array2<float> feature_range(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indi
       if (Y.indptr[i] == Y.indptr[i + 1]) continue;
       std::fill(p.begin() + begin, p.begin() + end, 0.0f);
       for (std::int64_t e = Y.indptr[i]; e < Y.indptr[i + 1]; ++e)
-        add_scaled(S.data() + Y.indices[e] * width + begin, Y.data[e] * y_unit, end - begin, p.data() + begin);
-      scatter(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
-              {width, begin, end}, B.data());
+        by_level<add_scaled>(S.data() + Y.indices[e] * width + begin, Y.data[e] * y_unit, end - begin, p.data() +
+                             begin);
+      by_level<scatter>(X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i], x_unit, p.data(),
+                        {width, begin, end}, B.data());
     }
   });
   return to_array(std::move(B), static_cast<std::size_t>(n_features), static_cast<std::size_t>(width));
@@ -120,15 +121,15 @@ Array2<float> label_vectors(In1<std::int64_t> x_indptr, In1<std::int32_t> x_indi
     parallel_for(rows, n_threads, 64, [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t at = X.indptr[first + i];
-        gather(X.indices + at, X.data + at, X.indptr[first + i + 1] - at, x_unit, Q.data(), width,
-               block.data() + i * width);
+        by_level<gather>(X.indices + at, X.data + at, X.indptr[first + i + 1] - at, x_unit, Q.data(), width,
+                         block.data() + i * width);
       }
     });
     parallel_for(width, n_threads, share(width, n_threads), [&](std::int64_t begin, std::int64_t end, int) {
       for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t e = Y.indptr[first + i]; e < Y.indptr[first + i + 1]; ++e)
-          add_scaled(block.data() + i * width + begin, Y.data[e] * y_unit, end - begin,
-                     V.data() + Y.indices[e] * width + begin);
+          by_level<add_scaled>(block.data() + i * width + begin, Y.data[e] * y_unit, end - begin, V.data() +
+                               Y.indices[e] * width + begin);
     });
   }
   parallel_for(n_labels, n_threads, 1024, [&](std::int64_t begin, std::int64_t end, int) {

@@ -107,9 +107,9 @@ struct PairRow {
 };
 
 // Weights of m pairs, and how far the better one is ahead, in `sigma`.
-METARANK_DISPATCH void weigh_pairs(double gain_i, double score_i, double discount_i, double ideal, bool by_distance,
-                                   Index m, const double* gain, const double* score, const double* discount,
-                                   double* sign, double* weight, double* ahead) {
+METARANK_KERNEL void weigh_pairs(double gain_i, double score_i, double discount_i, double ideal, bool by_distance,
+                                 Index m, const double* gain, const double* score, const double* discount,
+                                 double* sign, double* weight, double* ahead) {
   for (Index k = 0; k < m; ++k) {
     const double gap = gain_i - gain[k];
     sign[k] = gap > 0 ? 1.0 : -1.0;
@@ -120,8 +120,8 @@ METARANK_DISPATCH void weigh_pairs(double gain_i, double score_i, double discoun
     for (Index k = 0; k < m; ++k) weight[k] /= 0.01f + std::fabs(ahead[k]);
 }
 
-METARANK_DISPATCH void slope_pairs(double sigmoid, Index m, const double* sign, const double* weight,
-                                   const double* sigma, double* lambda, double* bend) {
+METARANK_KERNEL void slope_pairs(double sigmoid, Index m, const double* sign, const double* weight,
+                                 const double* sigma, double* lambda, double* bend) {
   for (Index k = 0; k < m; ++k) {
     const double size = sigmoid * weight[k] * sigma[k];
     lambda[k] = sign[k] * size;
@@ -156,16 +156,16 @@ double lambda_list(const double* s, const double* key, const double* gain, doubl
       m += work.gain[j] != gain_i;
     }
     double* ahead = row.sigma.data();
-    weigh_pairs(gain_i, work.score[i], discount[i], ideal, by_distance, m, row.gain.data(), row.score.data(),
-                row.discount.data(), row.sign.data(), row.weight.data(), ahead);
+    by_level<weigh_pairs>(gain_i, work.score[i], discount[i], ideal, by_distance, m, row.gain.data(), row.score.data(),
+                          row.discount.data(), row.sign.data(), row.weight.data(), ahead);
     if (set.with_loss)
       for (Index k = 0; k < m; ++k) {
         const double z = set.sigmoid * ahead[k];
         loss += row.weight[k] * (std::max(-z, 0.0) + std::log1p(std::exp(-std::fabs(z))));
       }
     for (Index k = 0; k < m; ++k) row.sigma[k] = table.at(set.sigmoid * ahead[k]);
-    slope_pairs(set.sigmoid, m, row.sign.data(), row.weight.data(), row.sigma.data(), row.lambda.data(),
-                row.bend.data());
+    by_level<slope_pairs>(set.sigmoid, m, row.sign.data(), row.weight.data(), row.sigma.data(), row.lambda.data(),
+                          row.bend.data());
     double grad_i = 0, hess_i = 0;
     for (Index k = 0; k < m; ++k) {
       const Index j = row.id[k];

@@ -21,9 +21,9 @@ float float_below(double t) {
 }
 
 // x (groups, width), sum (groups, n_outputs, 16).
-METARANK_DISPATCH void add_trees(const std::vector<LeafMasks::Tree>& trees, const LeafMasks::Question* questions,
-                                 const double* values, const float* x, std::int64_t width, std::int64_t groups,
-                                 std::int64_t n_outputs, double* sum) {
+METARANK_KERNEL void add_trees(const std::vector<LeafMasks::Tree>& trees, const LeafMasks::Question* questions,
+                               const double* values, const float* x, std::int64_t width, std::int64_t groups,
+                               std::int64_t n_outputs, double* sum) {
   std::uint32_t left[kGroup];
   for (const LeafMasks::Tree& tree : trees) {
     const double* value = values + tree.first_leaf;
@@ -86,8 +86,8 @@ void LeafMasks::score(const float* X, std::int64_t rows, double* out, Scratch& s
     float* x = scratch.x.data() + i / kGroup * width + i % kGroup;
     for (std::int64_t f = 0; f < n_features_; ++f) x[f * kGroup] = row[f];
   }
-  add_trees(trees_, questions_.data(), values_.data(), scratch.x.data(), width, groups, n_outputs_,
-            scratch.sum.data());
+  by_level<add_trees>(trees_, questions_.data(), values_.data(), scratch.x.data(), width, groups, n_outputs_,
+                      scratch.sum.data());
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t k = 0; k < n_outputs_; ++k)
       out[i * n_outputs_ + k] =

@@ -184,6 +184,14 @@ METARANK_INLINE void descend(const LaneRows& X, const LaneOptions& options, int 
       const auto pick = at + static_cast<std::uint32_t>(((state >> 32) * (active - at)) >> 32);
       std::swap(order[at], order[pick]);
       const std::uint32_t i = order[at];
+      if (at + 1 < active) {  // what is likely next, unless this row comes to rest
+        const std::uint64_t draw = (state * 6364136223846793005ULL + 1442695040888963407ULL) >> 32;
+        const std::uint32_t next = order[at + 1 + static_cast<std::uint32_t>((draw * (active - at - 1)) >> 32)];
+        __builtin_prefetch(X.feature.data() + X.start[next]);
+        __builtin_prefetch(X.value.data() + X.start[next]);
+        __builtin_prefetch(work.dual.data() + static_cast<std::size_t>(next) * kLabelLanes);
+        __builtin_prefetch(work.target.data() + static_cast<std::size_t>(next) * kLabelLanes);
+      }
       const std::uint32_t first = X.start[i], count = X.start[i + 1] - first;
       const std::uint32_t* feature = X.feature.data() + first;
       const float* value = X.value.data() + first;

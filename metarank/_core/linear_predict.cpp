@@ -9,7 +9,7 @@ namespace metarank {
 
 namespace {
 
-METARANK_DISPATCH void add_row(float x, const float* w, std::int64_t n_labels, float* sum) {
+METARANK_KERNEL void add_row(float x, const float* w, std::int64_t n_labels, float* sum) {
   for (std::int64_t l = 0; l < n_labels; ++l) sum[l] += x * w[l];
 }
 
@@ -37,7 +37,7 @@ struct PairSums {
     if (few)
       for (std::int64_t p = 0; p < n_pairs; ++p) out[p] += x * w[labels[p]];
     else
-      add_row(x, w, n_labels, sum.data());
+      by_level<add_row>(x, w, n_labels, sum.data());
   }
   void finish() {
     if (few) return;

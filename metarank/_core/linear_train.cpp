@@ -22,14 +22,14 @@ struct DenseX {
   void add_to(std::int64_t i, float a, float* w) const;
 };
 
-METARANK_DISPATCH float dense_dot(const float* x, const float* w, std::int64_t d) { return dot(x, w, d); }
+METARANK_KERNEL float dense_dot(const float* x, const float* w, std::int64_t d) { return dot(x, w, d); }
 
-METARANK_DISPATCH void dense_add(const float* x, float a, std::int64_t d, float* w) {
+METARANK_KERNEL void dense_add(const float* x, float a, std::int64_t d, float* w) {
   for (std::int64_t j = 0; j < d; ++j) w[j] += a * x[j];
 }
 
-inline float DenseX::dot_with(std::int64_t i, const float* w) const { return dense_dot(data + i * d, w, d); }
-inline void DenseX::add_to(std::int64_t i, float a, float* w) const { dense_add(data + i * d, a, d, w); }
+inline float DenseX::dot_with(std::int64_t i, const float* w) const { return by_level<dense_dot>(data + i * d, w, d); }
+inline void DenseX::add_to(std::int64_t i, float a, float* w) const { by_level<dense_add>(data + i * d, a, d, w); }
 
 struct SparseX {
   SparseRows rows;

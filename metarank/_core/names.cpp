@@ -134,9 +134,9 @@ Array2<float> LabelText::evidence(const In1<std::int64_t>& x_indptr, const In1<s
   for (std::int64_t p = 0; p < m; ++p)
     require(labels.data()[p] >= 0 && labels.data()[p] < n_labels(), "candidates.labels must lie in [0, L)");
   std::vector<float> out(static_cast<std::size_t>(4 * m));
-  std::vector<std::vector<float>> scratch(static_cast<std::size_t>(n_threads));
-  parallel_for(x.n_rows, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int worker) {
-    std::vector<float>& value = scratch[static_cast<std::size_t>(worker)];
+  parallel_for(x.n_rows, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
+    auto scratch = word_pool_.take([] { return std::make_unique<std::vector<float>>(); });
+    std::vector<float>& value = *scratch;
     value.resize(static_cast<std::size_t>(n_features()));
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p)
@@ -147,6 +147,7 @@ Array2<float> LabelText::evidence(const In1<std::int64_t>& x_indptr, const In1<s
       for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p)
         value[static_cast<std::size_t>(x.indices[p])] = 0.0F;
     }
+    word_pool_.give_back(std::move(scratch));
   });
   return to_array(std::move(out), 4, static_cast<std::size_t>(m));
 }
@@ -158,10 +159,10 @@ LabelText::Lists LabelText::shortlist(const In1<std::int64_t>& indptr, const In1
   const Csr x = checked_csr("X", indptr, indices, data, n_features());
   const std::int64_t n_blocks = (x.n_rows + kBlock - 1) / kBlock;
   std::vector<std::vector<Hit>> found(static_cast<std::size_t>(n_blocks));
-  std::vector<std::vector<double>> scratch(static_cast<std::size_t>(n_threads));
   std::vector<std::int64_t> start(static_cast<std::size_t>(x.n_rows) + 1, 0);
-  parallel_for(n_blocks, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int worker) {
-    std::vector<double>& dots = scratch[static_cast<std::size_t>(worker)];
+  parallel_for(n_blocks, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int) {
+    auto scratch = label_pool_.take([] { return std::make_unique<std::vector<double>>(); });
+    std::vector<double>& dots = *scratch;
     dots.resize(static_cast<std::size_t>(n_labels()));
     std::vector<Hit> hits;
     for (std::int64_t b = begin; b < end; ++b)
@@ -171,6 +172,7 @@ LabelText::Lists LabelText::shortlist(const In1<std::int64_t>& indptr, const In1
         block.insert(block.end(), hits.begin(), hits.end());
         start[static_cast<std::size_t>(i) + 1] = static_cast<std::int64_t>(hits.size());
       }
+    label_pool_.give_back(std::move(scratch));
   });
   for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
   std::vector<std::int32_t> labels;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "scratch_pool.h"
 
 namespace metarank {
 
@@ -65,6 +66,8 @@ class LabelText {
   std::vector<std::int64_t> word_indptr_;
   std::vector<std::int32_t> word_labels_;
   std::vector<float> word_values_;
+  mutable ScratchPool<std::vector<float>> word_pool_;    // a row's value of every word, zeros between rows
+  mutable ScratchPool<std::vector<double>> label_pool_;  // its products with labels, zeros between rows
 };
 
 }  // namespace metarank

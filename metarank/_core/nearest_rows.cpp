@@ -81,7 +81,7 @@ bool ascend_by_one(const std::int32_t* rows, std::size_t n) {
   return all;
 }
 
-METARANK_DISPATCH double greatest_product(const double* a, const double* b, std::int64_t begin, std::int64_t end) {
+METARANK_KERNEL double greatest_product(const double* a, const double* b, std::int64_t begin, std::int64_t end) {
   constexpr int kWide = 8;
   double greatest[kWide];
   for (double& g : greatest) g = -std::numeric_limits<double>::infinity();
@@ -144,7 +144,8 @@ NearestRows nearest_rows_sparse(const InvertedIndex& index, In1<std::int64_t> in
         const auto end = first_row + static_cast<std::int64_t>(rows.shape(0));
         for (std::int64_t y = first_row; y < end; y += kBlock) {
           const std::int64_t stop = std::min(end, y + kBlock);
-          if (surely_beyond(nearest.limit(), greatest_product(dot, index.inverse_norms(), y, stop) * inverse_x)) continue;
+          const double greatest = by_level<greatest_product>(dot, index.inverse_norms(), y, stop);
+          if (surely_beyond(nearest.limit(), greatest * inverse_x)) continue;
           for (std::int64_t i = y; i < stop; ++i) consider(static_cast<std::int32_t>(i));
         }
       } else {
@@ -217,8 +218,8 @@ NearestRows nearest_rows_dense(In2<float> X, In1<float> sq_norm, In2<float> Q, I
 namespace {
 
 // The squared L2 distances from x to some rows of X, ids -1 left out: how many there were, at keys[0 ...] with their ids.
-METARANK_DISPATCH std::int64_t keys_of_proposals(const float* x, const float* X, std::int64_t d,
-                                                 const std::int32_t* ids, std::int64_t count, Neighbor* found) {
+METARANK_KERNEL std::int64_t keys_of_proposals(const float* x, const float* X, std::int64_t d,
+                                               const std::int32_t* ids, std::int64_t count, Neighbor* found) {
   std::int64_t n_found = 0;
   for (std::int64_t i = 0; i < count; ++i)
     if (ids[i] >= 0) found[n_found++] = {squared_l2(x, X + ids[i] * d, d), ids[i]};
@@ -243,8 +244,8 @@ NearestRows nearest_proposed_dense(In2<float> X, In2<float> Q, In2<std::int32_t>
     Nearest nearest(k);
     std::vector<Neighbor> found(static_cast<std::size_t>(n_proposed));
     for (std::int64_t q = begin; q < end; ++q) {
-      const std::int64_t n_found = keys_of_proposals(Q.data() + q * d, X.data(), d, proposals.data() + q * n_proposed,
-                                                     n_proposed, found.data());
+      const std::int64_t n_found = by_level<keys_of_proposals>(Q.data() + q * d, X.data(), d, proposals.data() + q *
+                                                               n_proposed, n_proposed, found.data());
       nearest.reset();
       for (std::int64_t i = 0; i < n_found; ++i) nearest.push(found[static_cast<std::size_t>(i)]);
       nearest.finish();

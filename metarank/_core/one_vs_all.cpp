@@ -83,7 +83,7 @@ struct Steps {
 };
 
 // `diagonal` is 1 / (2 C c), `rate` one over the row's squared norm plus that.
-inline __attribute__((always_inline)) Steps dual_step(Float8 s, Float8 y, Float8 diagonal, Float8 rate, Float8 dual, Float8 upper) {
+METARANK_INLINE Steps dual_step(Float8 s, Float8 y, Float8 diagonal, Float8 rate, Float8 dual, Float8 upper) {
   const Float8 gradient = y * s - float8(1.0f) + diagonal * dual;
   const Float8 next = larger(dual - gradient * rate, float8(0.0f));
   const Int8 at_zero = dual == float8(0.0f);
@@ -91,22 +91,22 @@ inline __attribute__((always_inline)) Steps dual_step(Float8 s, Float8 y, Float8
 }
 
 // 1 in the lanes whose bit is set, 0 elsewhere.
-inline __attribute__((always_inline)) Int8 lanes_of(std::uint32_t bits) {
+METARANK_INLINE Int8 lanes_of(std::uint32_t bits) {
   const Int8 select{1, 2, 4, 8, 16, 32, 64, 128};
   const auto b = static_cast<std::int32_t>(bits);
   return (Int8{b, b, b, b, b, b, b, b} & select) != 0;
 }
 
 // The row without features: an exact step of its dual, by which the bias moves.
-inline __attribute__((always_inline)) void rest_step(Float8 diagonal, Float8 rate, Float8& dual, Float8& bias) {
+METARANK_INLINE void rest_step(Float8 diagonal, Float8 rate, Float8& dual, Float8& bias) {
   const Float8 next = larger(dual + (bias + float8(1.0f) - diagonal * dual) * rate, float8(0.0f));
   bias -= next - dual;
   dual = next;
 }
 
 // Dual coordinate descent over the working set.
-METARANK_DISPATCH void descend(const Rows& X, const SquaredHingeOptions& options, std::uint64_t seed, int max_epochs,
-                               Group& group) {
+METARANK_KERNEL void descend(const Rows& X, const SquaredHingeOptions& options, std::uint64_t seed, int max_epochs,
+                             Group& group) {
   const float kInfinity = std::numeric_limits<float>::infinity();
   const auto n = static_cast<std::uint32_t>(group.rows.size());
   const float n_rest = static_cast<float>(X.n) - static_cast<float>(n);
@@ -222,8 +222,8 @@ void join(const Rows& X, std::uint32_t i, std::uint32_t relevant, Group& group) 
 
 // Rows of `from` outside the working set with a margin above limit - 1 for some label join it; `near`
 // becomes those of `from` with one above half the tolerance - 1.
-METARANK_DISPATCH bool add_rows_within(const Rows& X, float limit, float tolerance,
-                                       const std::vector<std::uint32_t>& from, Group& group) {
+METARANK_KERNEL bool add_rows_within(const Rows& X, float limit, float tolerance,
+                                     const std::vector<std::uint32_t>& from, Group& group) {
   const std::uint32_t used = group.n_labels == kLabelLanes ? 0xffffu : (1u << group.n_labels) - 1;
   const Int8 used_lo = lanes_of(used), used_hi = lanes_of(used >> 8);
   const Float8 within = float8(limit - 1.0f), close = float8(0.5f * tolerance - 1.0f);
@@ -281,11 +281,12 @@ void train_group(const Rows& X, const std::int32_t* labels, int n_labels, const 
   float limit = kFirstLimit * options.tolerance;
   for (int round = 0; round < kMaxRounds; ++round) {
     const bool last = limit == options.tolerance;
-    descend(X, options, hash_pair(seed, static_cast<std::uint64_t>(round)),
-            last ? options.max_epochs : std::min(options.max_epochs, kEarlyEpochs), group);
+    by_level<descend>(X, options, hash_pair(seed, static_cast<std::uint64_t>(round)), last ? options.max_epochs :
+                      std::min(options.max_epochs, kEarlyEpochs), group);
     std::swap(group.near, group.previous);
-    const bool added = add_rows_within(X, limit, options.tolerance, round == 0 ? X.all : group.previous, group);
-    if (last && !added && !add_rows_within(X, limit, options.tolerance, X.all, group)) break;
+    const bool added = by_level<add_rows_within>(X, limit, options.tolerance, round == 0 ? X.all : group.previous,
+                                                 group);
+    if (last && !added && !by_level<add_rows_within>(X, limit, options.tolerance, X.all, group)) break;
     limit = std::max(options.tolerance, 0.5f * limit);
   }
   for (std::size_t f = 0; f < static_cast<std::size_t>(X.d); ++f)

@@ -18,7 +18,7 @@ constexpr std::int64_t kDoubleLanes = 8;
 constexpr std::int64_t kRowBlock = 2048;
 
 // sum_j (x_j - mean_j) w_j in one fixed order.
-inline __attribute__((always_inline)) double centred_dot(const float* x, const double* mean, const double* w, std::int64_t d) {
+METARANK_INLINE double centred_dot(const float* x, const double* mean, const double* w, std::int64_t d) {
   double s[kDoubleLanes] = {0};
   std::int64_t j = 0;
   for (; j + kDoubleLanes <= d; j += kDoubleLanes)
@@ -27,13 +27,13 @@ inline __attribute__((always_inline)) double centred_dot(const float* x, const d
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-METARANK_DISPATCH void score_rows(const float* x, const double* mean, const double* w, double bias, std::int64_t d,
-                                  std::int64_t begin, std::int64_t end, double* out) {
+METARANK_KERNEL void score_rows(const float* x, const double* mean, const double* w, double bias, std::int64_t d,
+                                std::int64_t begin, std::int64_t end, double* out) {
   for (std::int64_t i = begin; i < end; ++i) out[i] = bias + centred_dot(x + i * d, mean, w, d);
 }
 
-METARANK_DISPATCH void add_rows(const float* x, const double* mean, const double* g, std::int64_t d,
-                                std::int64_t begin, std::int64_t end, double* sum) {
+METARANK_KERNEL void add_rows(const float* x, const double* mean, const double* g, std::int64_t d,
+                              std::int64_t begin, std::int64_t end, double* sum) {
   for (std::int64_t i = begin; i < end; ++i)
     for (std::int64_t j = 0; j < d; ++j) sum[j] += g[i] * (x[i * d + j] - mean[j]);
 }
@@ -46,7 +46,7 @@ Array1<double> linear_scores(In2<float> values, In1<double> mean, In1<double> we
   require(weights.shape(0) == values.shape(1), "weights must have one entry a column of values");
   std::vector<double> out(static_cast<std::size_t>(m));
   parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
-    score_rows(values.data(), mean.data(), weights.data(), bias, d, begin, end, out.data());
+    by_level<score_rows>(values.data(), mean.data(), weights.data(), bias, d, begin, end, out.data());
   });
   return to_array(std::move(out));
 }
@@ -54,9 +54,9 @@ Array1<double> linear_scores(In2<float> values, In1<double> mean, In1<double> we
 namespace {
 
 // Each pair by the weights of its own label.
-METARANK_DISPATCH void score_label_rows(const float* x, const std::int32_t* label, const double* mean,
-                                        const double* weights, const double* bias, std::int64_t d, std::int64_t begin,
-                                        std::int64_t end, double* out) {
+METARANK_KERNEL void score_label_rows(const float* x, const std::int32_t* label, const double* mean,
+                                      const double* weights, const double* bias, std::int64_t d, std::int64_t begin,
+                                      std::int64_t end, double* out) {
   for (std::int64_t i = begin; i < end; ++i)
     out[i] = bias[label[i]] + centred_dot(x + i * d, mean, weights + label[i] * d, d);
 }
@@ -75,8 +75,8 @@ Array1<double> label_linear_scores(In2<float> values, In1<std::int32_t> labels, 
     require(labels(i) >= 0 && labels(i) < n_labels, "labels must lie in [0, number of rows of weights)");
   std::vector<double> out(static_cast<std::size_t>(m));
   parallel_for(m, n_threads, kRowBlock, [&](std::int64_t begin, std::int64_t end, int) {
-    score_label_rows(values.data(), labels.data(), mean.data(), weights.data(), bias.data(), d, begin, end,
-                     out.data());
+    by_level<score_label_rows>(values.data(), labels.data(), mean.data(), weights.data(), bias.data(), d, begin, end,
+                               out.data());
   });
   return to_array(std::move(out));
 }
@@ -90,8 +90,8 @@ Array1<double> linear_gradient(In2<float> values, In1<double> mean, In1<double> 
   std::vector<double> partial(static_cast<std::size_t>(n_blocks * d), 0.0);
   parallel_for(n_blocks, n_threads, 1, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t b = begin; b < end; ++b)
-      add_rows(values.data(), mean.data(), g.data(), d, b * kRowBlock, std::min(m, (b + 1) * kRowBlock),
-               partial.data() + b * d);
+      by_level<add_rows>(values.data(), mean.data(), g.data(), d, b * kRowBlock, std::min(m, (b + 1) * kRowBlock),
+                         partial.data() + b * d);
   });
   for (std::int64_t b = 0; b < n_blocks; ++b)
     for (std::int64_t j = 0; j < d; ++j)

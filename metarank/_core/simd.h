@@ -8,12 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-// One copy of a function per instruction set, chosen when the module is loaded.
-#if !defined(METARANK_BASELINE) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
-#define METARANK_DISPATCH __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define METARANK_DISPATCH
-#endif
+#include "cpu_level.h"
 
 namespace metarank {
 
@@ -26,7 +21,7 @@ inline float fold_lanes(const float* s) {
   return (u[0] + u[2]) + (u[1] + u[3]);
 }
 
-inline __attribute__((always_inline)) float dot(const float* a, const float* b, std::int64_t d) {
+METARANK_INLINE float dot(const float* a, const float* b, std::int64_t d) {
   float s[kLanes] = {0};
   std::int64_t j = 0;
   for (; j + kLanes <= d; j += kLanes)
@@ -35,7 +30,7 @@ inline __attribute__((always_inline)) float dot(const float* a, const float* b, 
   return fold_lanes(s);
 }
 
-inline __attribute__((always_inline)) float squared_l2(const float* a, const float* b, std::int64_t d) {
+METARANK_INLINE float squared_l2(const float* a, const float* b, std::int64_t d) {
   float s[kLanes] = {0};
   std::int64_t j = 0;
   for (; j + kLanes <= d; j += kLanes)
@@ -50,7 +45,7 @@ inline __attribute__((always_inline)) float squared_l2(const float* a, const flo
   return fold_lanes(s);
 }
 
-inline __attribute__((always_inline)) float l1(const float* a, const float* b, std::int64_t d) {
+METARANK_INLINE float l1(const float* a, const float* b, std::int64_t d) {
   float s[kLanes] = {0};
   std::int64_t j = 0;
   for (; j + kLanes <= d; j += kLanes)

@@ -11,8 +11,8 @@ namespace metarank {
 namespace {
 
 // One list of `count` rows of F finite values, to rows `stride` apart; sums run down the list, in double.
-METARANK_DISPATCH void standardize_list(const float* values, std::int64_t count, std::int64_t F, double* mean,
-                                        double* scale, float* out, std::int64_t stride) {
+METARANK_KERNEL void standardize_list(const float* values, std::int64_t count, std::int64_t F, double* mean,
+                                      double* scale, float* out, std::int64_t stride) {
   for (std::int64_t f = 0; f < F; ++f) mean[f] = scale[f] = 0.0;
   for (std::int64_t i = 0; i < count; ++i)
     for (std::int64_t f = 0; f < F; ++f) mean[f] += values[i * F + f];
@@ -66,7 +66,7 @@ Array2<float> feature_table(const std::vector<In1<float>>& columns, In1<std::int
         for (std::int64_t f = 0; f < n_own; ++f)
           rows[j * width + f] = list[static_cast<std::size_t>(j * F + own[static_cast<std::size_t>(f)])];
       if (standardize && count > 0)
-        standardize_list(list.data(), count, F, mean.data(), scale.data(), rows + n_own, width);
+        by_level<standardize_list>(list.data(), count, F, mean.data(), scale.data(), rows + n_own, width);
     }
   });
   return to_array(std::move(out), static_cast<std::size_t>(m), static_cast<std::size_t>(width));

@@ -61,13 +61,13 @@ METARANK_INLINE void add_products(const float* X, std::int64_t x_stride, std::in
     }
 }
 
-METARANK_DISPATCH void products(const float* X, std::int64_t x_stride, std::int64_t n, const float* W,
-                                std::int64_t n_in, std::int64_t n_out, float* Y, std::int64_t y_stride) {
+METARANK_KERNEL void products(const float* X, std::int64_t x_stride, std::int64_t n, const float* W,
+                              std::int64_t n_in, std::int64_t n_out, float* Y, std::int64_t y_stride) {
   add_products(X, x_stride, n, W, n_in, n_out, Y, y_stride);
 }
 
 // Eight at a time; what is left is carried in a buffer, so that all values go through the same steps.
-METARANK_DISPATCH void activate(Activation activation, float* y, std::int64_t n) {
+METARANK_KERNEL void activate(Activation activation, float* y, std::int64_t n) {
   if (activation == Activation::none) return;
   for (std::int64_t j = 0; j < n; j += 8) {
     const auto count = static_cast<std::size_t>(std::min<std::int64_t>(8, n - j));
@@ -81,7 +81,7 @@ METARANK_DISPATCH void activate(Activation activation, float* y, std::int64_t n)
 }
 
 // One step of the cell: c = f c + i g, h = o tanh(c). Lanes beyond h_dim hold values nobody reads.
-METARANK_DISPATCH void cell(const float* gates, std::int64_t h_dim, float* h, float* c) {
+METARANK_KERNEL void cell(const float* gates, std::int64_t h_dim, float* h, float* c) {
   for (std::int64_t j = 0; j < h_dim; j += 8) {
     const Float8 i = sigmoid8(load_float8(gates + j)), f = sigmoid8(load_float8(gates + h_dim + j));
     const Float8 g = tanh8(load_float8(gates + 2 * h_dim + j)), o = sigmoid8(load_float8(gates + 3 * h_dim + j));
@@ -108,13 +108,13 @@ void run_direction(const SubwordTable& table, const LstmDirection& direction, st
   const std::int64_t width = layer.n_out, h_dim = width / 4, room = h_dim + 8;
   scratch.gates.resize(static_cast<std::size_t>(n * width + 8));
   fill_bias(layer, n, scratch.gates.data());
-  products(scratch.input.data(), table.dim, n, layer.weights, table.dim, width, scratch.gates.data(), width);
+  by_level<products>(scratch.input.data(), table.dim, n, layer.weights, table.dim, width, scratch.gates.data(), width);
   scratch.state.assign(static_cast<std::size_t>(2 * room + width + 8), 0.0f);
   float *h = scratch.state.data(), *c = h + room, *step = c + room;
   for (std::int64_t t = 0; t < n; ++t) {
     std::copy_n(scratch.gates.data() + (backwards ? n - 1 - t : t) * width, width, step);
-    if (t > 0) products(h, h_dim, 1, layer.weights + table.dim * width, h_dim, width, step, width);
-    cell(step, h_dim, h, c);
+    if (t > 0) by_level<products>(h, h_dim, 1, layer.weights + table.dim * width, h_dim, width, step, width);
+    by_level<cell>(step, h_dim, h, c);
   }
   std::copy_n(h, h_dim, last);
 }
@@ -123,8 +123,8 @@ void run_direction(const SubwordTable& table, const LstmDirection& direction, st
 
 void dense_layer(const DenseLayer& layer, const float* X, std::int64_t x_stride, std::int64_t n, float* Y) {
   fill_bias(layer, n, Y);
-  products(X, x_stride, n, layer.weights, layer.n_in, layer.n_out, Y, layer.n_out);
-  activate(layer.activation, Y, n * layer.n_out);
+  by_level<products>(X, x_stride, n, layer.weights, layer.n_in, layer.n_out, Y, layer.n_out);
+  by_level<activate>(layer.activation, Y, n * layer.n_out);
 }
 
 void bilstm_summary(const SubwordTable& table, const LstmDirection& forward, const LstmDirection& backward,
@@ -145,15 +145,15 @@ void cnn_summary(const SubwordTable& table, const DenseLayer& filters, std::int6
   for (std::int64_t w = 0; w < width; ++w) {  // subword t + w - before answers for position t
     const std::int64_t first = std::max<std::int64_t>(0, before - w), last = std::min(n, n + before - w);
     if (first >= last) continue;
-    products(scratch.input.data() + (first + w - before) * table.dim, table.dim, last - first,
-             filters.weights + w * table.dim * H, table.dim, H, scratch.gates.data() + first * H, H);
+    by_level<products>(scratch.input.data() + (first + w - before) * table.dim, table.dim, last - first, filters.weights
+                       + w * table.dim * H, table.dim, H, scratch.gates.data() + first * H, H);
   }
   scratch.hidden.assign(static_cast<std::size_t>(H), -std::numeric_limits<float>::infinity());
   for (std::int64_t t = 0; t < n; ++t)
     for (std::int64_t j = 0; j < H; ++j)
       scratch.hidden[static_cast<std::size_t>(j)] =
           std::max(scratch.hidden[static_cast<std::size_t>(j)], scratch.gates[static_cast<std::size_t>(t * H + j)]);
-  activate(filters.activation, scratch.hidden.data(), H);
+  by_level<activate>(filters.activation, scratch.hidden.data(), H);
 }
 
 void bow_summary(const SubwordTable& table, const DenseLayer& layer, const std::int32_t* tokens, std::int64_t n,

@@ -14,16 +14,16 @@ namespace {
 constexpr std::int64_t kRows = 16;  // queries a block
 constexpr std::int64_t kTile = 32;  // labels that stay in the nearest cache
 
-METARANK_DISPATCH void score_block(const float* Q, std::int64_t rows, const float* F, const float* bias,
-                                   std::int64_t n_labels, std::int64_t d, float* out) {
+METARANK_KERNEL void score_block(const float* Q, std::int64_t rows, const float* F, const float* bias,
+                                 std::int64_t n_labels, std::int64_t d, float* out) {
   for (std::int64_t tile = 0; tile < n_labels; tile += kTile)
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t l = tile; l < std::min(n_labels, tile + kTile); ++l)
         out[i * n_labels + l] = bias[l] + dot(Q + i * d, F + l * d, d);
 }
 
-METARANK_DISPATCH void score_pairs(const float* q, const float* F, const float* bias, const std::int32_t* labels,
-                                   std::int64_t n, std::int64_t d, float* out) {
+METARANK_KERNEL void score_pairs(const float* q, const float* F, const float* bias, const std::int32_t* labels,
+                                 std::int64_t n, std::int64_t d, float* out) {
   for (std::int64_t p = 0; p < n; ++p) out[p] = bias[labels[p]] + dot(q, F + labels[p] * d, d);
 }
 
@@ -41,7 +41,8 @@ Array2<float> vector_scores(const In2<float>& Q, const In2<float>& F, const In1<
              d = static_cast<std::int64_t>(Q.shape(1));
   std::vector<float> out(Q.shape(0) * F.shape(0));
   parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
-    score_block(Q.data() + begin * d, end - begin, F.data(), bias.data(), n_labels, d, out.data() + begin * n_labels);
+    by_level<score_block>(Q.data() + begin * d, end - begin, F.data(), bias.data(), n_labels, d, out.data() + begin *
+                          n_labels);
   });
   return to_array(std::move(out), Q.shape(0), F.shape(0));
 }
@@ -56,8 +57,8 @@ Array1<float> vector_scores_of_pairs(const In2<float>& Q, const In2<float>& F, c
   parallel_for(n, n_threads, kRows, [&](std::int64_t begin, std::int64_t end, int) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = indptr.data()[i], last = indptr.data()[i + 1];
-      score_pairs(Q.data() + i * d, F.data(), bias.data(), labels.data() + first, last - first, d,
-                  out.data() + first);
+      by_level<score_pairs>(Q.data() + i * d, F.data(), bias.data(), labels.data() + first, last - first, d, out.data()
+                            + first);
     }
   });
   return to_array(std::move(out));

@@ -14,13 +14,13 @@ namespace metarank {
 
 namespace {
 
-METARANK_DISPATCH void scale_sums(const float* scale, const float* bias, std::int64_t n, float* score) {
+METARANK_KERNEL void scale_sums(const float* scale, const float* bias, std::int64_t n, float* score) {
   for (std::int64_t l = 0; l < n; ++l) score[l] = score[l] * scale[l] + bias[l];
 }
 
 // The k best labels, in no order. Most labels are far from them: a block without one is passed over at a glance.
-METARANK_DISPATCH void best_labels(const float* scores, std::int64_t n, std::int64_t k,
-                                   std::vector<std::int64_t>& heap) {
+METARANK_KERNEL void best_labels(const float* scores, std::int64_t n, std::int64_t k,
+                                 std::vector<std::int64_t>& heap) {
   constexpr std::int64_t kBlock = 32;
   const ScoreRow<float> row{nullptr, scores, n};
   heap.clear();
@@ -66,12 +66,68 @@ Array1<float> WeightIndex<Weight>::scores(const In1<std::int64_t>& x_indptr, con
   require_pairs(indptr, labels, n, n_labels_);
   std::vector<float> out(labels.shape(0));
   for_rows(X, n, n_threads, [&](std::int64_t i, const std::vector<float>& sum) {
-    for (std::int64_t p = indptr.data()[i]; p < indptr.data()[i + 1]; ++p) {
-      const auto l = static_cast<std::size_t>(labels.data()[p]);
-      out[static_cast<std::size_t>(p)] = sum[l] * scale_.data()[l] + bias_.data()[l];
-    }
+    const std::int64_t first = indptr(i);
+    score_pairs(sum.data(), labels.data() + first, indptr(i + 1) - first, out.data() + first);
   });
   return to_array(std::move(out));
+}
+
+template <typename Weight>
+void WeightIndex<Weight>::score_pairs(const float* sum, const std::int32_t* labels, std::int64_t n, float* out) const {
+  for (std::int64_t p = 0; p < n; ++p) out[p] = sum[labels[p]] * scale_(labels[p]) + bias_(labels[p]);
+}
+
+template <typename Weight>
+void WeightIndex<Weight>::list_labels(float* sums, std::int64_t k, std::int32_t* labels, float* scores) const {
+  by_level<scale_sums>(scale_.data(), bias_.data(), n_labels_, sums);
+  std::vector<std::int64_t> best;
+  by_level<best_labels>(sums, n_labels_, k, best);
+  std::sort(best.begin(), best.end());
+  for (std::size_t p = 0; p < best.size(); ++p) {
+    labels[p] = static_cast<std::int32_t>(best[p]);
+    scores[p] = sums[best[p]];
+  }
+}
+
+template <typename Weight>
+Array2<float> WeightIndex<Weight>::sums(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                                        const In1<float>& x_data, int n_threads) const {
+  const SparseRows X = require_csr(x_indptr, x_indices, x_data, n_features_);
+  const std::size_t n = x_indptr.shape(0) - 1, L = static_cast<std::size_t>(n_labels_);
+  std::vector<float> out(n * L);
+  for_rows(X, static_cast<std::int64_t>(n), n_threads, [&](std::int64_t i, const std::vector<float>& sum) {
+    std::copy_n(sum.begin(), L, out.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * L));
+  });
+  return to_array(std::move(out), n, L);
+}
+
+template <typename Weight>
+Array1<float> WeightIndex<Weight>::scores_of(const In2<float>& sums, const In1<std::int64_t>& indptr,
+                                             const In1<std::int32_t>& labels) const {
+  const auto n = static_cast<std::int64_t>(sums.shape(0));
+  require(static_cast<std::int64_t>(sums.shape(1)) == n_labels_, "sums must have one column a label");
+  require_pairs(indptr, labels, n, n_labels_);
+  std::vector<float> out(labels.shape(0));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t first = indptr(i);
+    score_pairs(sums.data() + i * n_labels_, labels.data() + first, indptr(i + 1) - first, out.data() + first);
+  }
+  return to_array(std::move(out));
+}
+
+template <typename Weight>
+TopLabels WeightIndex<Weight>::shortlist_of(const In2<float>& sums, std::int64_t k) const {
+  require(static_cast<std::int64_t>(sums.shape(1)) == n_labels_, "sums must have one column a label");
+  require(0 <= k && k <= n_listed_, "k must be at most the number of labels that may be listed");
+  const std::size_t rows = sums.shape(0), cols = static_cast<std::size_t>(k);
+  std::vector<std::int32_t> labels(rows * cols);
+  std::vector<float> scores(rows * cols), own;
+  for (std::size_t i = 0; i < rows && k > 0; ++i) {
+    own.assign(sums.data() + static_cast<std::int64_t>(i) * n_labels_,
+               sums.data() + static_cast<std::int64_t>(i + 1) * n_labels_);
+    list_labels(own.data(), k, labels.data() + i * cols, scores.data() + i * cols);
+  }
+  return std::make_tuple(to_array(std::move(labels), rows, cols), to_array(std::move(scores), rows, cols));
 }
 
 template <typename Weight>
@@ -84,15 +140,9 @@ TopLabels WeightIndex<Weight>::shortlist(const In1<std::int64_t>& x_indptr, cons
   std::vector<std::int32_t> labels(rows * cols);
   std::vector<float> scores(rows * cols);
   if (k > 0) {
-    for_rows(X, n, n_threads, [&](std::int64_t i, std::vector<float>& score) {
-      scale_sums(scale_.data(), bias_.data(), n_labels_, score.data());
-      std::vector<std::int64_t> best;
-      best_labels(score.data(), n_labels_, k, best);
-      std::sort(best.begin(), best.end());
-      for (std::size_t p = 0; p < best.size(); ++p) {
-        labels[static_cast<std::size_t>(i) * cols + p] = static_cast<std::int32_t>(best[p]);
-        scores[static_cast<std::size_t>(i) * cols + p] = score[static_cast<std::size_t>(best[p])];
-      }
+    for_rows(X, n, n_threads, [&](std::int64_t i, std::vector<float>& sum) {
+      const std::size_t at = static_cast<std::size_t>(i) * cols;
+      list_labels(sum.data(), k, labels.data() + at, scores.data() + at);
     });
   }
   return std::make_tuple(to_array(std::move(labels), rows, cols), to_array(std::move(scores), rows, cols));

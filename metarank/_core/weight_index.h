@@ -35,7 +35,19 @@ class WeightIndex {
   TopLabels shortlist(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices, const In1<float>& x_data,
                       std::int64_t k, int n_threads) const;
 
+  // (n, L): the sums of all labels of a few rows, before scale and bias, for `scores_of` and `shortlist_of`.
+  Array2<float> sums(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices, const In1<float>& x_data,
+                     int n_threads) const;
+
+  // `scores` and `shortlist` of rows whose sums are known.
+  Array1<float> scores_of(const In2<float>& sums, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels) const;
+  TopLabels shortlist_of(const In2<float>& sums, std::int64_t k) const;
+
  private:
+  // Of one row: score of a pair each, and the k best labels.
+  void score_pairs(const float* sum, const std::int32_t* labels, std::int64_t n, float* out) const;
+  void list_labels(float* sums, std::int64_t k, std::int32_t* labels, float* scores) const;
+
   std::int64_t n_bands() const { return (n_labels_ + kBand - 1) / kBand; }
 
   // Calls visit(row, sums of all labels); the visitor may write to the sums.

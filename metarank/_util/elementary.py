@@ -19,6 +19,8 @@ Elementary = Callable[[Any], Any]
 
 def _on_arrays(of_core: Callable[[np.ndarray], np.ndarray], what: str) -> Elementary:
     def function(x: Any) -> Any:
+        if type(x) is np.ndarray and x.ndim == 1 and x.dtype == np.float64 and x.flags.c_contiguous:
+            return of_core(x)
         x = np.asarray(x)
         found = of_core(np.ascontiguousarray(x, np.float64).ravel()).reshape(x.shape)
         return found.astype(np.float32 if x.dtype == np.float32 else np.float64, copy=False)[()]

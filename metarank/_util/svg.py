@@ -16,9 +16,20 @@ from metarank._util.html import escape
 COLOURS = {
     "bg": "#fff", "fg": "#1c2430", "soft": "#5a6675", "rule": "#dfe4ea",
     "s0": "#0067a5", "s1": "#c8501e", "s2": "#12805c", "s3": "#8e5ba6", "s4": "#a07400", "s5": "#4d5968",
+    "s6": "#c2417f", "s7": "#00899b", "s8": "#7a4527", "s9": "#6b8a00", "s10": "#4543c4",
 }  # fmt: skip
+SERIES = 11  # colours; what comes after them is grey
 CHARACTER = 6.9  # pixels of a letter, about
+WIDTH = 420  # of the charts of a page: a telephone shows them at three quarters of their size
+LEFT = 68  # of them, for letters that a telephone shows larger
+_NAME = 30  # letters of a name beside a bar
 LEGEND_ROW = 18
+
+
+def series_class(i: int) -> str:
+    """The class of the i-th series: no two have one colour, beyond the last colour all are grey."""
+    return f"s{i}" if i < SERIES else "rest"
+
 
 # Series are told apart by colour, dash and marker, so that no single one of them is needed.
 DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 2", "1 5")
@@ -146,12 +157,21 @@ class Plot:
         """The horizontal axis of categories."""
         foot = self.height - self.bottom
         self.segment(self.left, foot, self.width - self.right, foot, "axis")
-        for c, name in zip(centres, names):
-            self.text(self.px(c), foot + 17, name)
+        rows = self.rows_of_names(names)
+        for i, (c, name) in enumerate(zip(centres, names)):
+            self.text(self.px(c), foot + 17 + 14 * (i % rows), name)
         self._x_title()
 
+    def rows_of_names(self, names: Sequence[str]) -> int:
+        """Rows in which the names below the axis stand, so that none covers its neighbour."""
+        room = (self.width - self.left - self.right) / max(len(names), 1)
+        return 1 + (CHARACTER * max(map(len, names), default=0) + 4 > room)
+
     def _x_title(self) -> None:
-        self.text((self.left + self.width - self.right) / 2, self.height - 8, self.x_label, "label")
+        # Below the middle of the axis, as far as larger letters, those of a telephone, have room there.
+        half = 0.6 * CHARACTER * len(self.x_label)
+        middle = min((self.left + self.width - self.right) / 2, self.width - half)
+        self.text(middle, self.height - 8, self.x_label, "label")
 
     def y_axis(self, values: Sequence[float], show: Callable[[float], str]) -> None:
         """Grid lines with their values, and the label."""
@@ -169,7 +189,7 @@ class Plot:
         points = [(self.px(x), self.py(y), note) for x, y, note in zip(xs, ys, notes) if not math.isnan(y)]
         dash = DASHES[series % len(DASHES)]
         style = f' stroke-dasharray="{dash}"' if dash else ""
-        self.add(polyline([point[:2] for point in points], f"line s{series % 6}", style=style))
+        self.add(polyline([point[:2] for point in points], f"line {series_class(series)}", style=style))
         for x, y, note in points:
             self.add(marker(series, x, y, note))
 
@@ -215,7 +235,7 @@ class Plot:
 
 def marker(series: int, x: float, y: float, note: str = "") -> str:
     """The marker of a series at pixels."""
-    css, kind = f"mark s{series % 6}", MARKERS[series % len(MARKERS)]
+    css, kind = f"mark {series_class(series)}", MARKERS[series % len(MARKERS)]
     title = _titled(note)
     if kind == "circle":
         return f'<circle class="{css}" cx="{x:.1f}" cy="{y:.1f}" r="3.4">{title}</circle>'
@@ -269,13 +289,14 @@ def legend(names: Sequence[str], *, bars: bool = False) -> str:
     items = []
     for i, name in enumerate(names):
         if bars:
-            items.append(f'<span class="key"><i class="swatch b{i % 6}"></i>{escape(name)}</span>')
+            items.append(f'<span class="key"><i class="swatch {series_class(i)}"></i>{escape(name)}</span>')
             continue
         dash = DASHES[i % len(DASHES)]
         style = f' stroke-dasharray="{dash}"' if dash else ""
         items.append(
             '<span class="key"><svg viewBox="0 0 30 12" width="30" height="12" aria-hidden="true">'
-            f'<line class="line s{i % 6}" x1="1" y1="6" x2="29" y2="6"{style}/>{marker(i, 15, 6)}</svg>'
+            f'<line class="line {series_class(i)}" x1="1" y1="6" x2="29" y2="6"{style}/>'
+            f"{marker(i, 15, 6)}</svg>"
             f"{escape(name)}</span>"
         )
     return f'<div class="legend">{"".join(items)}</div>'
@@ -290,7 +311,7 @@ def line_chart(
     title: str, x_label: str, y_label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
 ) -> str:
     """Fractions over k, one line a series; the first series is the one the page is about."""
-    plot = Plot(title, x_label, y_label, (min(xs), max(xs)), _up_to(series))
+    plot = Plot(title, x_label, y_label, (min(xs), max(xs)), _up_to(series), width=WIDTH, left=LEFT)
     plot.y_axis(ticks(0, plot.y[1]), percent)
     plot.x_axis(xs if len(xs) <= 12 else ticks(min(xs), max(xs), 8), lambda v: f"{v:g}")
     # The first series is drawn last, on top of the others.
@@ -304,13 +325,20 @@ def grouped_bars(
     title: str, x_label: str, y_label: str, groups: Sequence[str], series: Mapping[str, Sequence[float]]
 ) -> str:
     """Fractions by group, one bar a series side by side."""
-    plot = Plot(title, x_label, y_label, (0, max(len(groups), 1)), _up_to(series))
+    plot = Plot(title, x_label, y_label, (0, max(len(groups), 1)), _up_to(series), width=WIDTH, left=LEFT)
+    plot.bottom += 14 * (plot.rows_of_names(groups) - 1)
     plot.y_axis(ticks(0, plot.y[1]), percent)
     width = 0.8 / max(len(series), 1)
     for i, (name, ys) in enumerate(series.items()):
         for g, y in enumerate(ys):
             start = g + 0.1 + i * width
-            plot.bar(start, start + 0.9 * width, y, f"fill s{i % 6}", f"{name}, {groups[g]}: {percent(y, 1)}")
+            plot.bar(
+                start,
+                start + 0.9 * width,
+                y,
+                f"fill {series_class(i)}",
+                f"{name}, {groups[g]}: {percent(y, 1)}",
+            )
     plot.x_names([g + 0.5 for g in range(len(groups))], groups)
     return plot.render()
 
@@ -319,19 +347,20 @@ def horizontal_bars(
     title: str, x_label: str, names: Sequence[str], values: Sequence[float], groups: Sequence[int]
 ) -> str:
     """Named values, greatest first; `groups` choose the colours."""
-    row, left = 22, 16 + round(6.6 * max((len(n) for n in names), default=0))
+    shown = [name if len(name) <= _NAME else name[: _NAME - 1] + "…" for name in names]
+    row, left = 22, 16 + round(7.6 * max(map(len, shown), default=0))
     plot = Plot(
         title, x_label, "", (0, max(values, default=1.0) or 1.0), (0, 1),
-        height=58 + row * len(names), left=left,
+        width=WIDTH, height=58 + row * len(names), left=left,
     )  # fmt: skip
     for i, (name, value) in enumerate(zip(names, values)):
         top = plot.top + i * row
-        plot.text(left - 8, top + 15, name, "tick", "end")
+        plot.text(left - 8, top + 15, shown[i], "tick", "end")
         plot.add(
-            f'<rect class="fill s{groups[i] % 6}" x="{left}" y="{top + 3}" height="{row - 6}" '
+            f'<rect class="fill {series_class(groups[i])}" x="{left}" y="{top + 3}" height="{row - 6}" '
             f'width="{max(0.5, plot.px(value) - left):.1f}"><title>{escape(name)}: {value:.3g}</title></rect>'
         )
-    plot.x_axis(ticks(0, plot.x[1], 4), lambda v: f"{v:g}")
+    plot.x_axis(ticks(0, plot.x[1], 3), lambda v: f"{v:g}")
     return plot.render()
 
 
@@ -342,7 +371,16 @@ def reliability(
 
     The bars of the counts grow with their logarithm: bins of few and of many pairs are both to be seen.
     """
-    plot = Plot(title, "probability forecast", "share found relevant", (0, 1), (0, 1), height=270)
+    plot = Plot(
+        title,
+        "probability forecast",
+        "share found relevant",
+        (0, 1),
+        (0, 1),
+        width=WIDTH,
+        height=270,
+        left=LEFT,
+    )
     plot.y_axis(ticks(0, 1), percent)
     plot.x_axis(ticks(0, 1), percent)
     plot.segment(plot.px(0), plot.py(0), plot.px(1), plot.py(1), "diagonal")
@@ -354,7 +392,16 @@ def reliability(
 
     tallest = math.log10(1 + max(counts, default=0)) or 1.0
     strip = Plot(
-        "pairs in each bin", "pairs in each bin (log scale)", "", (0, 1), (0, tallest), height=92, bottom=26
+        "pairs in each bin",
+        "pairs in each bin (log scale)",
+        "",
+        (0, 1),
+        (0, tallest),
+        width=WIDTH,
+        left=LEFT,
+        height=92,
+        bottom=26,
+        top=16,
     )
     width = 1 / max(len(counts), 1)
     for i, c in enumerate(counts):

@@ -21,6 +21,7 @@ from metarank.data.spelling import SpellingIndex
 from metarank.data.vectorizer import TextVectorizer, smooth_idf
 from metarank.persist.fields import Array, Declared, Known, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
+from metarank.types.arrays import with_parts
 from metarank.types.block_columns import BlockColumns
 from metarank.types.checks import Layout, check_features, check_savable_width, check_writable
 from metarank.types.containers import as_list, library_of
@@ -120,7 +121,7 @@ class InputEncoder(Saved):
             If X has another width than the training features, holds NaN or infinity,
             or is text where the model was trained on numbers (or the reverse).
         """
-        texts = texts_of(X)
+        texts = None if isinstance(X, sp.csr_matrix) else texts_of(X)
         if self.vectorizer is not None:
             if texts is None and _is_empty(X):
                 texts = []
@@ -129,7 +130,7 @@ class InputEncoder(Saved):
                     "X must be a list of texts or a Dataset with texts, since the model was trained on text; "
                     f"got {type(X).__name__}"
                 )
-            return self.vectorizer.rows(texts)
+            return with_parts(self.vectorizer.rows(texts))
         if texts or (isinstance(X, Dataset) and X.X is None):
             raise TypeError(
                 "X must hold numeric features, since this model was trained on numbers; got texts"
@@ -146,7 +147,7 @@ class InputEncoder(Saved):
         if not hasattr(X, "shape") and _is_empty(X):
             X = np.zeros((0, self.n_features), np.float32)
         features = check_features(X, n_features=self.n_features, layout=self.layout, min_rows=0)
-        return self.transform.transform(features)
+        return with_parts(self.transform.transform(features))
 
     def example(self) -> Any:
         """A row as `encode` takes it, of words or features that the model knows."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,6 +9,7 @@ from metarank import _core
 from metarank.data.vectorizer import smooth_idf
 from metarank.persist.fields import Array, Known, Text
 from metarank.persist.spec import Saved, Spec
+from metarank.types.arrays import csr_parts, shallow
 
 _NO_WEIGHTS = np.empty(0, np.float32)
 
@@ -82,9 +81,8 @@ class FeatureTransform(Saved):
         if isinstance(X, np.ndarray):
             with np.errstate(over="ignore", under="ignore"):  # scores that are not finite are refused
                 return np.ascontiguousarray(X * self.weights, dtype=np.float32)
-        indptr, indices = np.ascontiguousarray(X.indptr, np.int64), np.ascontiguousarray(X.indices, np.int32)
         weights = _NO_WEIGHTS if self.weights is None else self.weights
-        out = copy(X)  # shares all arrays; building a matrix costs more than the numbers of one row
-        out.data = _core.text_rows(indptr, indices, np.ascontiguousarray(X.data, np.float32), weights)
+        out = shallow(X)
+        out.data = _core.text_rows(*csr_parts(X), weights)
         out.has_sorted_indices = out.has_canonical_format = True
         return out

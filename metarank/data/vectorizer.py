@@ -11,7 +11,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from copy import copy
 from functools import lru_cache
 from numbers import Integral
 
@@ -26,6 +25,7 @@ from metarank._util.languages import AUTO, LANGUAGES, check_language
 from metarank.data.language import detected_language, stems_of
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
+from metarank.types.arrays import shallow
 
 _WORD = re.compile(r"\w\w+")
 # train_test_split -> train, test, split; HTTPServerError -> HTTP, Server, Error; conv2d -> conv, 2, d.
@@ -34,6 +34,10 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # Words in a row, and characters, that a vectoriser, a saved one too, may take for a term; and `min_df`.
 _LONGEST_RUN, _MOST_TEXTS = 1000, 2**31 - 1
+
+
+# Rows that a service ranks together.
+_FEW_ROWS = 32
 
 
 class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
@@ -266,24 +270,19 @@ def count_terms(documents: Iterable[Iterable[str]], column: dict[str, int], widt
         counts.extend([times[j] for j in own])
         indptr.append(len(indices))
     parts = np.array(counts), np.array(indices), np.array(indptr)
-    if len(indptr) == 2:
-        return _one_row(*parts, width)
-    rows = sp.csr_matrix(parts, shape=(len(indptr) - 1, width))
+    n = len(indptr) - 1
+    if n <= _FEW_ROWS:  # filled like this, SciPy does not check it, which takes longer than the rest
+        rows = shallow(_empty(n, width))
+        rows.data, rows.indices, rows.indptr = parts
+    else:
+        rows = sp.csr_matrix(parts, shape=(n, width))
     rows.has_canonical_format = True
     return rows
 
 
-def _one_row(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, width: int) -> sp.csr_matrix:
-    """One canonical row: a service asks for these, and SciPy's own checks take longer than the rest."""
-    row = copy(_empty_row(width))
-    row.data, row.indices, row.indptr = data, indices, indptr
-    row.has_canonical_format = True
-    return row
-
-
-@lru_cache(maxsize=16)
-def _empty_row(width: int) -> sp.csr_matrix:
-    return sp.csr_matrix((1, width), dtype=np.float64)
+@lru_cache(maxsize=2 * _FEW_ROWS)
+def _empty(n_rows: int, width: int) -> sp.csr_matrix:
+    return sp.csr_matrix((n_rows, width), dtype=np.float64)
 
 
 def ltc(counts: sp.csr_matrix, idf: np.ndarray) -> sp.csr_matrix:

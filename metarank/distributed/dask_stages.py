@@ -122,9 +122,14 @@ class DaskStages(LocalStages):
             for i, source in enumerate(sources)
             if source.scorer.is_tunable
         }
-        params = self.client.gather(chosen)
+        found = self.client.gather(chosen)
+        for i in chosen:
+            for text in found[i].notes:
+                note(text)
         return [
-            replace(source, scorer=clone(source.scorer).set_params(**params[i])) if i in params else source
+            replace(source, scorer=clone(source.scorer).set_params(**found[i].result))
+            if i in found
+            else source
             for i, source in enumerate(sources)
         ]
 

@@ -219,7 +219,7 @@ class EveryPair:
         from dask.delayed import delayed
         from lightgbm import DaskLGBMRanker
 
-        params = self.ranker.list_params(self.pairs.seed, 1, self.gain_of_label, self.longest)
+        params = self.ranker.list_params(self.pairs.seed, 1, self.gain_of_label, self.longest, 0)
         for name in ("num_threads", "eval_at"):  # each worker has its own threads; nothing is evaluated
             params.pop(name)
         args = self.gain_of_label, without

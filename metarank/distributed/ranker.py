@@ -48,7 +48,7 @@ class DaskMetaRanker(MetaRanker):
     client : distributed.Client or None
         None is the current client, the latest that was created in this process.
     shortlister, features, label_text, ranker, threshold, n_folds, random_state, effort, shortlist_size, \
-propensity_weight, memory_budget, label_separator, verbose, language : as for `MetaRanker`
+propensity_weight, memory_budget, label_separator, verbose, language, tune : as for `MetaRanker`
     n_jobs : int or None
         Threads of a task. None and -1 give one thread to a task that runs beside others, and all threads of
         the worker to one that runs alone, such as the ranker. This process itself uses all cores.

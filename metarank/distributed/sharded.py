@@ -22,6 +22,8 @@ from metarank.distributed.shards import (
 )
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, task_threads
+from metarank.model.answer import Described
+from metarank.model.cascade import Lists
 from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import blank_rows
 from metarank.scorers.neighbors.voting import Neighbors, weighed
@@ -145,12 +147,11 @@ class ShardedRanker:
             proposals = [
                 self._at(s, _proposed, shard, head, features) for s, shard in enumerate(self._shards)
             ]
-            candidates = submit(_candidates, head, features, neighbors, proposals, options, k, pure=False)
+            lists = submit(_lists, head, features, neighbors, proposals, options, k, pure=False)
             columns = [
-                self._at(s, _described, shard, head, features, candidates)
-                for s, shard in enumerate(self._shards)
+                self._at(s, _described, shard, head, features, lists) for s, shard in enumerate(self._shards)
             ]
-            ranked = (head, features, neighbors, candidates, columns, k, weight)
+            ranked = (head, features, neighbors, lists, columns, k, weight)
             answers.append(submit(_ranked, *ranked, pure=False))
         return answers
 
@@ -194,14 +195,14 @@ def _proposed(shard: Shard, head: Head, X: Features) -> dict[int, Candidates]:
     return shard.propose(X, head.shortlisters, head.asked.shortlist_size, n_jobs)
 
 
-def _candidates(
+def _lists(
     head: Head,
     X: Features,
     neighbors: dict[int, Neighbors],
     proposals: list[dict[int, Candidates]],
     options: dict[str, Any],
     k: int,
-) -> Candidates:
+) -> Lists:
     """As `MetaRanker` has them: the union of all proposals, within the limits of the request."""
     asked, model, parts = head.asked, head.asked.model, []
     n_rows, n_labels = X.shape[0], model.n_labels
@@ -220,15 +221,16 @@ def _candidates(
     rows = slice(0, n_rows)
     found = limits.cut(found.without_labels(model.removed), rows)
     if not parts:
-        return found
+        return Lists(found)
     least = max(min(k, n_labels), asked.shortlist_size)
-    return asked.completed(found, limits, rows, least, blank_rows(X))
+    return asked.lists(asked.completed(found, limits, rows, least, blank_rows(X)), parts, limits)
 
 
 def _described(
-    shard: Shard, head: Head, X: Features, candidates: Candidates
+    shard: Shard, head: Head, X: Features, lists: Lists
 ) -> tuple[np.ndarray, dict[int, dict[str, np.ndarray]]]:
     """Where the pairs of the shard's labels stand, and columns."""
+    candidates = lists.described
     own = shard.describe(X, candidates, sorted(set(head.described)), task_threads(head.asked.n_jobs))
     return np.flatnonzero(shard.inside(candidates)), own
 
@@ -237,12 +239,12 @@ def _ranked(
     head: Head,
     X: Features,
     neighbors: dict[int, Neighbors],
-    candidates: Candidates,
+    lists: Lists,
     columns: list[tuple[np.ndarray, dict[int, dict[str, np.ndarray]]]],
     k: int,
     weight: float,
 ) -> Ranking:
-    asked, model, n_jobs = head.asked, head.asked.model, task_threads(head.asked.n_jobs)
+    asked, candidates, n_jobs = head.asked, lists.described, task_threads(head.asked.n_jobs)
     by_scorer = []
     for i in head.described:
         if i in head.votes:
@@ -258,12 +260,11 @@ def _ranked(
                     joined.setdefault(name, np.zeros(candidates.n_pairs, values.dtype))[at] = values
         by_scorer.append(joined)
     table = asked.assembled(by_scorer, candidates)
-    evidence = model.ranker.score(table, n_jobs=n_jobs)
-    scored = model.scored(candidates, evidence, weight, blank_rows(X))
+    scored = asked.scored_of(Described(lists, table, blank_rows(X)), weight=weight)
     return Ranking.from_scores(
-        candidates,
-        min(k, model.n_labels),
+        scored.candidates,
+        min(k, asked.model.n_labels),
         values=scored.scores,
-        label_names=model.label_names,
+        label_names=asked.model.label_names,
         without_evidence=scored.blank,
     )

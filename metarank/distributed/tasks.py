@@ -45,12 +45,13 @@ def k_by_validation(job: Job, data: TrainingSet, key: str) -> Noted:
     return job.result(data, key, make, alone=True)
 
 
-def tuned_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> dict[str, Any]:
+def tuned_params(job: Job, data: TrainingSet, key: str, scorer: Any) -> Noted:
     """The parameters that `tuned` chose: unfitted, a scorer is its parameters."""
 
-    def make(data: TrainingSet, n_jobs: int) -> dict[str, Any]:
-        before, after = (s.get_params(deep=False) for s in (scorer, tuned(scorer, data, n_jobs)))
-        return {name: value for name, value in after.items() if not _same(value, before[name])}
+    def make(data: TrainingSet, n_jobs: int) -> Noted:
+        with taking_notes() as notes:
+            before, after = (s.get_params(deep=False) for s in (scorer, tuned(scorer, data, n_jobs)))
+        return Noted({name: value for name, value in after.items() if not _same(value, before[name])}, notes)
 
     return job.result(data, key, make, alone=True)
 

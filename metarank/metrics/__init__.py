@@ -38,8 +38,10 @@ from metarank.metrics.significance_tests import (
     wilcoxon_macro_f1,
     wilcoxon_rows,
 )
+from metarank.metrics.slices import FrequencyBin, few_values, frequency_bins
 
 __all__ = [
+    "FrequencyBin",
     "Interval",
     "Metric",
     "auc",
@@ -53,6 +55,8 @@ __all__ = [
     "evaluate",
     "example_f1",
     "f1_per_label",
+    "few_values",
+    "frequency_bins",
     "hamming_loss",
     "hierarchical_f1",
     "hierarchical_precision",

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from metarank.metrics.condensed import JudgedInputs
-from metarank.metrics.inputs import Inputs
+from metarank.metrics.inputs import Inputs, as_relevance
 from metarank.metrics.names import Metric
+from metarank.metrics.slices import slices_of
 
 
+@overload
 def evaluate(
     Y_true: Any,
     scores: Any,
@@ -22,8 +24,39 @@ def evaluate(
     scale: float | None = None,
     parents: Any = None,
     judged: Any = None,
+    slices: None = None,
+    label_counts: None = None,
     n_jobs: int | None = None,
-) -> dict[str, float]:
+) -> dict[str, float]: ...
+@overload
+def evaluate(
+    Y_true: Any,
+    scores: Any,
+    names: Iterable[str | Metric],
+    *,
+    inv_propensity: Any = None,
+    Y_pred: Any = None,
+    scale: float | None = None,
+    parents: Any = None,
+    judged: Any = None,
+    slices: Any,
+    label_counts: Any = None,
+    n_jobs: int | None = None,
+) -> dict[str, dict[str, float]]: ...
+def evaluate(
+    Y_true: Any,
+    scores: Any,
+    names: Iterable[str | Metric],
+    *,
+    inv_propensity: Any = None,
+    Y_pred: Any = None,
+    scale: float | None = None,
+    parents: Any = None,
+    judged: Any = None,
+    slices: Any = None,
+    label_counts: Any = None,
+    n_jobs: int | None = None,
+) -> dict[str, float] | dict[str, dict[str, float]]:
     """Values of the named metrics, by name.
 
     Parameters
@@ -53,12 +86,20 @@ def evaluate(
         nobody looked at does not count as irrelevant. Of a CSR all stored entries count. Not for metrics that
         count all labels: RankLoss, AUC, Hamming, subset-accuracy, LabelCoverage, labelwise and regression
         metrics.
+    slices : sequence of n values, or "label frequency", optional
+        Give the values apart for the rows of each value (a date, a source, ...), in the order of the values,
+        rows without one last as "(none)". Or for labels by their number of training rows, in bins that hold
+        about equally many relevant pairs: lists stay as they are, and only the bin's labels are relevant, so
+        that R@5 is the share of these that is found; label sets are those of the bin's labels. Not for
+        labelwise, hierarchical and regression metrics.
+    label_counts : int array (L,), for slices="label frequency"
+        Training rows of each label.
     n_jobs : int, optional
         Threads; None for all cores. The values do not depend on it.
 
     Returns
     -------
-    dict of str to float
+    dict of str to float; with `slices` a dict of such dicts by slice
         Fractions in [0, 1], Coverage in label positions, errors in shares of `scale`; NaN where no row
         counts.
 
@@ -66,7 +107,7 @@ def evaluate(
     ------
     ValueError
         If a name is unknown, an argument a metric needs is missing, a shape is wrong, a score is NaN, or the
-        scores are label ids, or `judged` does not go with a metric.
+        scores are label ids, or `judged` or `slices` does not go with a metric.
 
     Examples
     --------
@@ -75,15 +116,27 @@ def evaluate(
     {'P@1': 1.0, 'R@2': 0.75, 'RankLoss': 0.25}
     >>> evaluate(Y, scores, ["MAP"], judged=[[], [2]])
     {'MAP': 1.0}
+    >>> evaluate(Y, scores, ["P@1"], slices=["news", "web"])
+    {'news': {'P@1': 1.0}, 'web': {'P@1': 1.0}}
+    >>> evaluate(Y, scores, ["R@1"], slices="label frequency", label_counts=[9, 1, 1])
+    {'1': {'R@1': 0.5}, '2-9': {'R@1': 1.0}}
     """
     metrics = parse_names(names)
     options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
     options["n_jobs"] = n_jobs
-    if judged is not None:
+    if judged is None:
+        inputs = Inputs(Y_true, scores, **options)
+        inputs_of = dict.fromkeys(metrics, inputs)
+    else:
         condensed = JudgedInputs(Y_true, scores, judged, **options)
-        return {str(metric): metric.value(condensed.of(metric)) for metric in metrics}
-    inputs = Inputs(Y_true, scores, **options)
-    return {str(metric): metric.value(inputs) for metric in metrics}
+        inputs_of = {metric: condensed.of(metric) for metric in metrics}
+    if slices is None and label_counts is None:
+        return {str(metric): metric.value(own) for metric, own in inputs_of.items()}
+    parts = slices_of(slices, label_counts, as_relevance(Y_true))
+    return {
+        name: {str(metric): metric.value(part.of(own, metric)) for metric, own in inputs_of.items()}
+        for name, part in parts.items()
+    }
 
 
 def per_row(

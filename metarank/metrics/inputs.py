@@ -294,6 +294,28 @@ class Inputs:
             out._rows = None if rows is None else rows[index]
         return out
 
+    def relevant_among(self, labels: np.ndarray) -> Inputs:
+        """The inputs of lists, with these labels alone relevant."""
+        among = np.zeros(self.n_labels, bool)
+        among[labels] = True
+        out = object.__new__(Inputs)
+        out.Y = self.Y.copy()
+        out.Y.data[~among[out.Y.indices]] = 0
+        out.Y.eliminate_zeros()
+        out._by_label, out.scale, out.n_jobs = self._by_label, self.scale, self.n_jobs
+        out._ranking, out._rows, out._inv_propensity = self._ranking, self._rows, self._inv_propensity
+        out._sets = out.parents = None
+        return out
+
+    def columns(self, labels: np.ndarray) -> Inputs:
+        """The inputs of the label sets of these labels."""
+        out = object.__new__(Inputs)
+        out.Y = self.Y[:, labels]
+        out._by_label, out.scale, out.n_jobs = self._by_label, self.scale, self.n_jobs
+        out._sets = None if self._sets is None else self._sets[:, labels]
+        out._ranking = out._rows = out._inv_propensity = out.parents = None
+        return out
+
 
 def transpose(rows: np.ndarray | Listed, n_rows: int) -> np.ndarray | Listed:
     """The scores of each label, rows ascending."""

@@ -13,6 +13,7 @@ import numpy as np
 from metarank.metrics import graded, hierarchical, precision_recall, propensity_scored, regression, roc, sets
 from metarank.metrics import ranking_metrics as ranking
 from metarank.metrics.inputs import Inputs
+from metarank.metrics.meanings import meaning
 from metarank.metrics.statistics import Statistics
 
 Needs = Literal["ranking", "scores", "relevance", "sets"]
@@ -158,6 +159,17 @@ class Metric:
     @property
     def unit(self) -> str:
         return self.definition.unit
+
+    @property
+    def meaning(self) -> str:
+        """What it is, in which unit, and whether more of it is better.
+
+        Examples
+        --------
+        >>> Metric.parse("One-error").meaning
+        'the share of rows whose first label is irrelevant; in per cent, less is better'
+        """
+        return meaning(self.name, self.k, self.unit, self.greater_is_better)
 
     def shown(self, value: float) -> str:
         """A value as tables and pages print it: fractions times 100, label positions and errors as they are.

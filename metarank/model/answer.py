@@ -13,14 +13,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank._util.threads import resolve_n_jobs
+from metarank.model.cascade import Lists
 from metarank.model.fitted import FittedModel, Scored, blank_rows
 from metarank.model.memory import parse_budget, prediction_chunk
+from metarank.model.plan import Listed, Plan
 from metarank.model.request import Request
 from metarank.model.stages import Columns
 from metarank.ranker import Ranker
 from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.relatives import known_columns, relatives_columns
 from metarank.scorers.base import columns_of
+from metarank.scorers.neighbors.training_rows import canonical_parts
 from metarank.types.candidates import Candidates
 from metarank.types.checks import finite_scores
 from metarank.types.feature_table import FeatureTable
@@ -38,9 +41,10 @@ _MOST_SCORE = 1e38
 
 
 class Described(NamedTuple):
-    """Pairs of some rows with their meta-features, and a flag for each row without evidence."""
+    """The candidates of some rows, the meta-features of those described, and a flag for each row without
+    evidence."""
 
-    candidates: Candidates
+    lists: Lists
     table: FeatureTable
     blank: np.ndarray
 
@@ -74,38 +78,114 @@ class Answering:
         if rows.X.shape[0] == 0:
             none = Candidates(np.zeros(1, np.int64), np.zeros(0, np.int32), self.model.n_labels)
             return [self.model.scored(none, np.zeros(0), weight)]
-        return [
-            self.model.scored(d.candidates, self.evidence_of(d.table, ranker), weight, d.blank)
-            for d in self.described(rows, k)
-        ]
+        out, plan = [], self.plan_for(rows)
+        whole = plan is not None and plan.ranks and (ranker is None or ranker is self.model.ranker)
+        for chunk, part in self._chunks(rows, k):
+            found = self._scored_whole(plan, part, weight) if plan is not None and whole else None
+            out.append(found or self.scored_of(self._described(chunk, part, rows, k, plan), ranker, weight))
+        return out
+
+    def plan_for(self, request: Request) -> Plan | None:
+        """The compiled plan, if it can answer: shortlisted sparse rows, all of whose labels may be ranked."""
+        _, limits, own, given = request
+        if own is not None or given is not None or limits.allowed is not None or limits.excluded is not None:
+            return None
+        return None if isinstance(request.X, np.ndarray) else self.model.plan
+
+    def _scored_whole(self, plan: Plan, X: sp.csr_matrix, weight: float | None) -> Scored | None:
+        """The scores of rows by the plan alone; None where a number is not finite, which the stages report.
+
+        Of blank rows it counts which labels are the most frequent, and nothing else.
+        """
+        found = self._listed(plan, X, table=False)
+        if found is None:
+            return None
+        c, evidence = Candidates.of_core(found.indptr, found.labels, self.model.n_labels, {}), found.evidence
+        blank = blank_rows(X)
+        if self.model.answers_by_frequency(blank):
+            told = ~np.repeat(blank, np.diff(c.indptr))
+            kept, c = evidence[told], self.completed(c, LabelLimits(), slice(0, X.shape[0]), 1, blank)
+            evidence = np.zeros(c.n_pairs)
+            evidence[~np.repeat(blank, np.diff(c.indptr))] = kept
+        return self.model.scored(c, finite_scores(evidence, _MOST_SCORE), weight, blank)
+
+    def _listed(self, plan: Plan, X: sp.csr_matrix, *, table: bool) -> Listed | None:
+        try:
+            return plan.listed(
+                canonical_parts(X), self.shortlist_size, table=table, n_jobs=resolve_n_jobs(self.n_jobs)
+            )
+        except ValueError:
+            return None
+
+    def scored_of(self, rows: Described, ranker: Ranker | None = None, weight: float | None = None) -> Scored:
+        """The scores of described rows, the candidates included that are not described."""
+        evidence = rows.lists.evidence(self.evidence_of(rows.table, ranker))
+        return self.model.scored(rows.lists.candidates, evidence, weight, rows.blank)
 
     def described(self, request: Request, k: int = 1, also: int | None = None) -> Iterator[Described]:
-        """The candidates of rows and their meta-features, chunk by chunk.
+        """The candidates of rows and the meta-features of those worth it, chunk by chunk.
 
-        `k` labels of each are asked for. The label `also` becomes a candidate of every row.
+        `k` labels of each are asked for. The label `also` becomes a candidate of every row, and is described.
         """
-        X, limits, own, given = request
-        n, least = X.shape[0], max(k, self.shortlist_size)
+        plan = self.plan_for(request) if also is None else None
+        for rows, part in self._chunks(request, k):
+            yield self._described(rows, part, request, k, plan, also)
+
+    def _chunks(self, request: Request, k: int) -> Iterator[tuple[slice, Features]]:
+        """Slices of the rows that the memory is enough for, with their features."""
+        X, given = request.X, request.given
+        n = X.shape[0]
         chunk = prediction_chunk(parse_budget(self.memory_budget), len(self.model.feature_columns))
         step = max(1, chunk // max(1, self.pairs_of_row(k) + _pairs_given(given)))
         for start in range(0, n, step):
             rows = slice(start, min(n, start + step))
-            part = X if step >= n else X[rows]
-            told = given if given is None or step >= n else given[rows]
-            found = self.searched(part) if own is None else {}
-            c = self.candidates_of(part, found, told) if own is None else own.rows(rows)
-            c = limits.cut(c, rows)
-            blank = blank_rows(part)
-            if told is not None:  # what others say of a row is evidence
-                blank &= ~told.is_filled
-            if own is None and self._completes:
-                c = self.completed(c, limits, rows, least, blank)
-            if also is not None:
-                one = np.full(c.n_rows, also, np.int32)
-                c = Candidates(c.indptr, c.labels, c.n_labels).union(
-                    Candidates(np.arange(c.n_rows + 1), one, c.n_labels)
-                )
-            yield Described(c, self.table_of(part, c, found, told), blank)
+            yield rows, X if step >= n else X[rows]
+
+    def _described(
+        self,
+        rows: slice,
+        part: Features,
+        request: Request,
+        k: int,
+        plan: Plan | None = None,
+        also: int | None = None,
+    ) -> Described:
+        """The candidates of some rows of a request, and the meta-features of those worth it."""
+        _, limits, own, given = request
+        blank = blank_rows(part)
+        if plan is not None and not np.count_nonzero(blank):
+            planned = self._listed(plan, part, table=True)
+            if planned is not None:
+                return self._of_listed(planned, blank)
+        told = given if given is None or part.shape[0] == given.n_rows else given[rows]
+        found = self.searched(part) if own is None else {}
+        parts = self.proposed(part, found, told) if own is None else []
+        c = self.united(parts, part.shape[0]) if own is None else own.rows(rows)
+        c = limits.cut(c, rows)
+        if told is not None:  # what others say of a row is evidence
+            blank &= ~told.is_filled
+        if own is None and self._completes:
+            c = self.completed(c, limits, rows, max(k, self.shortlist_size), blank)
+        lists = self.lists(c, parts, limits)
+        if also is not None:
+            lists = with_label(lists, also)
+        return Described(lists, self.table_of(part, lists.described, found, told), blank)
+
+    def _of_listed(self, found: Listed, blank: np.ndarray) -> Described:
+        c = Candidates.of_core(found.indptr, found.labels, self.model.n_labels, {})
+        all_ahead = not len(found.ahead) or bool(found.ahead.all())
+        lists = Lists(c) if all_ahead else Lists(c, found.rough, found.ahead.view(bool))
+        return Described(lists, FeatureTable(found.table, self.model.feature_columns, lists.described), blank)
+
+    def lists(self, candidates: Candidates, proposals: list[Candidates], limits: LabelLimits) -> Lists:
+        """What of the candidates is described: all where the row may have certain labels only."""
+        cascade = self.model.cascade
+        if cascade is None or not proposals or limits.allowed is not None:
+            return Lists(candidates)
+        if np.diff(candidates.indptr).max(initial=0) <= cascade.survivors:
+            return Lists(candidates)
+        rough = cascade.rough(candidates, proposals, self.model.inv_propensity, resolve_n_jobs(self.n_jobs))
+        return Lists(candidates, rough, cascade.ahead(candidates, rough))
 
     def searched(self, X: Features) -> Found:
         """The searches that proposing and describing share, by the number of the source."""
@@ -116,15 +196,15 @@ class Answering:
             if source.proposes and source.describes and not source.scorer.reads_given
         }
 
-    def candidates_of(
+    def proposed(
         self, X: Features, found: Found | None = None, given: Given | None = None
-    ) -> Candidates:
-        """Candidates of encoded rows: all labels, or the union of what the sources propose.
+    ) -> list[Candidates]:
+        """What each source that proposes, proposes for encoded rows.
 
         `found` is the result of `searched` for the rows, if there is one; `given` is what others say of them.
         """
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
-        parts = [
+        return [
             source.scorer.shortlist(
                 given if source.scorer.reads_given else X,
                 self.shortlist_size,
@@ -134,7 +214,10 @@ class Answering:
             for i, source in enumerate(self.model.sources)
             if source.proposes
         ]
-        return united(parts, X.shape[0], self.model.n_labels).without_labels(self.model.removed)
+
+    def united(self, parts: list[Candidates], n_rows: int) -> Candidates:
+        """The union of proposals, or all labels; those of today."""
+        return united(parts, n_rows, self.model.n_labels).without_labels(self.model.removed)
 
     def completed(
         self, candidates: Candidates, limits: LabelLimits, rows: slice, least: int, blank: np.ndarray
@@ -223,6 +306,21 @@ class Answering:
     def _completes(self) -> bool:
         """Whether lists are completed by other labels: those of its own sources are, given ones are not."""
         return any(source.proposes and not source.scorer.proposes_given for source in self.model.sources)
+
+
+def with_label(lists: Lists, label: int) -> Lists:
+    """The lists with one more label in each row, which is described."""
+    old = lists.candidates
+    one = Candidates(np.arange(old.n_rows + 1), np.full(old.n_rows, label, np.int32), old.n_labels)
+    bare = Candidates(old.indptr, old.labels, old.n_labels)
+    new = bare.union(one)
+    if lists.ahead is None or lists.rough is None:
+        return Lists(new)
+    at = np.searchsorted(new.pair_keys, old.pair_keys)
+    rough, ahead = np.zeros(new.n_pairs), new.labels == label
+    rough[at] = lists.rough
+    ahead[at] |= lists.ahead
+    return Lists(new, rough, ahead)
 
 
 def names_in_order(scored: list[Scored], kept: sp.csr_matrix, table: LabelTable) -> list[list[str]]:

@@ -28,8 +28,10 @@ from metarank._util.progress import note
 from metarank._util.registry import SOURCES
 from metarank.scorers.base import LabelScorer
 
-# Up to here every label is a candidate; the table has n x L rows.
+# Up to here every label is a candidate; the table has n x L rows. Of sparse rows, such as words, proposals of
+# up to 50 labels a source miss little beyond, and cost a tenth: `experiments/latency`.
 ALL_LABELS_LIMIT = 1000
+ALL_LABELS_LIMIT_OF_SPARSE = 100
 # Kernel machines hold a matrix of n x n and factor it.
 KERNEL_ROWS = 10_000
 SVM_ROWS = 3_000
@@ -44,6 +46,9 @@ TERMS_FOR_TREES = 300_000
 VOTERS = (10, 30, 100)
 # Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
 TREE_CELLS = 2_000_000
+# Boosted trees of each label look at all stored values of X, so many in all labels together. With 40 million,
+# on reuters90, they took over four times as long as all else: `experiments/latency`.
+BOOSTED_VALUES = 10_000_000
 EFFORTS = ("low", "medium", "high")
 
 # The ranker's training table is held to this many pairs; beyond, rows are sampled by hash.
@@ -51,29 +56,62 @@ TRAINING_PAIRS = 2_000_000
 # Of fewer given pairs, small trees that learn slowly order lists better. With 7 and 15 leaves: nDCG@10 of
 # MQ2008 (12,000 pairs) .705 and .695; nDCG@1000 of held-out rows of yso-en (1.8 million) .820 and .826.
 GIVEN_PAIRS = 200_000
-# And that of the thresholds to this many.
+# Of fewer shortlisted pairs, a linear model beside the trees, and what it learns of each label, order lists
+# better: nDCG@5 of rows held out of 300 questions of cooking_stackexchange .522, of trees alone .507; of
+# 1,000 questions (30,000 pairs) .591 and .590.
+FEW_PAIRS = 20_000
+# And that of the thresholds to this many, with low effort to fewer.
 CUT_PAIRS = 200_000
-# With shortlists, held-out rows beyond this many add nothing that is worth the fits without their folds.
-ENOUGH_ROWS = 5_000
-# Fewer rows say too little of nDCG@5 to trade it for PSP@5.
+FEWER_CUT_PAIRS = 15_000
+# With shortlists, held-out rows beyond these add nothing that is worth the fits without their folds: so many
+# rows, or fewer if they have so many relevant pairs, and a least number of rows in any case.
+ENOUGH_ROWS = 4_000
+ENOUGH_RELEVANT_PAIRS = 20_000
+LEAST_RANKED_ROWS = 1_000
+# With low effort so many times fewer, and no more of a fold than that.
+LOW_LEARNS_LESS = 2
+# Models that "pointwise" averages with low effort.
+FEWER_MODELS = 2
+# Fewer rows say too little of nDCG@5 to trade it for PSP@5, and of which candidates to drop.
 ROWS_FOR_PROPENSITY = 100
 # Up to so many pairs rows are described anew without each two folds, for the ranker to be judged.
 NESTED_PAIRS = 300_000
 # Where labels are shortlisted, whose fits are the greater part of the cost, only up to so many.
 NESTED_SHORTLISTED_PAIRS = 60_000
+# With low effort up to so many times fewer.
+LOW_NESTS_LESS = 3
+# Of shortlists so many candidates a row at least are described and ranked, and more where rows have many
+# labels, or where held-out rows show that more may come first: `model.cascade.wide_enough`.
+LEAST_SURVIVORS = 30
+SURVIVORS_PER_LABEL = 2
 # Beyond, the rows of a fold are divided into so many parts, if there are so many rows at least. Shortlisted
 # rows are judged fold by fold there: a ranker that learned from a fold's rows alone is too much the worse.
 INNER_PARTS = 3
 LEAST_INNER_ROWS = 20
 
 
-def ranker_name(ranker: str, *, is_shortlisted: bool, is_given: bool = False) -> str:
-    """The ranker by name; "auto" is "pointwise" where labels are shortlisted by the model alone.
+def ranker_name(
+    ranker: str, n_pairs: int, *, is_shortlisted: bool, is_given: bool = False, effort: str = "medium"
+) -> str:
+    """The ranker by name; "auto" is "pointwise" where labels are shortlisted by the model alone, and
+    "ensemble" where the pairs to learn from are few. With low effort it is "logistic" for few pairs and for
+    lists of all labels.
 
     A choice by cross-validation among rankers that look at all pairs is for lists of all labels. Of lists
     that others scored, "listwise" and "pointwise" order some hundred, and the better one is taken.
     """
-    return "pointwise" if ranker == "auto" and is_shortlisted and not is_given else ranker
+    if ranker != "auto" or is_given:
+        return ranker
+    if effort == "low" and (not is_shortlisted or n_pairs < FEW_PAIRS):
+        return "logistic"
+    if not is_shortlisted:
+        return ranker
+    return "ensemble" if n_pairs < FEW_PAIRS else "pointwise"
+
+
+def most_ranked_whole(is_sparse: bool) -> int:
+    """The largest number of labels of which "auto" ranks all."""
+    return ALL_LABELS_LIMIT_OF_SPARSE if is_sparse else ALL_LABELS_LIMIT
 
 
 def named_scorers() -> dict[str, Any]:
@@ -122,7 +160,7 @@ def choose_features(
             known["neighbors"](k=k or 10, columns="raw"),
             known["centroids"](),
         ]
-    if features == "auto" and n_labels > ALL_LABELS_LIMIT:
+    if features == "auto" and n_labels > most_ranked_whole(sp.issparse(X)):
         # Who proposes a label also says how sure it is; beside it, what no proposer knows.
         near = [known["neighbors"](metrics=("cosine",)), known["centroids"](), known["prior"]()]
         kinds = {type(s) for s in shortlisters}
@@ -176,7 +214,7 @@ def _auto_features(
         names += ["extra-trees"] if X.shape[0] * n_labels <= TREE_CELLS else []
         names += ["rbf-ridge", "laplacian-ridge"] if X.shape[0] <= KERNEL_ROWS else ["linear-svm"]
         names += ["rbf-svm"] if X.shape[0] <= SVM_ROWS else []
-    if effort == "high":
+    if effort == "high" and X.size * n_labels <= BOOSTED_VALUES:
         names += ["boosted"]
     return names
 
@@ -190,6 +228,7 @@ def choose_shortlister(
     n_terms: int = 0,
     effort: str = "medium",
     has_vectors: bool = False,
+    is_sparse: bool = False,
 ) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
@@ -206,7 +245,8 @@ def choose_shortlister(
     if shortlister is None:
         return []
     if isinstance(shortlister, str) and shortlister == "auto":
-        if n_labels <= ALL_LABELS_LIMIT:
+        most = most_ranked_whole(is_sparse)
+        if n_labels <= most:
             note(f"shortlister: none, all {n_labels} labels are ranked")
             return []
         chosen: list[LabelScorer] = [proposers["neighbors"](ks=VOTERS, names=label_text is not None)]
@@ -223,7 +263,7 @@ def choose_shortlister(
         also = "effort is low" if effort == "low" else f"{n_rows} rows {compared} than {RIDGE_ROWS}"
         note(
             f"shortlister: {' and '.join(type(s).__name__ for s in chosen)}, since {n_labels} labels are "
-            f"more than {ALL_LABELS_LIMIT} and {also}"
+            f"more than {most} and {also}"
         )
         return chosen
     items = list(shortlister) if isinstance(shortlister, (list, tuple)) else [shortlister]

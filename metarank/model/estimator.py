@@ -58,12 +58,14 @@ class MetaRanker(Saved, BaseEstimator):
 
     Parameters
     ----------
-    shortlister : "auto", "neighbors", "names", "spelling", "label-vectors", "embedder", "parabel", "xreg",
-        "fastxml", "pfastxml", "pfastrexml", "one-vs-all", LabelScorer, list, or None
-        The sources that propose candidate labels. None ranks all labels. "auto" ranks all labels up to
-        1,000; beyond, it takes neighbours, label trees, a ridge over all labels (up to 7,000 rows), and names
-        and vectors of labels if they are known. With features="auto", all of these also describe beyond
-        1,000 labels, and the classifiers among them up to 1,000.
+    shortlister : "auto", name, LabelScorer, list of names and LabelScorers, or None
+        The sources that propose candidate labels: "neighbors", "names", "spelling", "label-vectors",
+        "embedder", "parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all". None ranks all
+        labels. "auto" ranks all labels up to 1,000, of sparse rows up to 100; beyond, it takes neighbours,
+        label trees, a ridge over all labels (up to 7,000 rows), and names and vectors of labels if they are
+        known. With features="auto", all of these also describe beyond so many labels, and the classifiers
+        among them up to there. Of more proposals than are worth it, the 30 best of a row, or twice its mean
+        number of labels, are described and ranked by `ranker`; the others follow them.
     features : "auto", "yang2012", or list of names and LabelScorers
         The sources that describe a pair. "yang2012" gives exactly the 3k + 2 columns of the paper, with k
         chosen by cross-validation.
@@ -74,8 +76,9 @@ class MetaRanker(Saved, BaseEstimator):
     ranker : "auto", the name of a ranker, or a Ranker
         Names: "ensemble", "lambdarank", "xendcg", "binary", "pointwise", "listwise", "logistic", "listnet",
         "ranksvm", "svmmap", "blend" (logistic and LambdaRank). "auto" is "pointwise" if labels are
-        shortlisted. If candidates are given, it is "listwise" or "pointwise", and if all labels are ranked,
-        the ensemble or LambdaRank, chosen by cross-validation.
+        shortlisted, or the ensemble for few pairs, and with low effort the quickest. If candidates are given,
+        it is "listwise" or "pointwise", and if all labels are ranked, the ensemble or LambdaRank, chosen by
+        cross-validation.
     threshold : "auto" or the name of a family of cuts
         "auto" chooses the family by cross-validation, separately for each metric.
     n_folds : int
@@ -90,8 +93,10 @@ class MetaRanker(Saved, BaseEstimator):
         supplies a new draw for each fit. The attribute `random_state_` holds the seed that was used, which
         repeats the fit, and is what is saved.
     effort : "low", "medium" or "high"
-        "low" leaves out the base classifiers, and all shortlisters of "auto" except neighbours and names.
-        "high" adds slower classifiers if all labels are ranked.
+        "low" leaves out the base classifiers, all shortlisters of "auto" except neighbours and names, and
+        the choice of a ranker, which learns from fewer rows.
+        "high" adds slower classifiers if all labels are ranked and values of X times labels are at most ten
+        million.
     shortlist_size : int
         Candidates that each shortlister proposes for a row.
     propensity_weight : "auto" or float >= 0
@@ -123,6 +128,11 @@ class MetaRanker(Saved, BaseEstimator):
         "vector", "numbers", "categories", "sparse", a `metarank.data.Block`, or None to leave a block out. By
         default their values and types tell; see `metarank.data.Blocks.of`. `choices_` tells what was
         understood and what each block weighs. Blocks that are of no use to held-out rows are left out.
+    tune : int
+        The number of settings to try for each label tree and each one-vs-all among the sources, by itself, on
+        a part of the rows that it does not see: `tune` fits of these sources, not of the whole model. See
+        `metarank.shortlist.Parabel`. Sources with a `tune` of their own keep it. 0 keeps their parameters.
+        `choices_` tells what was tried, how good it was, how much work, and what was taken.
 
     Attributes
     ----------
@@ -212,7 +222,11 @@ class MetaRanker(Saved, BaseEstimator):
     prior_ = Learned()
 
     saved = Spec(
-        Params(of=saved_parameters, check=lambda model: model._check_parameters(trains=False)),
+        Params(
+            of=saved_parameters,
+            omits=("language", "tune"),
+            check=lambda model: model._check_parameters(trains=False),
+        ),
         Group("fitted_", fitted_model, *SAVED),
     )
 
@@ -234,6 +248,7 @@ class MetaRanker(Saved, BaseEstimator):
         verbose: int = 0,
         language: str | None = None,
         blocks: Any = "auto",
+        tune: int = 0,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -251,6 +266,7 @@ class MetaRanker(Saved, BaseEstimator):
         self.verbose = verbose
         self.language = language
         self.blocks = blocks
+        self.tune = tune
 
     # --- fit ---------------------------------------------------------------
 
@@ -554,7 +570,14 @@ class MetaRanker(Saved, BaseEstimator):
         )
         names = self.label_names_
         parts = [
-            Ranking.from_scores(s.candidates, k, values=s.scores, label_names=names, without_evidence=s.blank)
+            Ranking.from_scores(
+                s.candidates,
+                k,
+                values=s.scores,
+                label_names=names,
+                without_evidence=s.blank,
+                n_jobs=self.n_jobs,
+            )
             for s in scored
         ]
         ranking, index = Ranking.concatenate(parts), row_index(X)
@@ -771,7 +794,8 @@ class MetaRanker(Saved, BaseEstimator):
         ----------
         x : one row: (d,) or (1, d) features, a text, or a Dataset of one row
         label : id or name of the label
-            A label that is not a candidate of the row is described as if it had been proposed.
+            A label that is not a candidate of the row, or is ranked behind those that are described, is
+            explained as if it had been described.
         n_neighbors : int
             Number of nearest training points of the label to list.
         exclude, allowed, propensity_weight, objective_weights, candidates, pair_features : as in `rank`

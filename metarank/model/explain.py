@@ -198,8 +198,8 @@ def _explained(
 ) -> Explanation:
     """The explanation of a label id, which becomes a candidate of the row if it is none."""
     model = asked.model
-    (candidates, table, blank), *_ = asked.described(row)
-    is_candidate = bool(np.any(candidates.labels == label))
+    described, *_ = asked.described(row)
+    is_candidate = bool(np.any(described.table.labels == label))
     if not is_candidate:
         one = Candidates(np.array([0, 1]), np.array([label]), model.n_labels)
         if row.limits.cut(one, slice(0, 1)).n_pairs == 0:
@@ -207,9 +207,10 @@ def _explained(
                 f"label must be one that may be ranked, got {model.label_table.shown(label)!r}, which "
                 "exclude or allowed rules out"
             )
-        (candidates, table, blank), *_ = asked.described(row, also=label)
-    scored = model.scored(candidates, asked.evidence_of(table, ranker), weight, blank)
-    knows_nothing = bool(blank[0])
+        described, *_ = asked.described(row, also=label)
+    table, scored = described.table, asked.scored_of(described, ranker, weight)
+    candidates, knows_nothing = scored.candidates, bool(scored.blank[0])
+    of_table = int(np.searchsorted(table.labels, label))
     at = int(np.searchsorted(candidates.labels, label))
     # The order of `Ranking.from_scores`.
     rank = int(np.flatnonzero(np.lexsort((candidates.labels, -scored.scores)) == at)[0]) + 1
@@ -217,8 +218,10 @@ def _explained(
     if scored.untold[at] and model.prior is not None:
         parts = [("prior", float(log(model.prior[label])), float(scored.evidence[at]))]
     else:
-        shares = ranker.contributions(table.pairs(np.array([at])))[0, :-1]
-        parts = [(n, float(v), float(c)) for n, v, c in zip(table.names, table.values[at], shares) if c != 0]
+        shares = ranker.contributions(table.pairs(np.array([of_table])))[0, :-1]
+        parts = [
+            (n, float(v), float(c)) for n, v, c in zip(table.names, table.values[of_table], shares) if c != 0
+        ]
     lean = float(model.lean_of(candidates.labels[at : at + 1], weight)[0])
     if lean != 0:
         parts.append((LEAN, float(log(model.inv_propensity[label])), lean))

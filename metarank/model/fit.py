@@ -34,7 +34,7 @@ from metarank.scorers.names.name_embedder import NameEmbedder
 from metarank.scorers.neighbors.prior import LabelPrior, smoothed_shares
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.sizes import FitSizes
-from metarank.scorers.source import Source, describers, proposers, sources_of
+from metarank.scorers.source import Source, describers, proposers, sources_of, with_scorers
 from metarank.types.other_names import OtherNames
 from metarank.types.view import TrainingSet, hidden_labels
 
@@ -70,14 +70,15 @@ def fit_model(
         with as_part("shortlisting", 0.05, 0.2):
             lists = training_lists(given, data, rows, sources, stages, options)
         with as_part("describing", 0.25, 0.35):
-            columns = stages.describe(sources, lists.candidates, rows)
+            columns = stages.describe(sources, lists.proposed.described, rows)
         with as_part("ranking", 0.6, 0.2):
             found = stages.rank(columns, pairs_to_rank(given, lists, sources, options), sources)
+        cascade = lists.cascade
         judged = judge(found, lists, stages, options, has_one_target=not given.labels.targets)
         del lists
         with as_part("fitting on all rows", 0.85, 0.15):
             sources = stages.fit_on_all(sources)
-    return _assembled(given, options, sources, found, judged)
+    return replace(_assembled(given, options, sources, found, judged), cascade=cascade)
 
 
 def _assembled(
@@ -173,6 +174,10 @@ def chosen_sources(
         for scorer in described
         if not scorer.is_label_free and (scorer.is_quick or not shortlisters)
     ]
+    if options.tune:
+        sources = with_scorers(sources, [source.scorer.trying(options.tune) for source in sources])
+        if not any(source.scorer.tune for source in sources):
+            note("tune: no source has settings to try")
     return sources
 
 
@@ -189,6 +194,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
         effort=options.effort,
         has_vectors=given.label_vectors is not None,
+        is_sparse=sp.issparse(X),
     )
     scorers = choose_features(
         options.features,
@@ -299,7 +305,7 @@ def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, opti
         used_folds=len(np.unique(data.fold[rows])),
         n_jobs=options.n_jobs,
     )
-    if nests(data, len(rows), sizes.n_pairs, bool(proposing)):
+    if nests(data, len(rows), sizes.n_pairs, bool(proposing), options.effort):
         sizes = replace(sizes, n_tables=n_outer_parts(data.fold) - 1)
     plan = plan_fit(sizes, sources, parse_budget(options.memory_budget))
     data.chunk_pairs, data.keeps_products = plan.chunk_pairs, plan.keeps_products

@@ -16,6 +16,8 @@ from metarank.data.encoder import InputEncoder
 from metarank.data.separators import AUTO, check_separator
 from metarank.metrics.resampling import Interval
 from metarank.model import held_out
+from metarank.model.cascade import Cascade
+from metarank.model.plan import Plan, plan_of
 from metarank.objectives.pair_ranker import ObjectivesRanker
 from metarank.persist.fields import (
     Array,
@@ -122,6 +124,8 @@ class FittedModel:
     unknown_by_share : bool
         Whether labels of which nothing is known are scored by their share; models of earlier versions ask the
         ranker.
+    cascade : Cascade or None
+        Tells which candidates are described; None if all are.
 
     Attributes
     ----------
@@ -154,10 +158,19 @@ class FittedModel:
     text_columns: list[str] | None = None
     labels: LabelDescriptions | None = None
     unknown_by_share: bool = False
+    cascade: Cascade | None = None
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
         self.label_table = LabelTable(self.n_labels, self.label_names, self.removed, ids)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "plan"}
+
+    @cached_property
+    def plan(self) -> Plan | None:
+        """The compiled plan, made when first asked for; None where only the stages in Python can answer."""
+        return plan_of(self)
 
     @cached_property
     def unknown(self) -> np.ndarray | None:
@@ -185,12 +198,12 @@ class FittedModel:
         """The scorers whose columns describe pairs, in the order of the columns."""
         return describers(self.sources)
 
-    @property
+    @cached_property
     def given_sources(self) -> list[str]:
         """The names of the candidates that were given in the fit, which an answer needs too."""
         return [name for scorer in self.scorers for name in scorer.given_read()[0]]
 
-    @property
+    @cached_property
     def given_features(self) -> list[str]:
         """The names of the features of pairs that were given in the fit."""
         return [name for scorer in self.scorers for name in scorer.given_read()[1]]
@@ -206,13 +219,18 @@ class FittedModel:
 
     def lean_of(self, labels: np.ndarray, weight: float) -> np.ndarray:
         """The lean of each label, float64: weight x log(1/p), in units of the score."""
-        lean: np.ndarray = weight * self.thresholds.scores_per_logit * log(self.inv_propensity[labels])
+        lean: np.ndarray = weight * self.thresholds.scores_per_logit * self._rarity[labels]
         return lean
+
+    @cached_property
+    def _rarity(self) -> np.ndarray:
+        """log(1/p) of each label, float64 (L,)."""
+        return np.asarray(log(self.inv_propensity))
 
     def answers_by_frequency(self, blank: np.ndarray) -> bool:
         """Whether some rows are blank and label frequencies are known. Models of earlier versions have no
         frequencies and answer blank rows like any other."""
-        return self.prior is not None and bool(blank.any())
+        return self.prior is not None and bool(np.count_nonzero(blank))
 
     def untold(self, candidates: Candidates, blank: np.ndarray) -> np.ndarray:
         """bool (m,): the pairs of rows that are `blank` (n,), and of labels, of which nothing is known."""
@@ -236,7 +254,7 @@ class FittedModel:
         """
         blank = np.zeros(candidates.n_rows, bool) if blank is None else blank
         untold = self.untold(candidates, blank)
-        if untold.any():
+        if np.count_nonzero(untold):
             assert self.prior is not None
             by_frequency = log_odds(self.prior[candidates.labels].astype(np.float64))
             evidence = np.where(untold, self.thresholds.scores_of(by_frequency), evidence)
@@ -314,7 +332,7 @@ def blank_rows(X: Features) -> np.ndarray:
 
     Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.
     """
-    return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else np.diff(X.indptr) == 0
+    return np.zeros(len(X), bool) if isinstance(X, np.ndarray) else X.indptr[1:] == X.indptr[:-1]
 
 
 class _Names(Field):
@@ -362,6 +380,7 @@ SAVED: tuple[Field, ...] = (
     Number("propensity_weight", 0, 10, older=0.0),
     _Sources("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
     Object("ranker", Ranker, ("columns",), inline=True),
+    Object("cascade", Cascade, inline=True, optional=True, omits_none=True),
     Object("thresholds", LearnedCuts, inline=True),
     Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
     Ids("merged", np.int32, (None, 2), below="L", optional=True, omits_none=True),

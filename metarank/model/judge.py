@@ -41,12 +41,15 @@ def judge(
     has_one_target: bool,
 ) -> Judged:
     """Learn calibration, cuts and the weight of rare labels, and estimate the quality on new rows."""
-    data, rows, scores = lists.data, lists.rows, found.scores
+    data, rows, scores = lists.data, lists.rows, lists.proposed.evidence(found.scores)
     # Cuts are learned from labels that have rows.
     shown = data.shows(rows[lists.candidates.row_of_pair], lists.candidates.labels)
     with as_part("thresholds", 0.8, 0.05):
         group = lists.unit
-        believed = lists.gains if found.gains is None else found.gains
+        believed, ahead = lists.gains, lists.proposed.ahead
+        if found.gains is not None:
+            believed = believed.copy()
+            believed[slice(None) if ahead is None else ahead] = found.gains
         thresholds = _cuts(lists, scores, believed, shown, group, stages, options)
     probabilities = thresholds.probabilities(lists.candidates, scores)
     judged = lists.gains > 0 if lists.rejected is None else (lists.gains > 0) | lists.rejected
@@ -74,15 +77,19 @@ def _cuts(
     every, fold, seed = lists.candidates, lists.fold, options.seed
     unseen = np.bincount(every.row_of_pair[~shown & (lists.gains > 0)], minlength=len(lists.rows))
     n_relevant = np.diff(lists.data.Y.indptr)[lists.rows] - unseen
+    # A row whose labels were all hidden would teach that nothing is worth keeping.
+    kept = np.flatnonzero((n_relevant > 0) | (unseen == 0))
     candidates, scores, gains, labelled = (
         every.where(shown),
         scores[shown],
         believed[shown],
         lists.gains[shown],
     )
-    if candidates.n_pairs > auto.CUT_PAIRS:
+    most = auto.FEWER_CUT_PAIRS if options.effort == "low" else auto.CUT_PAIRS
+    if candidates.n_pairs > most:
         per_row = candidates.n_pairs / candidates.n_rows
-        kept = drawn_rows(candidates.n_rows, max(1, int(auto.CUT_PAIRS / per_row)), seed + 2)
+        kept = kept[drawn_rows(len(kept), max(1, int(most / per_row)), seed + 2)]
+    if len(kept) < candidates.n_rows:
         inside = np.repeat(np.isin(np.arange(candidates.n_rows), kept), np.diff(candidates.indptr))
         candidates, scores, gains = candidates.rows(kept), scores[inside], gains[inside]
         labelled, fold, group, n_relevant = labelled[inside], fold[kept], group[kept], n_relevant[kept]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metarank._util.languages import check_language
-from metarank._util.parameters import as_fitted, check_random_state, check_real
+from metarank._util.parameters import as_fitted, check_integer, check_random_state, check_real
 from metarank._util.progress import check_verbose
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.separators import check_separator
@@ -24,9 +24,6 @@ from metarank.types.checks import check_writable
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
 
-# Parameters that are saved only if they are given: models without them are as older versions save them.
-_NEW = ("language",)
-
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -35,7 +32,7 @@ class FitOptions:
     Parameters
     ----------
     shortlister, features, label_text, ranker, threshold, n_folds, effort : as of `MetaRanker`
-    shortlist_size, propensity_weight, memory_budget : as of `MetaRanker`
+    shortlist_size, propensity_weight, memory_budget, tune : as of `MetaRanker`
     seed : int
     n_jobs : int
         Threads.
@@ -55,6 +52,7 @@ class FitOptions:
     memory_budget: Any
     seed: int
     n_jobs: int
+    tune: int = 0
     every_pair: bool = False
 
     @property
@@ -78,6 +76,7 @@ def fit_options(model: MetaRanker, seed: int, n_jobs: int) -> FitOptions:
         memory_budget=model.memory_budget,
         seed=seed,
         n_jobs=n_jobs,
+        tune=int(model.tune),
     )
 
 
@@ -90,6 +89,7 @@ def check_parameters(model: MetaRanker, *, trains: bool = True) -> int:
             raise TypeError(f"{name} must be an integer >= {low}, got {value!r}")
         if not low <= int(value) < 2**31:
             raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
+    check_integer("tune", model.tune, 0)
     check_random_state(model.random_state)
     check_verbose(model.verbose)
     if model.effort not in EFFORTS:
@@ -123,7 +123,6 @@ def check_parameters(model: MetaRanker, *, trains: bool = True) -> int:
 def saved_parameters(model: MetaRanker) -> dict[str, Any]:
     """The parameters of the fit as plain values, including the seed."""
     params = plain(as_fitted(model.get_params(deep=False), getattr(model, "_given_", {})))
-    params = {name: value for name, value in params.items() if name not in _NEW or value is not None}
     return params | {"random_state": model.random_state_}
 
 

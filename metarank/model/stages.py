@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
-from metarank.model.auto import GIVEN_PAIRS, ranker_name
+from metarank.model.auto import FEWER_MODELS, GIVEN_PAIRS, ranker_name
 from metarank.model.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
@@ -41,8 +41,9 @@ from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
 
-# Pairs for the importance of columns: so many give a share to within a few percent.
+# Pairs for the importance of columns: so many give a share to within a few percent. With low effort a fifth.
 _IMPORTANCE_PAIRS = 500
+_FEWER_IMPORTANCE_PAIRS = 100
 # Makes their draw independent of those of folds and rows.
 _IMPORTANCE_SHIFT = 5_000_011
 # Columns of a scorer, by name.
@@ -91,6 +92,7 @@ class PairsToRank:
         Whether candidates were given, with scores.
     rejected : bool array (m,) or None
         Pairs that a person rejected, if there are any.
+    effort : str
     """
 
     ranker: Any
@@ -110,6 +112,7 @@ class PairsToRank:
     groups: np.ndarray | None = None
     is_given: bool = False
     rejected: np.ndarray | None = None
+    effort: str = "medium"
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
@@ -118,7 +121,15 @@ class PairsToRank:
         if not isinstance(self.ranker, str):
             own: Ranker = clone(self.ranker)
             return own
-        name = ranker_name(self.ranker, is_shortlisted=self.is_shortlisted, is_given=self.is_given)
+        name = ranker_name(
+            self.ranker,
+            self.candidates.n_pairs,
+            is_shortlisted=self.is_shortlisted,
+            is_given=self.is_given,
+            effort=self.effort,
+        )
+        if name == "pointwise" and self.ranker == "auto" and self.effort == "low":
+            return PointwiseRanker(n_models=FEWER_MODELS)
         if name == "auto" and self.is_given:
             listwise = ListwiseRanker()
             if self.candidates.n_pairs < GIVEN_PAIRS:
@@ -172,7 +183,10 @@ def ranked(
         lists = replace(lists, outer=_outer_lists(pairs, n_jobs, data, scorers), shown=pairs.shown)
     with as_part("learning", anew, 1.0 - anew):
         ranker, scores, gains = _learned(ranker, lists, pairs, n_jobs)
-    return RankedPairs(ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed), gains)
+    most = _FEWER_IMPORTANCE_PAIRS if pairs.effort == "low" else _IMPORTANCE_PAIRS
+    return RankedPairs(
+        ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed, most), gains
+    )
 
 
 def _learned(
@@ -214,11 +228,13 @@ def _outer_lists(
     return tuple(nested_columns(scorers, data, pairs.candidates, n_jobs, with_table))
 
 
-def importances_of(ranker: Ranker, table: FeatureTable, seed: int) -> np.ndarray:
-    """float64 (F,): the mean absolute contribution of each column to the scores of some training pairs, as a
-    share of the sum; all 0 if nothing contributes."""
-    n_pairs = len(table.values)
-    drawn = np.argsort(hash_numbers(n_pairs, seed + _IMPORTANCE_SHIFT), kind="stable")[:_IMPORTANCE_PAIRS]
+def importances_of(
+    ranker: Ranker, table: FeatureTable, seed: int, most: int = _IMPORTANCE_PAIRS
+) -> np.ndarray:
+    """float64 (F,): the mean absolute contribution of each column to the scores of at most so many training
+    pairs, as a share of the sum; all 0 if nothing contributes."""
+    hashed = hash_numbers(len(table.values), seed + _IMPORTANCE_SHIFT)
+    drawn = np.argsort(hashed, kind="stable")[:most]
     sizes = np.abs(ranker.contributions(table.pairs(np.sort(drawn)))[:, :-1]).mean(axis=0)
     return sizes / (sizes.sum() or 1.0)
 

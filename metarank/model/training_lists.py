@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -12,9 +13,11 @@ from metarank import _core
 from metarank._util.progress import note
 from metarank.model import auto
 from metarank.model.answer import united
+from metarank.model.cascade import Cascade, Lists, can_cascade, learned_cascade, wide_enough
 from metarank.model.given_sources import pairs_per_row
 from metarank.model.inputs import TrainingInput
 from metarank.model.parameters import FitOptions
+from metarank.model.propensity_weight import held_out_inv_propensity, weights_of_labels
 from metarank.model.stages import LocalStages, PairsToRank
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.crossfit import OuterPart, can_nest, inner_parts
@@ -40,10 +43,13 @@ class TrainingLists:
     fold : int32 array (r,)
         Fold of each row for the ranker.
     is_shortlisted : bool
-    candidates : Candidates of the rows, m pairs
+    proposed : Lists
+        The candidates of the rows, m pairs, and which of them are described and ranked.
     gains : float32 array (m,)
     rejected : bool array (m,) or None
         Pairs that a person rejected.
+    cascade : Cascade or None
+        What chooses those; None if all are described.
     """
 
     data: TrainingSet
@@ -51,9 +57,14 @@ class TrainingLists:
     X: Features
     fold: np.ndarray
     is_shortlisted: bool
-    candidates: Candidates
+    proposed: Lists
     gains: np.ndarray
     rejected: np.ndarray | None = None
+    cascade: Cascade | None = None
+
+    @property
+    def candidates(self) -> Candidates:
+        return self.proposed.candidates
 
     @property
     def groups(self) -> np.ndarray | None:
@@ -75,12 +86,17 @@ def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) 
     """Rows of as many folds as needed, within the limit on pairs: each fold costs a fit of every source
     without it."""
     n, n_folds, proposing = len(data.fold), int(data.fold.max()) + 1, len(proposers(sources))
-    share = -(-auto.ENOUGH_ROWS * n_folds // n) / n_folds if proposing else 1
+    by_relevance = math.ceil(auto.ENOUGH_RELEVANT_PAIRS * n / max(1, data.Y.nnz))
+    enough = min(auto.ENOUGH_ROWS, by_relevance)
+    is_low = options.effort == "low" and proposing > 0
+    wanted = max(auto.LEAST_RANKED_ROWS, enough // auto.LOW_LEARNS_LESS if is_low else enough)
+    share = max(1, round(wanted * n_folds / n)) / n_folds if proposing else 1
     rows = np.flatnonzero(data.fold < share * n_folds)
     if len(rows) == 0:
         rows = np.arange(n)
     per_row = pairs_per_row(data, sources, options.shortlist_size)
     budget = max(1, auto.TRAINING_PAIRS // max(1, per_row))
+    budget = min(budget, wanted) if is_low else budget
     kept = rows if len(rows) <= budget else rows[drawn_rows(len(rows), budget, options.seed + 1)]
     if len(kept) < n:
         note(f"ranker: learns from {len(kept)} of {n} rows")
@@ -120,7 +136,30 @@ def training_lists(
             raise ValueError("exclude must leave at least one candidate in the training rows, it leaves none")
     gains = candidates.values_of(data.Y[rows])
     rejected = None if given.negatives is None else candidates.among(given.negatives.rows(rows))
-    return TrainingLists(data, rows, X, fold, bool(proposals), candidates, gains, rejected)
+    cut = None
+    of_one_target = not given.labels.targets and not options.every_pair
+    if can_cascade(sources) and of_one_target and data.Y.shape[0] >= auto.ROWS_FOR_PROPENSITY:
+        weight = None if given.weight is None else given.weight[rows]
+        per_row = data.Y.nnz / max(1, data.Y.shape[0])
+        cut = learned_cascade(
+            candidates,
+            proposals,
+            held_out_inv_propensity(data, rows, candidates),
+            gains,
+            fold=fold,
+            weight=weight,
+            seed=options.seed,
+            survivors=max(auto.LEAST_SURVIVORS, math.ceil(auto.SURVIVORS_PER_LABEL * per_row)),
+            n_jobs=options.n_jobs,
+        )
+    if cut is not None:
+        weights = weights_of_labels(data.Y)
+        Y = data.Y[rows]
+        cut = wide_enough(cut, proposals, Y, inv_propensity=weights, n_jobs=options.n_jobs)
+    if cut is not None:
+        note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
+    proposed, cascade = (Lists(candidates), None) if cut is None else (cut.lists, cut.cascade)
+    return TrainingLists(data, rows, X, fold, bool(proposals), proposed, gains, rejected, cascade)
 
 
 def _unknown_labels(data: TrainingSet, sources: list[Source], table: LabelDescriptions | None) -> np.ndarray:
@@ -143,12 +182,12 @@ def pairs_to_rank(
     given: TrainingInput, lists: TrainingLists, sources: list[Source], options: FitOptions
 ) -> PairsToRank:
     """The training data of the ranker without the columns."""
-    rows, candidates, weight = lists.rows, lists.candidates, given.weight
+    rows, candidates, weight = lists.rows, lists.proposed.described, given.weight
     return PairsToRank(
         options.ranker,
         given.aggregation,
         candidates,
-        lists.gains,
+        lists.proposed.of_described(lists.gains),
         None if weight is None else weight[rows],
         lists.fold,
         options.seed,
@@ -158,10 +197,11 @@ def pairs_to_rank(
         targets={name: candidates.values_of(of[rows]) for name, of in given.labels.targets.items()},
         outer=_judged_on(lists, options),
         groups=lists.groups,
-        rejected=lists.rejected,
+        rejected=None if lists.rejected is None else lists.proposed.of_described(lists.rejected),
         shown=_with_rows(lists, describers(sources)),
         relations=None if given.labels.table is None else given.labels.table.relations,
         is_given=any(scorer.reads_given for scorer in proposers(sources)),
+        effort=options.effort,
     )
 
 
@@ -171,7 +211,7 @@ def _judged_on(lists: TrainingLists, options: FitOptions) -> list[OuterPart[Any]
     sizes = np.unique(fold, return_counts=True)[1]
     if len(sizes) < 2:  # described by one View, which knows nothing of these rows
         return None
-    if nests(lists.data, len(lists.rows), lists.candidates.n_pairs, lists.is_shortlisted):
+    if nests(lists.data, len(lists.rows), lists.candidates.n_pairs, lists.is_shortlisted, options.effort):
         return "nested"
     if lists.is_shortlisted or sizes.min() < auto.LEAST_INNER_ROWS:
         return None
@@ -192,9 +232,11 @@ def _inner_folds(lists: TrainingLists, fold: np.ndarray, seed: int) -> np.ndarra
     return inner
 
 
-def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool) -> bool:
+def nests(data: TrainingSet, n_rows: int, n_pairs: int, is_shortlisted: bool, effort: str) -> bool:
     """Whether the ranker learns from all rows, with few enough pairs to describe them again."""
     most = auto.NESTED_SHORTLISTED_PAIRS if is_shortlisted else auto.NESTED_PAIRS
+    if effort == "low":
+        most //= auto.LOW_NESTS_LESS
     return n_rows == len(data.fold) and n_pairs <= most and can_nest(data)
 
 
@@ -203,7 +245,7 @@ def _with_rows(lists: TrainingLists, scorers: list[LabelScorer]) -> np.ndarray |
     or what others say."""
     if any(scorer.reads_names or scorer.reads_given for scorer in scorers):
         return None
-    data, candidates = lists.data, lists.candidates
+    data, candidates = lists.data, lists.proposed.described
     n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)
     inside = np.bincount(
         np.repeat(data.fold, per_row).astype(np.int64) * n_labels + data.Y.indices,

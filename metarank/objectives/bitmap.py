@@ -33,9 +33,14 @@ def write_bitmap(front: ParetoFront, file: IO[bytes], kind: str) -> None:
     figure = Figure(figsize=(max(7.2, 0.8 + 1.7 * len(front.objective_names)), 5.0), layout="constrained")
     FigureCanvasAgg(figure)  # not pyplot, whose figures and backend are the program's own
     axes = figure.add_subplot()
-    (_plane if len(front.objective_names) == 2 else _parallel)(front, axes)
+    draw_axes(front, axes)
     figure.legend(loc="outside upper left", ncols=4, frameon=False)
     figure.savefig(file, format=kind, dpi=150, metadata=_METADATA[kind])
+
+
+def draw_axes(front: ParetoFront, axes: Any) -> None:
+    """Draw what `draw_front` shows into the Axes of matplotlib."""
+    (_plane if len(front.objective_names) == 2 else _parallel)(front, axes)
 
 
 def _plane(front: ParetoFront, axes: Any) -> None:

@@ -68,7 +68,6 @@ class Boosting:
     params : dict
         LightGBM's.
     n_rounds : int
-    n_jobs : int
     """
 
     def __init__(
@@ -77,11 +76,9 @@ class Boosting:
         X_eval: np.ndarray | sp.csr_matrix | None,
         params: dict[str, Any],
         n_rounds: int,
-        n_jobs: int,
     ) -> None:
         self.params = params | {"metric": "None", "feature_pre_filter": False}
         self.n_rounds = n_rounds
-        self.n_jobs = n_jobs
         unlabelled = np.zeros(X.shape[0], np.float32)
         self.train = lgb.Dataset(X, label=unlabelled, params=self.params, free_raw_data=False).construct()
         self.held_out = None
@@ -124,4 +121,4 @@ class Boosting:
             if stop or finished:
                 break
         booster.best_iteration = watch.best + 1
-        return BoostedScorer(model_text(booster, self.n_jobs))
+        return BoostedScorer(model_text(booster))

@@ -106,8 +106,9 @@ class Training:
         if ranker.model == "linear":
             self.trainer = LinearFit(X, X_eval, float(ranker.l2), 5 * int(ranker.n_rounds), self.n_jobs)
             return
-        params = lightgbm_params(ranker, int(ranker.random_state), self.n_jobs)
-        self.trainer = Boosting(X, X_eval, params, int(ranker.n_rounds), self.n_jobs)
+        n_values = X.size  # of a sparse matrix those that are stored
+        params = lightgbm_params(ranker, int(ranker.random_state), self.n_jobs, n_values)
+        self.trainer = Boosting(X, X_eval, params, int(ranker.n_rounds))
 
     def fit(self) -> Result:
         """Train by the method that the ranker asks for."""

@@ -140,7 +140,7 @@ class LinearFit:
             in_weights, kept, self.root, self.l2, stop, has_intercept=has_intercept, callback=after
         )
         if watch is None:
-            kept = found
+            kept = found.x
         elif not watch.history:  # the start is the optimum
             watch.record(self._scores(self.X_eval, solve_triangular(self.root, kept[:-1]), kept[-1]))
         return solve_triangular(self.root, kept[:-1]), float(kept[-1])

@@ -311,6 +311,9 @@ class Params(Field):
         Parameters that are tuples; files hold them as lists.
     seeded : int, optional
         The largest seed. `random_state` is saved as `random_state_`, the seed of the fit.
+    omits : tuple of str
+        Parameters that are not saved where they are None or 0: models without them are as older versions
+        save them.
     check : function of the estimator, optional
         Raises ValueError if a parameter is out of range.
     """
@@ -319,13 +322,18 @@ class Params(Field):
     without: tuple[str, ...] = ()
     tuples: tuple[str, ...] = ()
     seeded: int | None = None
+    omits: tuple[str, ...] = ()
     check: Callable[[Any], None] | None = None
 
     def value_of(self, obj: Any) -> dict[str, Any]:
         params = obj.get_params(deep=False) if self.of is None else self.of(obj)
         if self.seeded is not None:
             params = {**params, "random_state": obj.random_state_}
-        return {k: v for k, v in params.items() if k not in self.without}
+        return {
+            k: v
+            for k, v in params.items()
+            if k not in self.without and not (k in self.omits and v in (None, 0))
+        }
 
     def take(self, state: Mapping[str, Any], known: Known) -> None:
         super().take(state, known)

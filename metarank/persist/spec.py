@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
+from metarank._util.short_help import ShortHelp
 from metarank.persist.classes import class_in_family, register_in_family
 from metarank.persist.fields import Field, Known
 
@@ -99,7 +100,7 @@ class Spec:
         return out
 
 
-class Saved:
+class Saved(metaclass=ShortHelp):
     """Base of all classes that a saved model may contain. Each declares a `Spec` named `saved`.
 
     A class with its own `get_state` and `from_state` needs no spec.

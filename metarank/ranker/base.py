@@ -13,6 +13,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Field, Nested, Params, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
+from metarank.types.boosters import BoosterArrays
 from metarank.types.feature_table import FeatureTable
 
 Self = TypeVar("Self", bound="Ranker")
@@ -82,6 +83,10 @@ class Ranker(Saved, BaseEstimator):
             If the ranker is not fitted, or the columns are not those seen in fit.
         """
         return self._score(self._checked(table), resolve_n_jobs(n_jobs))
+
+    def planned(self) -> BoosterArrays | None:
+        """Boosted trees, the mean of whose outputs is the score, to the bit; None where it is not."""
+        return None
 
     def contributions(self, table: FeatureTable) -> np.ndarray:
         """float64 (m, F + 1): each feature's share of the score and, last, the expected score.

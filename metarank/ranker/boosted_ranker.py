@@ -116,21 +116,19 @@ class BoostedRanker(Ranker):
         if self.objective == "binary":
             kept, pair_weight = sampled_pairs(train.gains, pair_weight, self.max_irrelevant, train.seed)
             train, target = train.pairs(kept), target[kept]
-        self._learn(params, self._dataset(train, target, params, pair_weight), n_jobs, held_out)
+        self._learn(params, self._dataset(train, target, params, pair_weight), held_out)
 
     def fit_weighted(self, lists: RankingData, pair_weight: np.ndarray, n_jobs: int) -> BoostedRanker:
         """Learn the order of lists of at most 10,000 pairs, whose pairs have weights (m,). Returns self."""
         label_gain = gains_of_labels(lists.gains)
         params = self._lightgbm_params(lists, label_gain, n_jobs)
         target = np.searchsorted(label_gain, lists.gains)
-        self._learn(params, self._dataset(lists, target, params, pair_weight), n_jobs)
+        self._learn(params, self._dataset(lists, target, params, pair_weight))
         self.names_ = list(lists.table.names)
         return self
 
-    def _learn(
-        self, params: dict[str, Any], train: lgb.Dataset, n_jobs: int, held_out: lgb.Dataset | None = None
-    ) -> None:
-        self.model_text_ = trained(params, train, self.n_rounds, n_jobs, held_out)
+    def _learn(self, params: dict[str, Any], train: lgb.Dataset, held_out: lgb.Dataset | None = None) -> None:
+        self.model_text_ = trained(params, train, self.n_rounds, held_out)
         self.arrays_ = BoosterArrays.from_text(self.model_text_)
 
     def can_learn(self, data: RankingData) -> bool:
@@ -149,12 +147,18 @@ class BoostedRanker(Ranker):
         if label_gain is None:
             objective = pointwise_objective(data.shares)
             metric = "binary_logloss" if objective == "binary" else objective
-            return self._tree_params(data.seed, n_jobs) | {"objective": objective, "metric": metric}
-        return self.list_params(data.seed, n_jobs, label_gain, int(data.sizes.max()))
+            return self._tree_params(data.seed, n_jobs, data.table.values.size) | {
+                "objective": objective,
+                "metric": metric,
+            }
+        return self.list_params(data.seed, n_jobs, label_gain, int(data.sizes.max()), data.table.values.size)
 
-    def list_params(self, seed: int, n_jobs: int, label_gain: np.ndarray, longest: int) -> dict[str, Any]:
-        """LightGBM's parameters for an objective that orders lists, the longest of `longest` pairs."""
-        return self._tree_params(seed, n_jobs) | {
+    def list_params(
+        self, seed: int, n_jobs: int, label_gain: np.ndarray, longest: int, n_values: int
+    ) -> dict[str, Any]:
+        """LightGBM's parameters for an objective that orders lists, the longest of `longest` pairs, with
+        `n_values` values of pairs in all."""
+        return self._tree_params(seed, n_jobs, n_values) | {
             "objective": self.objective,
             "metric": "ndcg",
             "eval_at": [longest],
@@ -163,8 +167,8 @@ class BoostedRanker(Ranker):
             "lambdarank_truncation_level": min(longest, 30),
         }
 
-    def _tree_params(self, seed: int, n_jobs: int) -> dict[str, Any]:
-        return lightgbm_params(self, seed, n_jobs) | {
+    def _tree_params(self, seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
+        return lightgbm_params(self, seed, n_jobs, n_values) | {
             "bagging_fraction": self.bagging_fraction,
             "bagging_freq": int(self.bagging_fraction < 1),
         }
@@ -179,6 +183,9 @@ class BoostedRanker(Ranker):
             group=None if self.objective == "binary" else data.sizes,
             params=params,
         )
+
+    def planned(self) -> BoosterArrays:
+        return self.arrays_
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         return self.arrays_.predict(table.values, n_jobs=n_jobs)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import lightgbm as lgb
 import numpy as np
 
 from metarank._util.progress import report
-from metarank._util.threads import openmp_threads
+from metarank._util.threads import openmp_threads, threads_for
 from metarank.ranker.lists import hash_numbers
 
+_THREADS = re.compile(r"^\[num_threads: \d+\]$", re.MULTILINE)
 # Parameters of LightGBM that a ranker has under the same name.
 _OWN = (
     "num_leaves",
@@ -22,11 +24,12 @@ _OWN = (
 )
 
 
-def lightgbm_params(ranker: Any, seed: int, n_jobs: int) -> dict[str, Any]:
-    """LightGBM's parameters for a ranker, such that a seed gives the same trees for any number of threads."""
+def lightgbm_params(ranker: Any, seed: int, n_jobs: int, n_values: int) -> dict[str, Any]:
+    """LightGBM's parameters for a ranker that learns from `n_values` values of pairs, such that a seed gives
+    the same trees for any number of threads."""
     return {name: getattr(ranker, name) for name in _OWN} | {
         "seed": seed % 2**31,
-        "num_threads": openmp_threads(n_jobs),
+        "num_threads": openmp_threads(threads_for(n_values, n_jobs)),
         "deterministic": True,
         "force_row_wise": True,
         "verbosity": -1,
@@ -42,7 +45,6 @@ def trained(
     params: dict[str, Any],
     train: lgb.Dataset,
     n_rounds: int,
-    n_jobs: int,
     held_out: lgb.Dataset | None = None,
 ) -> str:
     """The text of a model of so many rounds, each of which is reported; see `model_text`."""
@@ -51,13 +53,13 @@ def trained(
         report(f"round {env.iteration + 1} of {n_rounds}", (env.iteration + 1) / n_rounds)
 
     valid = [] if held_out is None else [held_out]
-    return model_text(lgb.train(params, train, n_rounds, valid_sets=valid, callbacks=[tell]), n_jobs)
+    return model_text(lgb.train(params, train, n_rounds, valid_sets=valid, callbacks=[tell]))
 
 
-def model_text(booster: lgb.Booster, n_jobs: int) -> str:
+def model_text(booster: lgb.Booster) -> str:
     """The model in LightGBM's text format, of which the number of threads is no part."""
     text: str = booster.model_to_string()
-    return text.replace(f"[num_threads: {n_jobs}]", "[num_threads: 1]")
+    return _THREADS.sub("[num_threads: 1]", text)
 
 
 def sampled_pairs(

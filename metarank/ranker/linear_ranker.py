@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._util.elementary import logistic
 from metarank._util.parameters import with_parameters
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number
@@ -23,6 +24,9 @@ from metarank.types.feature_table import FeatureTable
 # Pairs looked at to choose the penalty, and to guess the curvature of the loss.
 _TUNING_PAIRS = 100_000
 _CURVATURE_PAIRS = 20_000
+_MOST_STEPS = 500
+# Of the logistic loss: pairs that are all but certain would leave some directions without curvature.
+_LEAST_BEND = 1e-4
 
 ListLoss = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int], tuple[float, np.ndarray]]
 
@@ -68,8 +72,8 @@ def minimised(
     *,
     has_intercept: bool,
     callback: Callable[[Any], None] | None = None,
-) -> np.ndarray:
-    """The optimum of ``loss(w, b) + l2 / 2 |w|²`` by L-BFGS, as R w and, last, b.
+) -> OptimizeResult:
+    """The optimum of ``loss(w, b) + l2 / 2 |w|²`` by L-BFGS, as R w and, last, b in `x`.
 
     Parameters
     ----------
@@ -94,8 +98,7 @@ def minimised(
         gradient = solve_triangular(root, gradient + l2 * w, trans="T")
         return value + 0.5 * l2 * float(w @ w), np.append(gradient, slope * has_intercept)
 
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", callback=callback, options=stop)
-    return np.asarray(found.x)
+    return minimize(objective, start, jac=True, method="L-BFGS-B", callback=callback, options=stop)
 
 
 @with_parameters
@@ -118,6 +121,8 @@ class LinearRanker(Ranker):
     # Tried by l2="auto", strongest first so that each fit starts near its optimum.
     _grid: ClassVar[tuple[float, ...]] = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
     _has_intercept: ClassVar[bool] = False
+    # Steps after which the curvature is looked at anew: where it stays the same, that would only cost.
+    _steps: ClassVar[int] = _MOST_STEPS
     # Second derivative of the loss along a direction of unit variance, about.
     _bend: ClassVar[float] = 1.0
 
@@ -165,20 +170,29 @@ class LinearRanker(Ranker):
 
         It stops where no derivative in R w is above the tolerance, with R'R = curvature of the loss + l2 I.
         """
-        curvature = self._curvature(problem, data)
         w, b, optima = np.zeros(len(problem.mean)), 0.0, []
+        curvature = self._curvature(problem, data, w, b)
+        stop = {"gtol": tolerance, "ftol": 1e-6 * tolerance}
         for l2 in path:
-            root = cholesky(curvature + l2 * np.eye(len(w)))
-
-            start = np.append(root @ w, b)
-            stop = {"maxiter": 500, "gtol": tolerance, "ftol": 1e-6 * tolerance}
-            found = minimised(problem.loss, start, root, l2, stop, has_intercept=self._has_intercept)
-            w, b = solve_triangular(root, found[:-1]), float(found[-1])
+            left = _MOST_STEPS
+            while left > 0:
+                steps = min(self._steps, left)
+                root = cholesky(curvature + l2 * np.eye(len(w)))
+                start, stop["maxiter"] = np.append(root @ w, b), steps
+                found = minimised(problem.loss, start, root, l2, stop, has_intercept=self._has_intercept)
+                w, b = solve_triangular(root, found.x[:-1]), float(found.x[-1])
+                left -= steps
+                if found.nit < steps:
+                    break
+                curvature = self._curvature(problem, data, w, b)
             optima.append((w, b))
         return optima
 
-    def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
-        """Bend times covariance of the columns, within lists if only differences within a list count."""
+    def _curvature(self, problem: LinearProblem, data: RankingData, w: np.ndarray, b: float) -> np.ndarray:
+        """Of the loss at (w, b), about: bend times covariance of the columns.
+
+        Within lists if only differences within a list count.
+        """
         part = data.sample(_CURVATURE_PAIRS)
         z = (part.table.values - problem.mean) * problem.scale
         if not self._has_intercept:
@@ -229,13 +243,16 @@ class LogisticRanker(LinearRanker):
     _list_loss = staticmethod(_core.logistic_loss)
     _grid = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
     _has_intercept = True
+    _steps = 30
 
     def _target(self, data: RankingData) -> np.ndarray:
         return data.shares
 
-    def _curvature(self, problem: LinearProblem, data: RankingData) -> np.ndarray:
-        rate = float(problem.target.mean())
-        return super()._curvature(problem, data) * max(rate * (1.0 - rate), 1e-3)
+    def _curvature(self, problem: LinearProblem, data: RankingData, w: np.ndarray, b: float) -> np.ndarray:
+        part = data.sample(_CURVATURE_PAIRS)
+        z = (part.table.values - problem.mean) * problem.scale
+        p = logistic(z @ w + b) if w.any() else problem.target.mean(dtype=np.float64)
+        return (z.T * np.maximum(p * (1.0 - p), _LEAST_BEND)) @ z / len(z)
 
     def _list_weight(self, data: RankingData) -> np.ndarray:
         return data.weight / (float(data.weight @ data.sizes) or 1.0)

@@ -17,6 +17,11 @@ from metarank.types.feature_table import FeatureTable
 
 # Keeps the draws of pairs apart from those of folds and rows.
 _SEED_SHIFT = 7_000_003
+# The share of the irrelevant pairs that a model draws by default, and how many at least: these cost little.
+_SHARE = 0.2
+_LEAST_DRAWN = 50_000
+# NumPy adds up fewer numbers one after another.
+_SUMMED_IN_ORDER = 8
 
 
 @with_parameters
@@ -33,9 +38,10 @@ class PointwiseRanker(AveragedRanker):
     ----------
     n_models : int
         Models that are averaged, or one for each fold of the lists where folds are fewer.
-    irrelevant : float in (0, 1]
-        Share of the irrelevant pairs that each model draws, by hash of (seed, model, pair).
-    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, feature_fraction, max_bin :
+    irrelevant : float in (0, 1], optional
+        Share of the irrelevant pairs that each model draws, by hash of (seed, model, pair), and one pair at
+        least. By default a fifth, or 50,000 pairs if that is more.
+    n_rounds, num_leaves, learning_rate, min_data_in_leaf, lambda_l2, feature_fraction, max_bin : int or float
         As in LightGBM.
 
     Notes
@@ -55,7 +61,7 @@ class PointwiseRanker(AveragedRanker):
     """
 
     n_models: int = 5
-    irrelevant: float = 0.2
+    irrelevant: float | None = None
     n_rounds: int = 120
     num_leaves: int = 15
     learning_rate: float = 0.1
@@ -77,7 +83,8 @@ class PointwiseRanker(AveragedRanker):
             raise ValueError("gains must differ, got the same gain for every pair of positive weight")
         target = data.shares
         objective = pointwise_objective(target)
-        params = lightgbm_params(self, data.seed, n_jobs) | {"objective": objective}
+        params = lightgbm_params(self, data.seed, n_jobs, data.table.values.size)
+        params["objective"] = objective
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
         whole.construct()
         self.model_texts_ = []
@@ -87,9 +94,10 @@ class PointwiseRanker(AveragedRanker):
             kept, weight = self._drawn(number, data, seen)
             # A subset keeps the bins of the whole.
             part = whole.subset(kept.tolist()).set_weight(weight)
-            own = params | {"seed": (data.seed + number) % 2**31}
+            n_values = len(kept) * len(data.table.names)
+            own = params | lightgbm_params(self, data.seed + number, n_jobs, n_values)
             with told:
-                self.model_texts_.append(trained(own, part, self.n_rounds, n_jobs))
+                self.model_texts_.append(trained(own, part, self.n_rounds))
         self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
 
     def can_learn(self, data: RankingData) -> bool:
@@ -100,13 +108,20 @@ class PointwiseRanker(AveragedRanker):
         """Ascending positions of the pairs of one model, among the lists it sees, and their weights."""
         weight = np.repeat(np.where(seen, data.weight, 0.0), data.sizes)
         n_irrelevant = np.count_nonzero((data.gains == 0) & (weight > 0))
-        wanted = max(1, round(self.irrelevant * n_irrelevant))
+        if self.irrelevant is None:
+            wanted = max(_LEAST_DRAWN, round(_SHARE * n_irrelevant))
+        else:
+            wanted = max(1, round(self.irrelevant * n_irrelevant))
         return sampled_pairs(data.gains, weight, wanted, data.seed + _SEED_SHIFT * (number + 1))
 
     def _check_params(self) -> None:
         for name in ("n_models", "n_rounds"):
             check_integer(name, getattr(self, name), 1)
-        check_real("irrelevant", self.irrelevant, np.nextafter(0, 1), 1, "a number in (0, 1]")
+        if self.irrelevant is not None:
+            check_real("irrelevant", self.irrelevant, np.nextafter(0, 1), 1, "a number in (0, 1] or None")
+
+    def planned(self) -> BoosterArrays | None:
+        return self.arrays_ if self.arrays_.n_outputs < _SUMMED_IN_ORDER else None
 
     def _score(self, table: FeatureTable, n_jobs: int) -> np.ndarray:
         raw: np.ndarray = self.arrays_.predict(table.values, n_jobs=n_jobs)

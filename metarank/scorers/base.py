@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,8 @@ from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 from metarank.types.view import Features, TrainingSet, View
 
+_FLOAT32 = np.dtype(np.float32)
+
 # A class has an ability if it implements the method.
 _TOLD_BY = {
     "proposes": "shortlist",
@@ -23,6 +25,20 @@ _TOLD_BY = {
     "has_held_out_proposals": "shortlist_held_out",
     "is_tunable": "tuned",
 }
+
+
+class Planned(NamedTuple):
+    """A fitted scorer as a source of `metarank.model.plan.Plan`.
+
+    Attributes
+    ----------
+    core : metarank._core.PlanSource
+    columns : list of str
+        The names of its columns, in their order.
+    """
+
+    core: Any
+    columns: list[str]
 
 
 def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any) -> dict[str, np.ndarray]:
@@ -34,6 +50,15 @@ def columns_of(scorer: Any, X: Features, candidates: Candidates, **options: Any)
         If `score` returns anything else. The message names the scorer.
     """
     found = scorer.score(X, candidates, **options)
+    shape = candidates.labels.shape
+    if type(found) is dict and all(
+        type(values) is np.ndarray
+        and values.dtype is _FLOAT32
+        and values.shape == shape
+        and type(name) is str
+        for name, values in found.items()
+    ):
+        return found
     who, m = type(scorer).__name__, candidates.n_pairs
     rule = f"{who}.score must return a dict of names to arrays of {m} numbers, one a pair"
     if not isinstance(found, dict):
@@ -85,6 +110,8 @@ class LabelScorer(Saved, BaseEstimator):
         The value of every column for a label without a row in the View, if that is a constant.
     has_held_out_columns, has_held_out_proposals, is_tunable : bool
         Whether it implements `score_held_out`, `shortlist_held_out` and `tuned`.
+    tune : int
+        The number of settings among which `tuned` chooses; see `trying`.
     rest : tuple of str
         Names of what a fit in blocks learns apart from the blocks.
     source : str
@@ -114,6 +141,7 @@ class LabelScorer(Saved, BaseEstimator):
     has_held_out_columns: bool = False
     has_held_out_proposals: bool = False
     is_tunable: bool = False
+    tune: int = 0
     rest: ClassVar[tuple[str, ...]] = ()
     source: ClassVar[str] = ""
     title: ClassVar[str] = ""
@@ -157,6 +185,11 @@ class LabelScorer(Saved, BaseEstimator):
         """What `shortlist` and `score` both need for some rows, as keyword arguments of both."""
         return {}
 
+    def planned(self) -> Planned | None:
+        """The fitted scorer as a source of a compiled plan, which proposes and describes sparse rows as
+        `shortlist` and `score` do, to the bit; None where only these can."""
+        return None
+
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None
     ) -> tuple[np.ndarray, np.ndarray] | None:
@@ -179,6 +212,11 @@ class LabelScorer(Saved, BaseEstimator):
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> LabelScorer:
         """An unfitted copy whose free parameters are tuned on the View."""
+        return self
+
+    def trying(self, n: int) -> LabelScorer:
+        """An unfitted copy that `tuned` chooses among n settings, unless it says how many itself; by default
+        self, which has none to choose among."""
         return self
 
     def score_held_out(

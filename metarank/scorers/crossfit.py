@@ -20,7 +20,6 @@ same fold as the part (`inner_parts`), all described by the View without that fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
@@ -30,6 +29,7 @@ import numpy as np
 from sklearn.base import clone
 
 from metarank._util.progress import in_turn, side_by_side
+from metarank._util.threads import in_threads
 from metarank.scorers.base import LabelScorer, columns_of
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet
@@ -309,7 +309,4 @@ def over_folds(one_fold: Callable[[int, int], T], folds: np.ndarray, n_jobs: int
         with part:
             return one_fold(int(f), threads)
 
-    if workers == 1:
-        return [told(f, part) for f, part in zip(folds, parts)]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(told, folds, parts))
+    return list(in_threads(told, folds, parts, n_jobs=workers))

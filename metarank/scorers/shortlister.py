@@ -15,7 +15,7 @@ from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
 from metarank.scorers.base import LabelScorer
-from metarank.types.arrays import csr_parts
+from metarank.types.arrays import csr_parts, remembered_parts
 from metarank.types.checks import (
     check_features,
     check_labels,
@@ -104,11 +104,15 @@ class Shortlister(LabelScorer):
             view, weight = view.part(counted), weight[counted]
         # Into an estimator of its own, so that what was learned before outlives a failure.
         seeded = {"random_state": seed} if "random_state" in params else {}
-        learned = type(self)(**params | seeded)
+        learned = type(self)(**params | seeded)._ready(view, weight, resolve_n_jobs(n_jobs))
         learned.n_features_in_, learned.n_labels_ = view.n_features, view.n_labels
         learned._learn(view, weight, resolve_n_jobs(n_jobs))
         report("done", 1.0)
         self.__dict__ = learned.__dict__ | params
+        return self
+
+    def _ready(self: S, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> S:
+        """The estimator that is to learn from a View, with all that is chosen before."""
         return self
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
@@ -150,8 +154,12 @@ class Shortlister(LabelScorer):
     def _row_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR arrays of new rows. Canonical float32 rows, as a service sends them, skip the conversion."""
         self._check_is_fitted()
-        if is_ready(X) and X.shape[1] == self.n_features_in_:
-            return X.indptr.astype(np.int64), X.indices, X.data
+        if isinstance(X, (sp.csr_matrix, sp.csr_array)) and X.shape[1] == self.n_features_in_:
+            known = remembered_parts(X)
+            if known is not None:
+                return known
+            if is_ready(X):
+                return csr_parts(X)
         return csr_parts(self._rows(X))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -23,7 +23,7 @@ class BudgetCut(Cut):
     saved = saved_with(Number("threshold", floats="extended"))
 
     def fit(self, lists: ScoredLists, metric: str) -> BudgetCut:
-        budget = min(int(np.count_nonzero(lists.truth) + lists.missed), len(lists.logits))
+        budget = min(int(np.count_nonzero(lists.truth) + lists.n_missed), len(lists.logits))
         self.threshold = float(-np.sort(-lists.logits)[budget - 1]) if budget else np.inf
         return self
 

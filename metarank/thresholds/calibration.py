@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -238,13 +239,20 @@ class _CalibrationData:
         c = self.candidates
         return c.is_full and 1 < c.n_labels <= _CROSS_LABELS and c.n_pairs <= _CROSS_PAIRS
 
+    @cached_property
+    def by_label(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The pairs' numbers, label by label; in that order the positions of labels, targets and folds."""
+        order = np.argsort(self.index, kind="stable")
+        return order, self.index[order], self.target[order], self.fold_of_pair[order]
+
     def cross_fit(self, form: CalibrationForm, start: np.ndarray) -> _CrossFit:
+        order, index, target, fold_there = self.by_label
         fold = self.fold_of_pair
-        X = _columns(self.X, form)
+        X = _columns(self.X, form)[order]
 
         def fit(weight: np.ndarray, shared: np.ndarray, by_label: np.ndarray) -> LabelLogistic:
             fitted = fit_label_logistic(
-                X, self.index, self.target, weight, shared, by_label, label_ridge=form.label_ridge
+                X, index, target, weight, shared, by_label, label_ridge=form.label_ridge
             )
             return LabelLogistic(form, *fitted)
 
@@ -254,7 +262,7 @@ class _CalibrationData:
         folds = np.unique(self.fold)
         for f in folds if len(folds) > 1 else []:
             # The full fit is near: the loss is convex, so where it starts does not matter.
-            without[int(f)] = fit((fold != f).astype(np.float64), model.shared, model.by_label)
+            without[int(f)] = fit((fold_there != f).astype(np.float64), model.shared, model.by_label)
             held_out[fold == f] = without[int(f)].logits(self.X, self.index)[fold == f]
         return _CrossFit(model, held_out, without)
 

@@ -55,6 +55,15 @@ class Sweep:
         out[self.groups] = np.where(best > floor, cut, np.inf)
         return out
 
+    def best_f1(self, y: np.ndarray, missed: float = 0.0) -> np.ndarray:
+        """See `best_f1_cuts`."""
+        f1 = 2 * self.prefix_sums(y) / (self.count + self.totals(y)[self.within] + missed)
+        return self.best(f1, 0.0)
+
+    def fewest_mistakes(self, y: np.ndarray) -> np.ndarray:
+        """See `fewest_mistakes_cuts`."""
+        return self.best(self.prefix_sums(2 * y - 1), 0.0)
+
 
 def best_f1_cuts(
     z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int, missed: float = 0.0
@@ -82,9 +91,7 @@ def best_f1_cuts(
     >>> best_f1_cuts(np.array([3.0, 2, 1, 0]), np.array([1.0, 0, 1, 0]), np.zeros(4, int), 1)
     array([0.5])
     """
-    sweep = Sweep(z, group, n_groups)
-    f1 = 2 * sweep.prefix_sums(y) / (sweep.count + sweep.totals(y)[sweep.within] + missed)
-    return sweep.best(f1, 0.0)
+    return Sweep(z, group, n_groups).best_f1(y, missed)
 
 
 def fewest_mistakes_cuts(z: np.ndarray, y: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
@@ -95,5 +102,4 @@ def fewest_mistakes_cuts(z: np.ndarray, y: np.ndarray, group: np.ndarray, n_grou
     >>> fewest_mistakes_cuts(np.array([3.0, 2, 1, 0]), np.array([1.0, 0, 1, 0]), np.zeros(4, int), 1)
     array([2.5])
     """
-    sweep = Sweep(z, group, n_groups)
-    return sweep.best(sweep.prefix_sums(2 * y - 1), 0.0)
+    return Sweep(z, group, n_groups).fewest_mistakes(y)

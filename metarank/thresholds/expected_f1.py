@@ -31,7 +31,7 @@ class ExpectedF1Cut(Cut):
 
     def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
         self.keep_best = lists.never_empty
-        self.unseen = float(lists.missed / max(1, lists.n_rows))
+        self.unseen = lists.n_missed / max(1, lists.n_rows)
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:

@@ -6,7 +6,6 @@ import numpy as np
 
 from metarank.persist.fields import Flag, Number
 from metarank.thresholds.base import Cut, saved_with
-from metarank.thresholds.cut_sweep import best_f1_cuts
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.set_metrics import quality
 
@@ -41,8 +40,8 @@ class GlobalCut(Cut):
         self.keep_best = lists.never_empty
         if self.plug_in or metric == "micro-f1":
             y = lists.probabilities if self.plug_in else lists.truth.astype(np.float64)
-            z = np.where(lists.rank == 0, np.inf, lists.logits) if self.keep_best else lists.logits
-            self.threshold = float(best_f1_cuts(z, y, np.zeros(len(z), np.int64), 1, lists.missed)[0])
+            sweep = lists.sweep(by_label=False, keep_best=self.keep_best)
+            self.threshold = float(sweep.best_f1(y, lists.n_missed)[0])
             return self
         values = []
         for t in _GRID:

@@ -6,7 +6,6 @@ import numpy as np
 
 from metarank.persist.fields import Array, Flag, Number
 from metarank.thresholds.base import Cut, saved_with
-from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.lists import LabelPositions, ScoredLists, saved_index
 
@@ -45,17 +44,16 @@ class LabelCut(Cut):
     def fit(self, lists: ScoredLists, metric: str) -> LabelCut:
         counts_f1 = metric.endswith("f1")
         self.keep_best = counts_f1 and lists.never_empty
-        self.index = LabelPositions(np.unique(lists.labels))
-        group, k = self.index.of(lists.labels), len(self.index)
+        self.index, group = lists.known
+        k = len(self.index)
         n_relevant = np.bincount(group[lists.truth], minlength=k)
         trust = n_relevant / np.maximum(n_relevant + self.shrinkage, 1e-12)
         if self.shrinkage == 0:
             trust[:] = 1.0
         y = trust[group] * lists.truth + (1 - trust[group]) * lists.probabilities
-        z = np.where(lists.rank == 0, np.inf, lists.logits) if self.keep_best else lists.logits
-        best_cuts = best_f1_cuts if counts_f1 else fewest_mistakes_cuts
+        sweep = lists.sweep(by_label=True, keep_best=self.keep_best)
         elsewhere = GlobalCut(plug_in=True).fit(lists, "micro-f1").threshold
-        self.thresholds = np.append(best_cuts(z, y, group, k), elsewhere)
+        self.thresholds = np.append(sweep.best_f1(y) if counts_f1 else sweep.fewest_mistakes(y), elsewhere)
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -174,8 +175,8 @@ class LearnedCuts(Saved):
         if group is not None and np.shape(group) != fold.shape:
             raise ValueError(f"group must have shape {fold.shape}, one a row, got {np.shape(group)}")
         of_row = _missed_of_rows(missed, candidates.n_rows)
-        missed = missed if of_row is None else int(of_row.sum())
-        check_integer("missed", missed, 0)
+        if of_row is None:
+            check_integer("missed", missed, 0)
         if len(scores) == 0:
             raise ValueError("candidates must hold at least one pair, got none")
         relevant = gains > 0
@@ -184,16 +185,18 @@ class LearnedCuts(Saved):
             across = _folds_across(fold, n_folds, seed + _SEED_SHIFT, group)
             report("calibration", 0.0)
             self.calibrator_ = Calibrator().fit(candidates, scores, relevant, across)
-            lists = ScoredLists(candidates, self.calibrator_.cross_fitted_, relevant, float(missed))
+            by_row = missed if of_row is None else of_row.astype(np.float64)
+            lists = ScoredLists(candidates, self.calibrator_.cross_fitted_, relevant, by_row)
             self.held_out_ = {}
             if not relevant.any():
                 self.cuts_ = {metric: NoneCut() for metric in METRICS}
             elif self.threshold == "auto":
                 judge = _folds_across(fold, _SELECTION_FOLDS, seed + 2 * _SEED_SHIFT, group)
                 drawn = group if draws_whole_groups else None
+                parts = _parts(lists, judge)
                 self.cuts_ = {}
                 for metric in _told(METRICS):
-                    self.cuts_[metric], values = _choose(metric, lists, judge, seed, drawn)
+                    self.cuts_[metric], values = _choose(metric, lists, parts, seed, drawn)
                     if len(values):
                         low, high = map(float, np.quantile(values[1:], [0.025, 0.975]))
                         found = float(values[0]), low, high
@@ -292,19 +295,41 @@ def _folds_across(fold: np.ndarray, n_folds: int, seed: int, group: np.ndarray |
     return out
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The lists outside and inside a fold, and where the pairs inside stand, bool (m,)."""
+
+    outside: ScoredLists
+    inside: ScoredLists
+    pairs: np.ndarray
+
+
+def _parts(lists: ScoredLists, fold: np.ndarray) -> list[_Part]:
+    """The folds that judge cuts, so that what metrics and families ask of their lists is found once.
+
+    None of them where pairs are too few or many to judge.
+    """
+    few = np.count_nonzero(np.diff(lists.candidates.indptr)) < 2 * _SELECTION_FOLDS
+    if few or len(lists.logits) > _SELECTION_PAIRS:
+        return []
+    within = [fold == f for f in range(int(fold.max()) + 1)]
+    return [
+        _Part(lists.rows(np.flatnonzero(~rows)), lists.rows(np.flatnonzero(rows)), rows[lists.row])
+        for rows in within
+    ]
+
+
 def _choose(
-    metric: str, lists: ScoredLists, fold: np.ndarray, seed: int, group: np.ndarray | None
+    metric: str, lists: ScoredLists, parts: list[_Part], seed: int, group: np.ndarray | None
 ) -> tuple[Cut, np.ndarray]:
     """The default of a metric, or a challenger that clearly beats it on held-out rows; fitted on all.
 
     Bootstraps draw rows, or groups (n,) where these are given.
 
-    With what it attains there, and its bootstraps, or nothing where pairs are too few or many to judge.
+    With what it attains there, and its bootstraps, or nothing where there are no parts to judge by.
     """
     default = _DEFAULTS[metric]
-    n_folds = int(fold.max()) + 1
-    few = np.count_nonzero(np.diff(lists.candidates.indptr)) < 2 * _SELECTION_FOLDS
-    if few or len(lists.logits) > _SELECTION_PAIRS:
+    if not parts:
         return default().fit(lists, metric), np.zeros(0)
     n = lists.n_rows
     weight = np.random.default_rng([seed, METRICS.index(metric)]).poisson(1.0, (_BOOTSTRAPS, n))
@@ -315,10 +340,8 @@ def _choose(
 
     def held_out(make: Callable[[], Cut]) -> np.ndarray:
         kept = np.zeros(len(lists.logits), bool)
-        for f in range(n_folds):
-            learned = make().fit(lists.rows(np.flatnonzero(fold != f)), metric)
-            out = np.flatnonzero(fold == f)
-            kept[(fold == f)[lists.row]] = learned.keep(lists.rows(out))
+        for part in parts:
+            kept[part.pairs] = make().fit(part.outside, metric).keep(part.inside)
         return quality(metric, kept, lists, weight)
 
     reference = held_out(default)

@@ -10,6 +10,7 @@ import numpy as np
 from metarank import _core
 from metarank._util.elementary import logistic
 from metarank.persist.fields import Group, Ids
+from metarank.thresholds.cut_sweep import Sweep
 from metarank.types.candidates import Candidates
 
 
@@ -23,14 +24,14 @@ class ScoredLists:
     logits : float64 array (m,)
         Calibrated log-odds of relevance.
     relevant : bool array (m,), optional
-    missed : float
-        Relevant pairs of these rows that are not among the candidates.
+    missed : float64 array (n,) or float
+        Relevant pairs that are not among the candidates, of each row or, where only that is known, of all.
     """
 
     candidates: Candidates
     logits: np.ndarray
     relevant: np.ndarray | None = None
-    missed: float = 0.0
+    missed: np.ndarray | float = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -62,23 +63,57 @@ class ScoredLists:
             raise ValueError("relevant must be given for lists to learn from")
         return self.relevant
 
-    @property
+    @cached_property
     def relevant_per_row(self) -> np.ndarray:
         """int64 (n,)"""
         return np.bincount(self.row[self.truth], minlength=self.n_rows)
 
     @property
+    def n_missed(self) -> float:
+        return float(np.sum(self.missed))
+
+    @property
+    def missed_per_row(self) -> np.ndarray:
+        """float64 (n,): of each row, or on average."""
+        if isinstance(self.missed, np.ndarray):
+            return self.missed
+        return np.full(self.n_rows, self.missed / max(1, self.n_rows))
+
+    @property
     def never_empty(self) -> bool:
         """Whether every row may have a relevant label, either among its candidates or missed."""
-        return bool(np.count_nonzero(self.relevant_per_row == 0) <= self.missed)
+        without = self.relevant_per_row == 0
+        if isinstance(self.missed, np.ndarray):
+            return not np.any(without & (self.missed == 0))
+        return bool(np.count_nonzero(without) <= self.missed)
+
+    @cached_property
+    def known(self) -> tuple[LabelPositions, np.ndarray]:
+        """The labels that occur, and the position of each pair's among them."""
+        known = LabelPositions(np.unique(self.labels))
+        return known, known.of(self.labels)
+
+    def sweep(self, *, by_label: bool, keep_best: bool) -> Sweep:
+        """All cuts of the logits, by label or of all pairs; the best pair of a row may have to stay."""
+        if (by_label, keep_best) not in self._sweeps:
+            z = np.where(self.rank == 0, np.inf, self.logits) if keep_best else self.logits
+            group = self.known[1] if by_label else np.zeros(len(z), np.int64)
+            self._sweeps[by_label, keep_best] = Sweep(z, group, len(self.known[0]) if by_label else 1)
+        return self._sweeps[by_label, keep_best]
+
+    @cached_property
+    def _sweeps(self) -> dict[tuple[bool, bool], Sweep]:
+        return {}
 
     def rows(self, index: np.ndarray) -> ScoredLists:
-        """Some of the rows (ids); the missed pairs are shared out evenly."""
+        """Some of the rows (ids); missed pairs of which the row is not known are shared out evenly."""
         sizes = np.diff(self.candidates.indptr)[index]
         before = np.concatenate([[0], np.cumsum(sizes)])
         pairs = np.repeat(self.candidates.indptr[:-1][index] - before[:-1], sizes) + np.arange(before[-1])
         part = Candidates(before, self.labels[pairs], self.candidates.n_labels)
         relevant = None if self.relevant is None else self.relevant[pairs]
+        if isinstance(self.missed, np.ndarray):
+            return ScoredLists(part, self.logits[pairs], relevant, self.missed[index])
         return ScoredLists(part, self.logits[pairs], relevant, self.missed * len(index) / max(1, self.n_rows))
 
 

@@ -51,7 +51,7 @@ def quality(
     ----------
     metric : str
         Hamming loss is negated. F1 of nothing kept and nothing relevant is 1 for a row, 0 for a
-        label. Pairs missed by the candidates count in micro-F1 only.
+        label. Relevant pairs missed by the candidates count as not kept, but in macro-F1.
     kept : bool array (m,)
     lists : ScoredLists
         With relevance.
@@ -66,17 +66,18 @@ def quality(
     W = np.ones((1, n)) if weight is None else weight
     hit = kept & lists.truth
     if metric == "macro-f1":
-        hits, size = (W @ _matrix(pairs, lists) for pairs in (hit, kept))
-        total = size + W @ _matrix(lists.truth, lists)
+        hits, size, relevant = (_by_label(pairs, lists, weight) for pairs in (hit, kept, lists.truth))
+        total = size + relevant
         return (2 * hits / np.where(total > 0, total, 1.0)).sum(axis=1) / n_labels
     hits_of_row, kept_of_row = (np.bincount(lists.row[pairs], minlength=n) for pairs in (hit, kept))
-    total_of_row = kept_of_row + lists.relevant_per_row
+    total_of_row = kept_of_row + lists.relevant_per_row + lists.missed_per_row
     if metric == "micro-f1":
-        total_weight = W @ total_of_row + lists.missed
-        return 2 * (W @ hits_of_row) / np.where(total_weight > 0, total_weight, 1.0)
+        total = W @ total_of_row
+        return 2 * (W @ hits_of_row) / np.where(total > 0, total, 1.0)
     wrong = total_of_row - 2 * hits_of_row
     if metric == "example-f1":
-        value = np.where(total_of_row == 0, 1.0, 2 * hits_of_row / np.maximum(1, total_of_row))
+        whole = np.where(total_of_row > 0, total_of_row, 1.0)
+        value = np.where(total_of_row == 0, 1.0, 2 * hits_of_row / whole)
     elif metric == "hamming":
         value = -wrong / n_labels
     else:
@@ -84,7 +85,11 @@ def quality(
     return W @ value / np.maximum(W.sum(axis=1), 1e-12)
 
 
-def _matrix(pairs: np.ndarray, lists: ScoredLists) -> sp.csr_matrix:
-    shape = (lists.n_rows, lists.candidates.n_labels)
+def _by_label(pairs: np.ndarray, lists: ScoredLists, weight: np.ndarray | None) -> np.ndarray:
+    """How many of the pairs each label has, float64 (b, L)."""
+    n_labels = lists.candidates.n_labels
+    if weight is None:
+        return np.bincount(lists.labels[pairs], minlength=n_labels)[None].astype(np.float64)
     ones = np.ones(np.count_nonzero(pairs))
-    return sp.csr_matrix((ones, (lists.row[pairs], lists.labels[pairs])), shape=shape)
+    where = lists.row[pairs], lists.labels[pairs]
+    return np.asarray(weight @ sp.csr_matrix((ones, where), shape=(lists.n_rows, n_labels)))

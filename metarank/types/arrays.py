@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,13 +21,43 @@ _BLOCK_ROWS = 256
 _BLOCK_VALUES = 1 << 24
 
 
-def csr_parts(X: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+# indptr int64, indices int32 and data float32 of a CSR matrix.
+Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def with_parts(X: F) -> F:
+    """X itself, which remembers its `csr_parts` if it is a matrix: every source asks for those of each row.
+
+    For rows that nothing changes in place, such as those that a model has encoded: canonical, and finite.
+    """
+    if not isinstance(X, np.ndarray):
+        X._parts = X.indptr, csr_parts(X)
+    return X
+
+
+def remembered_parts(X: sp.csr_matrix) -> Parts | None:
+    """The parts that `with_parts` left, unless the matrix has got other arrays since."""
+    known = vars(X).get("_parts")
+    if known is None or known[0] is not X.indptr:
+        return None
+    parts: Parts = known[1]
+    return parts if parts[1] is X.indices and parts[2] is X.data else None
+
+
+def csr_parts(X: sp.csr_matrix) -> Parts:
     """(indptr int64, indices int32, data float32) of a CSR matrix."""
-    return (
+    return remembered_parts(X) or (
         np.ascontiguousarray(X.indptr, np.int64),
         np.ascontiguousarray(X.indices, np.int32),
         np.ascontiguousarray(X.data, np.float32),
     )
+
+
+def shallow(X: sp.csr_matrix) -> sp.csr_matrix:
+    """A matrix of the same arrays: to build one, or `copy.copy`, costs more than the numbers of one row."""
+    out = object.__new__(type(X))
+    out.__dict__.update(vars(X))
+    return out
 
 
 def require_rows(view: View) -> None:

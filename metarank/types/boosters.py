@@ -173,6 +173,11 @@ class BoosterArrays(Saved):
         raw = self._trees.predict(np.ascontiguousarray(X), resolve_n_jobs(n_jobs))
         return raw[:, 0] if self.n_outputs == 1 else raw
 
+    @property
+    def in_core(self) -> Any:
+        """The trees as the core holds them, a `metarank._core.BoostedTrees`."""
+        return self._trees
+
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from math import isfinite
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -26,6 +27,9 @@ DENSE_SHARE = 0.25
 DENSE_COLUMNS = 32
 # Ids that nothing bounds must be below: each label costs memory, whether or not it has a row.
 MOST_IMPLIED_LABELS = 1 << 22
+
+# Scores that are looked at one by one.
+_FEW = 4096
 
 Layout = Literal["dense", "sparse"]
 LabelKind = Literal["indicator", "lists", "ids", "graded"]
@@ -44,8 +48,13 @@ def finite_scores(scores: np.ndarray, most: float = np.inf) -> np.ndarray:
     >>> finite_scores(np.array([0.5, 2.0]))
     array([0.5, 2. ])
     """
-    # The extremes of all: one pass, and no array of the same size.
-    if scores.size and not all(np.isfinite(v) and abs(v) <= most for v in (scores.min(), scores.max())):
+    if scores.size <= _FEW:  # of one row, where each pass of NumPy costs more than its numbers
+        good = np.count_nonzero(np.isfinite(scores) if most == np.inf else np.abs(scores) <= most)
+        within = good == scores.size
+    else:  # the extremes of all: no array of the same size
+        extremes = float(scores.min()), float(scores.max())
+        within = all(isfinite(v) and abs(v) <= most for v in extremes)
+    if not within:
         raise ScoresNotFiniteError("scores must be finite: X holds extreme values, or the model does")
     return scores
 

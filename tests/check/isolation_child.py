@@ -2,7 +2,8 @@
 
 Arguments: the order, commas between; a way to start a process, fork, spawn or forkserver; the seconds it
 may take. Prints the digests of what was computed, here and there, which must be the same. With jobs=N for a
-way it says when it is ready, and uses the libraries with so many threads once a line comes in.
+way it says when it is ready, and uses the libraries with so many threads once a line comes in; it ends when
+there is no more to read.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ if __name__ == "__main__":
         sys.stdin.readline()
         use(int(sys.argv[2].removeprefix("jobs=")))
         print("done", flush=True)
+        sys.stdin.read()
         sys.exit()
     print(use())
     context = multiprocessing.get_context(sys.argv[2])

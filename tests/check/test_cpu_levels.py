@@ -1,7 +1,7 @@
-"""A saved model answers the same bytes whichever instructions the libraries below it choose.
+"""A saved model answers the same bytes whichever instructions the core and the libraries below it choose.
 
 The models are saved once, by one process; others load them, each under another level, and print the digests
-of their answers (`cpu_levels_child.py`).
+of their answers (`cpu_levels_child.py`). A fit, too, gives the same bytes on every level of the core.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from metarank import _core
+
 HERE = Path(__file__).parent
 CHILD = HERE / "cpu_levels_child.py"
 try:
@@ -31,10 +33,8 @@ LOWER = {
     "the C library": {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-AVX,-FMA,-FMA4,-ERMS"},
     "FAISS": {"FAISS_OPT_LEVEL": "generic"},
 }
-# Its kernels are chosen when it is loaded, by what the processor says: only another build can be lower.
-CORE = os.environ.get("METARANK_BASELINE_CORE")
-if CORE:
-    LOWER["the core"] = {"METARANK_SANITIZED_CORE": str(next(Path(CORE).glob("_core*.so")))}
+LOWER |= {f"the core, {level}": {"METARANK_CPU_LEVEL": level} for level in reversed(_core.cpu_levels()[:-1])}
+CORE = [level for level in LOWER if level.startswith("the core")]
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 pytestmark = pytest.mark.skipif(
@@ -75,14 +75,33 @@ def differing(found: dict, expected: dict) -> dict[str, list[str]]:
     return {name: what for name, what in of.items() if what}
 
 
-@pytest.mark.parametrize("level", ["NumPy", "BLAS", "the C library", "the core", "all"])
+@pytest.mark.parametrize("level", [*(name for name in LOWER if name != "FAISS"), "all"])
 def test_saved_models_answer_the_same_bytes(level, saved, as_they_are):
-    if level == "the core" and not CORE:
-        pytest.skip("METARANK_BASELINE_CORE names no folder with a core for the least processor: make levels")
     lower = {key: value for part in LOWER.values() for key, value in part.items()} | THREADS
     found = json.loads(child("answer", saved, **(lower if level == "all" else LOWER[level])))
     assert len(found) >= 20
     assert differing(found, as_they_are) == {}
+
+
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory):
+    return digests_of_fits(tmp_path_factory.mktemp("fits") / "highest.json")
+
+
+def digests_of_fits(out: Path, **environment: str) -> dict:
+    """Of models of every kind, fitted anew: what they answer and all arrays that they hold."""
+    command = [sys.executable, str(HERE.parent / "compatibility" / "digests.py"), "fit", str(out)]
+    subprocess.run(
+        command, env=os.environ | THREADS | environment, capture_output=True, check=True, timeout=600
+    )
+    return json.loads(out.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("level", CORE)
+def test_fits_hold_the_same_bytes_on_every_level_of_the_core(level, fits, tmp_path):
+    found = digests_of_fits(tmp_path / "fits.json", **LOWER[level])
+    assert len(found) >= 20
+    assert {name for name in fits | found if found.get(name) != fits.get(name)} == set()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="compiles a library to be preloaded")

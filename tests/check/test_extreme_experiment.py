@@ -178,11 +178,12 @@ def test_a_run_of_the_pipeline_keeps_the_label_sets_it_has_cut(tmp_path, reposit
     dataset = prepare(repository, tmp_path)
     params = {"label_text": None, "effort": "low", "ranker": "logistic"}
     job = {"system": "metaranker", "params": params, "threads": 1, "data": str(dataset.folder)}
-    job |= {"k": 10, "singles": 5, "out": str(tmp_path / "run")}
+    job |= {"k": 10, "singles": 5, "predictions": 1, "more": ["cuts", "pairs"], "out": str(tmp_path / "run")}
     (tmp_path / "job.json").write_text(json.dumps(job))
     measure.main(str(tmp_path / "job.json"))
     figures = json.loads((tmp_path / "run.json").read_text())
     assert {"train_cpu_s", "peak_mib", "imports_mib", "model_mib", "single_ms", "batch_ms"} <= set(figures)
+    assert 0 < figures["described"] <= figures["proposed"]
     with np.load(tmp_path / "run.npz") as file:
         assert {f"{name.lower()} indptr" for name in F1} <= set(file)
     values = judging.Judge(dataset).values(tmp_path / "run.npz")

@@ -36,6 +36,8 @@ with open(sys.argv[2], "w") as f:
     f.write(str(time.process_time() - began))
 sys.exit(code)
 """
+# Seconds after which a command that has not ended never will.
+ENDLESS = 600
 SAID = "metarank: interrupted; nothing is half-written"
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 pytestmark = pytest.mark.usefixtures("signals")
@@ -52,7 +54,7 @@ def work(tmp_path_factory) -> Path:
 
 def interrupted(seconds: float, note: Path, argv: tuple) -> subprocess.CompletedProcess:
     command = [sys.executable, "-c", PROGRAM, str(seconds), str(note), *map(str, argv)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=ENDLESS)
 
 
 @POSIX
@@ -117,7 +119,7 @@ def test_an_interrupted_call_leaves_no_thread_at_work(stage, tmp_path):
 
 
 def shell(line: str) -> tuple[int, str]:
-    run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    run = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, timeout=ENDLESS)
     return run.returncode, run.stderr
 
 

@@ -86,7 +86,7 @@ def test_a_run_of_ours_says_all_the_tables_need(tmp_path):
     for name, matrix in (("X", train.X), ("Y", train.Y), ("X_test", test.X)):
         sp.save_npz(tmp_path / f"{name}.npz", sp.csr_matrix(matrix))
     job = {"system": "metarank", "params": {"estimator": "Parabel"}, "threads": 1, "data": str(tmp_path)}
-    job |= {"k": 10, "singles": 5, "out": str(tmp_path / "run")}
+    job |= {"k": 10, "singles": 5, "predictions": 1, "more": ["cuts"], "out": str(tmp_path / "run")}
     (tmp_path / "job.json").write_text(json.dumps(job))
     measure.main(str(tmp_path / "job.json"))
     figures = json.loads((tmp_path / "run.json").read_text())

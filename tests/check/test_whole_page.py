@@ -120,6 +120,8 @@ COMMANDS: dict[str, list[str] | None] = {
     "held_out/run.py": None,
     "label_tables/run.py": None,
     "language/run.py": None,
+    "latency/floor.py": None,
+    "latency/run.py": None,
     "leave_fold_out/run.py": None,
     "neighbors/run.py": None,
     "propensity/run.py": None,
@@ -128,10 +130,12 @@ COMMANDS: dict[str, list[str] | None] = {
     "search_filters/run.py": None,
     "search_filters/dropout.py": ["--kept"],
     "serve/attacks.py": None,
+    "serve/deployed.py": None,
     "serve/run.py": None,
     "shortlist_speed/run.py": None,
     "small_mlc/cuts_page.py": None,
     "small_mlc/run.py": None,
+    "tuning/run.py": None,
     "xreg/run.py": ["--kept"],
 }
 

@@ -42,6 +42,9 @@ def every_kind() -> dict[str, Any]:
         made[f"cuts, {cut}"] = lambda params=params: MetaRanker(**params).fit(makers.dense(80, L=5))
     every = ["neighbors", "one-vs-all", "parabel", "xreg", "names", "spelling"]
     made["texts, shortlisted"] = lambda: MetaRanker(every, n_folds=2, n_jobs=1).fit(makers.texts())
+    made["texts, cascade"] = lambda: MetaRanker(
+        ["neighbors", "names"], effort="low", ranker="logistic", n_folds=2, n_jobs=1
+    ).fit(makers.many_texts(160))
     return made
 
 

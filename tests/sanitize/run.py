@@ -19,6 +19,7 @@ from sanitize.build import KINDS, ROOT, build, run_with
 # The files that call the core more than in passing; together they reach every entry point of it.
 TESTS = [
     "centroid",
+    "config",
     "dense_index",
     "elementary",
     "forest",

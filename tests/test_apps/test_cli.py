@@ -103,6 +103,124 @@ def test_train_evaluate_predict_explain_inspect(work, tmp_path, capsys):
     assert "logistic" in capsys.readouterr().out
 
 
+def test_evaluate_by_slices(work, tmp_path, capsys):
+    lines = ["text,labels,source"]
+    lines += [f"{text},{'web' if i % 3 else 'book'}" for i, text in enumerate(TABLE.splitlines()[1:] * 6)]
+    (tmp_path / "test.csv").write_text("\n".join(lines) + "\n")
+    arguments = ["evaluate", work / "words", tmp_path / "test.csv", "--metrics", "P@1,R@2,micro-F1,XMAD@1"]
+    assert run([*arguments, "--slices", "source,label frequency"]) == 0
+    out = capsys.readouterr().out.split("\n\n")
+    assert [part.split()[0] for part in out] == ["metric", "source", "label"]
+    assert [line.split()[:2] for line in out[1].splitlines()[2:]] == [["book", "4"], ["web", "8"]]
+    assert "XMAD" not in out[2]
+    assert run([*arguments, "--slices", "source,label frequency", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert list(said["slices"]) == ["source", "label frequency"]
+    assert sum(part["rows"] * part["P@1"] for part in said["slices"]["source"].values()) == pytest.approx(
+        12 * said["P@1"]
+    )
+    by_label = said["slices"]["label frequency"].values()
+    assert sum(part["P@1"] for part in by_label) == pytest.approx(said["P@1"])
+    for argument, said in (("nothing", "--slices must be among"), ("a,,b", "comma-separated")):
+        assert run([*arguments, "--slices", argument]) == 2
+        assert said in capsys.readouterr().err
+    assert run(["evaluate", work / "words", "-", "--slices", "source"]) == 2
+    assert "--slices needs a file" in capsys.readouterr().err
+
+
+def test_inspect_as_json(work, capsys):
+    assert run(["inspect", work / "words", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["digest"] == json.loads((work / "words" / "manifest.json").read_text())["digest"]
+    assert said["labels"] == 3
+    assert "shortlister: none, all 3 labels are ranked" in said["choices"][0]
+    assert isinstance(said["held_out"], list)
+    total = (
+        sum(f.stat().st_size for f in (work / "words").iterdir())
+        - (work / "words" / "manifest.json").stat().st_size
+    )
+    assert said["parts"][-1] == {"part": "total", "bytes": total, "files": said["parts"][-1]["files"]}
+    assert run(["inspect", work / "train.svm", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == data.load(work / "train.svm").summary()
+
+
+def test_model_may_be_an_option_of_every_command(work, tmp_path, capsys):
+    for command in (["predict", "MODEL", "ROWS", "--top", "1"], ["evaluate", "MODEL", "ROWS", "--json"]):
+        own = {"MODEL": work / "numbers", "ROWS": work / "rows.svm"}
+        assert run([own.get(word, word) for word in command]) == 0
+        expected = capsys.readouterr().out
+        without = [own.get(word, word) for word in command if word != "MODEL"]
+        assert run([*without, "--model", own["MODEL"]]) == 0
+        assert capsys.readouterr().out == expected
+        assert run([without[0], f"--model={own['MODEL']}", *without[1:]]) == 0
+        assert capsys.readouterr().out == expected
+    assert run(["explain", "--text", "salt", "--top", "1", "--model", work / "words"]) == 0
+    assert run(["predict", "a", "b", "--model", "c"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("optimize", [[], ["--optimize", "micro-f1"]])
+@pytest.mark.parametrize("kind", ["txt", "csv", "jsonl", "parquet"])
+def test_probabilities_and_ids_are_written(work, tmp_path, capsys, kind, optimize):
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+    (tmp_path / "rows.csv").write_text("id,text,key\n007,salt and flour,a\n,the wave,b\n")
+    model = load(work / "words")
+    texts = ["salt and flour", "the wave"]
+    known, kept = model.predict_proba(texts), model.predict(texts, optimize="micro-f1").toarray()
+    expected = [
+        (i, label, known[i][label])
+        for i, row in enumerate(model.rank(texts, k=2))
+        for label, _ in row
+        if not optimize or kept[i, label]
+    ]
+    out = tmp_path / f"top.{kind}"
+    command = ["predict", work / "words", tmp_path / "rows.csv", "--top", 2, "--out", out, *optimize]
+    assert run([*command, "--probabilities"]) == 0
+    assert "left out 1 column: 'key'" in capsys.readouterr().err
+    ids = ["007", None]
+    if kind == "txt":
+        lines = out.read_text().splitlines()
+        assert [line for line in lines if line.startswith("row")] == [
+            "row 0 (007): salt and flour",
+            "row 1: the wave",
+        ]
+        found = [float(line.split()[1]) for line in lines if line.startswith(" ") and "%" in line]
+        assert found == pytest.approx([100 * p for _, _, p in expected], abs=0.051)
+        return
+    if kind == "jsonl":
+        records = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [record["id"] for record in records] == ids
+        found = [(r["row"], e["label"], e["probability"]) for r in records for e in r["labels"]]
+    else:
+        if kind == "csv":
+            lines = list(csv.DictReader(out.open()))
+            own = ["007", ""]
+        else:
+            import pyarrow.parquet as pq
+
+            lines, own = pq.read_table(out).to_pylist(), ids
+        assert list(lines[0])[:3] == ["row", "id", "rank"]
+        assert [line["id"] for line in lines] == [own[int(line["row"])] for line in lines]
+        found = [(int(line["row"]), int(line["label"]), float(line["probability"])) for line in lines]
+    assert [line[:2] for line in found] == [line[:2] for line in expected]
+    assert [line[2] for line in found] == pytest.approx([line[2] for line in expected], rel=1e-5)
+    assert run([*command, "--id-column", "key"]) == 0
+    assert '"a"' in out.read_text() if kind == "jsonl" else kind == "parquet" or ",a," in out.read_text()
+    assert run([*command, "--id-column", ""]) == 0
+    if kind == "jsonl":
+        assert "id" not in json.loads(out.read_text().splitlines()[0])
+
+
+def test_ids_that_are_not_there_are_refused(work, tmp_path, capsys):
+    command = ["predict", work / "words", work / "talk.csv", "--id-column"]
+    assert run([*command, "nothing"]) == 2
+    assert "--id-column must be among" in capsys.readouterr().err
+    for rows in (["-"], ["--text", "salt"]):
+        assert run(["predict", work / "words", *rows, "--id-column", "id"]) == 2
+        assert "--id-column names a column of a file" in capsys.readouterr().err
+
+
 def test_inspect_shows_sizes_by_part_and_what_was_chosen(work, capsys):
     assert run(["inspect", work / "words"]) == 0
     page = capsys.readouterr().out
@@ -648,7 +766,7 @@ def test_an_internal_fault_is_told_apart(work, capsys, monkeypatch):
     def broken(*args, **kwargs):
         raise ZeroDivisionError("a bug\nof ours")
 
-    monkeypatch.setattr("metarank.model.estimator.MetaRanker.rank", broken)
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker._scored", broken)
     assert run(["predict", work / "numbers", work / "rows.svm"]) == 1
     captured = capsys.readouterr()
     assert captured.err.count("\n") == 1
@@ -659,7 +777,7 @@ def test_interrupts_are_told(work, capsys, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("metarank.model.estimator.MetaRanker.rank", interrupted)
+    monkeypatch.setattr("metarank.model.estimator.MetaRanker._scored", interrupted)
     assert run(["predict", work / "numbers", work / "rows.svm"]) == 130
     assert "Traceback" not in capsys.readouterr().err
 
@@ -726,7 +844,7 @@ def test_warnings_are_lines_that_name_options(work, capsys, monkeypatch):
         warnings.warn("n_folds was\ngiven: 'n_folds'", stacklevel=2)
         return {}
 
-    monkeypatch.setattr("metarank.model.measure.evaluate_model", warns)
+    monkeypatch.setattr("metarank.model.measure.Evaluation.values", warns)
     assert run(["evaluate", work / "numbers", work / "rows.svm", "--metrics", "P@1"]) == 0
     assert "metarank: warning: n_folds was given: 'n_folds'\n" in capsys.readouterr().err
     options = {"n_folds": "--folds", "X": "TRAIN", "k": "--top"}

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from metarank import MultiObjectiveRanker, objectives, pareto_front
+from metarank import MultiObjectiveRanker, load, objectives, pareto_front
 from metarank.apps.cli import main
 from metarank.data.columns import read_columns
 
@@ -153,6 +153,38 @@ def test_pareto_says_what_python_says(work, tmp_path, capsys, options):
     assert json.loads((tmp_path / "a" / "b" / "front.json").read_text()) == found
     assert (tmp_path / "a" / "b" / "front.svg").read_text() == own.to_svg() + "\n"
     ET.parse(tmp_path / "a" / "b" / "front.svg")
+
+
+@pytest.mark.parametrize("choose", ["knee", "2"])
+def test_pareto_saves_the_chosen_model(work, tmp_path, capsys, choose):
+    targets = ["--targets", "relevance,clicks", "--features", ",".join(FEATURES), "--aggregations", "label"]
+    command = ["pareto", work / "rows.csv", *targets, *QUICK, "--seed", "4"]
+    out = ["--save", tmp_path / "model", "--out", tmp_path / "front", "--choose", choose]
+    assert run([*command, *out]) == 0
+    assert "saved: " in capsys.readouterr().out
+    front = json.loads((tmp_path / "front" / "front.json").read_text())
+    point = front["points"][front["knee"] if choose == "knee" else 2]
+    model = load(tmp_path / "model")
+    assert isinstance(model, MultiObjectiveRanker)
+    columns = read_columns(work / "rows.csv")
+    assert model.predict(columns.matrix(FEATURES, "features")).shape == (400,)
+    np.testing.assert_allclose(np.asarray(model.weights) / np.sum(model.weights), point["weights"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--choose", "best"], "--choose must be knee or the number of a point, got 'best'"),
+        (["--choose", "1"], "--choose goes with --save"),
+        (["--save", "M", "--choose", "999"], "--choose must be below"),
+    ],
+)
+def test_pareto_refuses_what_cannot_be_chosen(work, tmp_path, monkeypatch, capsys, arguments, said):
+    monkeypatch.chdir(tmp_path)
+    targets = ["--targets", "relevance,clicks", "--features", "f1", "--aggregations", "label"]
+    assert run(["pareto", work / "rows.csv", *targets, *QUICK, *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_pareto_shows_a_table_and_what_it_left_out(work, tmp_path, capsys):

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
 
+import makers
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,14 +22,12 @@ from metarank.apps.report import Report, evaluation_report, measure_report, to_h
 from metarank.apps.report.baselines import alone
 from metarank.apps.report.examples import Example, Suggestion, typical_rows
 from metarank.apps.report.measures import (
-    frequency_bins,
     importance,
     precision_and_recall,
-    recall_by_frequency,
     reliability_bins,
 )
 from metarank.apps.report.words import Reason, block_of, reasons
-from metarank.metrics import Interval
+from metarank.metrics import Interval, frequency_bins
 from metarank.model.explain import Explanation
 
 VOID = {"meta"}
@@ -83,8 +89,8 @@ def test_evaluation_report_holds_the_numbers(fitted, tmp_path):
     assert report.precision["metarank"][0] == pytest.approx(expected["P@1"])
     for part in ("most frequent", "Precision", "Calibration", "Sources of evidence", "Found", "test rows"):
         assert part in text
-    assert "R@10" not in report.metrics["metarank"]  # there are five labels
-    assert to_html(report) == to_html(measure_report(model, test))
+    assert "R@10" not in report.metrics["most frequent"]  # there are five labels
+    assert to_html(replace(report, settings=report.settings[1:])) == to_html(measure_report(model, test))
 
 
 def test_evaluate_writes_it(fitted, tmp_path, capsys):
@@ -99,6 +105,134 @@ def test_evaluate_writes_it(fitted, tmp_path, capsys):
     assert "most frequent" in parsed((tmp_path / "r.html").read_text())
     assert main([*arguments, str(tmp_path / "none" / "r.html")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_report_shows_what_evaluate_says(fitted, tmp_path, capsys):
+    """The same figures as `metarank evaluate --json`, slices among them, and what they were made of."""
+    from metarank.apps.cli import main
+
+    _, test = fitted
+    names = [f"x{j}" for j in range(test.n_features)]
+    labels = [" ".join(map(str, test.Y[i].indices)) for i in range(test.n_rows)]
+    lines = [",".join([*map(str, row), label]) for row, label in zip(test.X.tolist(), labels)]
+    sources = ["web", "news"] * (test.n_rows // 2)
+    lines = [f"{line},{source},202{i % 3}-05-01" for i, (line, source) in enumerate(zip(lines, sources))]
+    table = "\n".join([",".join([*names, "labels", "source", "date"]), *lines])
+    (tmp_path / "test.csv").write_text(table)
+    columns = {"number_columns": names, "label_separator": " "}
+    train = data.load(tmp_path / "test.csv", **columns)
+    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1, random_state=3).fit(train)
+    model.propensity_weight_ = 0.5
+    model.save(tmp_path / "table")
+    arguments = [str(tmp_path / "table"), str(tmp_path / "test.csv"), "--slices", "source,date"]
+    page = tmp_path / "page.html"
+    assert main(["evaluate", *arguments, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert main(["report", *arguments, "--out", str(page), "--quiet"]) == 0
+    assert capsys.readouterr().out == f"{page}\n"
+    report = evaluation_report(
+        model,
+        train,
+        tmp_path / "again.html",
+        slices={"source": sources, "date": [f"202{i % 3}-05-01" for i in range(test.n_rows)]},
+        model_folder=tmp_path / "table",
+        data_file=tmp_path / "test.csv",
+    )
+    figures = {name: value for name, value in said.items() if isinstance(value, float)}
+    figures.pop("propensity_weight")
+    assert {name: v.value for name, v in report.metrics["metarank"].items()} == pytest.approx(figures)
+    assert list(report.slices) == ["label frequency", "source", "date"]
+    assert list(said["slices"]) == ["source", "date"]
+    for of, parts in said["slices"].items():
+        shown = {part.name: part.size | part.values for part in report.slices[of]}
+        assert shown == {name: pytest.approx(values) for name, values in parts.items()}
+    assert sum(part.size["rows"] for part in report.slices["source"]) == test.n_rows
+    text = parsed(page.read_text())
+    for value in figures.values():
+        assert f"{100 * value:.2f}" in text or f"{value:.3f}" in text
+    for name in figures:
+        assert metrics.Metric.parse(name).meaning in text
+    digests = [json.loads((tmp_path / "table" / "manifest.json").read_text())["digest"]]
+    digests.append(hashlib.sha256((tmp_path / "test.csv").read_bytes()).hexdigest())
+    facts = dict(report.settings)
+    assert facts["seed"] == "3"
+    assert "effort='low'" in facts["settings"]
+    assert [fact in text for fact in [*digests, facts["settings"]]] == [True] * 3
+    assert f"{datetime.now(UTC):%Y-}" in facts["date"]
+    # The lean is named at the lists, and where there is none.
+    for lean in (
+        "propensity weight of 0.5",
+        "Lists with propensity weight 0.5.",
+        "Probabilities do not lean",
+    ):
+        assert lean in text
+    bare = replace(report, lean=0.0)
+    assert "Lists with" not in parsed(to_html(bare))
+    assert "(propensity weight 0)" in parsed(to_html(bare))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--slices", "source"], "--slices must be among"),
+        (["--slices", ","], "--slices must be comma-separated names"),
+        (["--out", "page.pdf"], "--out must end in .html"),
+        (["--out", "none/page.html"], "no such folder"),
+    ],
+)
+def test_report_refuses_before_any_work(fitted, tmp_path, monkeypatch, capsys, arguments, said):
+    from metarank.apps.cli import main
+
+    model, _ = fitted
+    monkeypatch.chdir(tmp_path)
+    model.save("model")
+    names = ",".join(f"x{j}" for j in range(8))
+    Path("test.csv").write_text(f"{names},labels\n{'1,' * 8}0\n")
+    argv = ["report", "model", "test.csv", "--number-columns", names, "--labels-column", "labels", *arguments]
+    assert main(argv) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_headings_are_cut_between_words(fitted):
+    model, test = fitted
+    long = "Seventeen " * 12
+    report = measure_report(
+        model, data.Dataset(test.X, test.Y, titles=[long, *["short"] * (test.n_rows - 1)]), rows=[0, 1]
+    )
+    assert [e.title for e in report.examples] == ["Seventeen " * 9 + "…", "short"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_two_series_have_one_colour(scheme):
+    """Apart by what an eye tells (Lab), and to be seen on the page; that of the grey ones too."""
+    css = files("metarank.apps.report").joinpath("style.css").read_text()
+    light, dark = css.split("prefers-color-scheme:dark")
+    found = dict(
+        re.findall(
+            r"--(s\d+|rest|card):(#\w{6})", dark.split("@media print")[0] if scheme == "dark" else light
+        )
+    )
+    series = [found[f"s{i}"] for i in range(svg.SERIES)]
+    if scheme == "light":
+        assert series == [svg.COLOURS[f"s{i}"] for i in range(svg.SERIES)]
+
+    def luminance_and_lab(colour):
+        rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        xyz = (
+            np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+        )
+        f = np.cbrt(xyz / [0.9505, 1, 1.089])
+        return xyz[1], np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+    card = luminance_and_lab(found["card"])[0]
+    for i, colour in enumerate([*series, found["rest"]]):
+        light, lab = luminance_and_lab(colour)
+        contrast = (max(light, card) + 0.05) / (min(light, card) + 0.05)
+        assert contrast >= (3 if colour in series else 1.5), (colour, contrast)
+        for other in series[:i]:
+            assert np.linalg.norm(lab - luminance_and_lab(other)[1]) >= 20, (colour, other)
 
 
 def test_baselines_of_the_user(fitted):
@@ -207,11 +341,15 @@ def test_frequency_bins_and_recall():
     counts = np.array([0, 1, 5, 5, 20])
     Y = sp.csr_matrix(np.array([[1, 1, 0, 1, 1], [0, 1, 0, 0, 1], [0, 0, 0, 0, 1]], np.float32))
     bins = frequency_bins(Y, counts, 4)
-    assert [b.name for b in bins] == ["none", "1", "2–20"]
+    assert [b.name for b in bins] == ["none", "1", "2-20"]
     assert sum(b.n_pairs for b in bins) == Y.nnz
     assert [b.n_labels for b in bins] == [1, 1, 3]
     ranking = Ranking(np.array([[4, 1], [4, -1], [0, 1]]), np.zeros((3, 2)), 5)
-    assert recall_by_frequency(Y, ranking, counts, bins, 2) == pytest.approx([0, 1 / 2, 2 / 4])
+    found = metrics.evaluate(Y, ranking, ["R@2"], slices="label frequency", label_counts=counts)
+    # The labels with 20 rows are relevant in all three rows, and found in two.
+    assert {name: values["R@2"] for name, values in found.items()} == pytest.approx(
+        {"none": 0, "1": 1 / 2, "2-5": 0, "6-20": 2 / 3}
+    )
     assert frequency_bins(sp.csr_matrix((2, 5)), counts) == []
 
 
@@ -226,8 +364,7 @@ def test_reliability_by_hand():
 def test_importance_is_the_mean_absolute_contribution(fitted):
     model, test = fitted
     found = importance(model, test, model.rank(test, k=5), max_rows=1000)
-    features, asked = model.encoder_.encode(test), model.answering()
-    table = asked.table_of(features, asked.candidates_of(features))
+    table = model.answering().table_of(model.encoder_.encode(test), makers.candidates(model, test))
     expected = np.abs(model.ranker_.contributions(table)[:, :-1]).mean(axis=0)
     assert dict(found.columns) == pytest.approx(dict(zip(table.names, expected)))
     assert found.n_pairs == len(table.values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from datetime import UTC, datetime
 
 import makers
 import numpy as np
@@ -16,9 +17,9 @@ pytest.importorskip("httpx2")
 from services import LONG, PATIENT
 from starlette.testclient import TestClient
 
-from metarank import MetaRanker
+from metarank import MetaRanker, __version__
 from metarank.apps.serve.answers import Answerer, Call
-from metarank.serve import ServeOptions, create_app
+from metarank.serve import Access, ServeOptions, create_app
 from metarank.types.blocks import Blocks
 
 TEXT = "sea sun bread code"
@@ -348,11 +349,13 @@ def test_bodies_and_types_of_requests(words):
 
 def test_other_hosts_than_the_allowed_are_refused():
     options = ServeOptions(**PATIENT)
-    app = create_app(makers.fitted("texts"), options, allowed_hosts=frozenset({"localhost", "::1"}))
-    with TestClient(app) as client:
+    access = Access(hosts=frozenset({"localhost", "::1"}))
+    with TestClient(create_app(makers.fitted("texts"), options, access=access)) as client:
         for host in ("localhost", "LOCALHOST:8000", "[::1]:8000"):
-            assert client.get("/health", headers={"host": host}).status_code == 200
+            assert client.get("/model", headers={"host": host}).status_code == 200
         for host in ("evil.example", "localhost.evil.example:8000", "", "[::2]"):
+            for path in ("/health", "/ready"):
+                assert client.get(path, headers={"host": host}).status_code == 200, "of whoever watches it"
             refused = client.post("/rank", json={"instance": TEXT}, headers={"host": host})
             assert refused.status_code == 421
             assert "Host header must name" in refused.json()["error"]
@@ -362,9 +365,11 @@ def test_other_hosts_than_the_allowed_are_refused():
 
 
 def test_health_and_openapi(words):
-    health = words.get("/health").json()
-    assert health["status"] == "ok"
-    model = health["model"]
+    assert words.get("/health").json() == {"status": "ok"}
+    ready = words.get("/ready").json()
+    assert (ready["status"], ready["version"], ready["digest"]) == ("ready", __version__, None)
+    assert datetime.fromisoformat(ready["loaded"]) <= datetime.now(UTC)
+    model = words.get("/model").json()
     assert (model["name"], model["input"], model["n_labels"]) == ("toy", "text", 3)
     assert model["limits"]["max_k"] == 50, "what is refused above, though there are but 3 labels"
     paths = words.get("/openapi.json").json()["paths"]
@@ -372,7 +377,7 @@ def test_health_and_openapi(words):
     assert {"instance", "instances", "k", "allowed", "exclude", "optimize", "probabilities"} <= set(fields)
 
 
-@pytest.mark.parametrize("path", ["/", "/health", "/metrics", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/", "/health", "/ready", "/model", "/metrics", "/docs", "/openapi.json"])
 def test_what_can_be_got_has_a_head(words, path):
     head = words.head(path)
     assert head.status_code == 200

@@ -401,14 +401,15 @@ def test_the_queue_is_bounded_in_pairs():
 def test_whoever_does_not_wait_any_more_costs_one_step_at_most(way):
     with gated(**({} if way == "leaves" else {"timeout": 0.5})) as (gate, url, _, _):
         body = json.dumps(LARGE).encode()
-        entered = False
-        while not entered:
+        entered, last = False, time.monotonic() + LONG
+        while not entered and time.monotonic() < last:
             with connected(url) as client:
                 client.sendall(POST + b"Content-Length: %d\r\n\r\n" % len(body) + body)
                 if way == "is late":
                     assert client.makefile("rb").readline().startswith(b"HTTP/1.1 503")
                 # Where the machine is busy, it may have been late before any step: once more.
                 entered = gate.entered.acquire(timeout=0.1 if way == "is late" else LONG)
+        assert entered
         if way == "leaves":
             until(url, "refused_total left", 1)
         gate.go.release(1)

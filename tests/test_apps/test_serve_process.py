@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
@@ -26,7 +22,8 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from services import LONG, PATIENT
+from serve_command import children, counted, post, serving, starting, until
+from services import LONG
 
 from metarank import MetaRanker
 from metarank.apps.cli import main
@@ -34,7 +31,6 @@ from metarank.apps.serve.processes import run_processes
 from metarank.apps.serve.run import listen
 
 pytestmark = pytest.mark.usefixtures("signals")
-JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
@@ -42,39 +38,6 @@ def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("served") / "topics"
     makers.fitted("texts").save(path)
     return path
-
-
-@contextmanager
-def starting(folder: Path, *options: object) -> Iterator[subprocess.Popen]:
-    patient = [f"--{name.replace('_', '-')}={value}" for name, value in PATIENT.items()]
-    command = [sys.executable, "-m", "metarank", "serve", str(folder), "--port", "0", *patient]
-    command += map(str, options)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen(command, text=True, start_new_session=True, **pipes)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@contextmanager
-def serving(folder: Path, *options: object) -> Iterator[tuple[subprocess.Popen, int]]:
-    with starting(folder, *options) as process:
-        said = process.stdout.readline()
-        found = re.fullmatch(r"topics is served at http://127\.0\.0\.1:(\d+)/ \(Ctrl-C stops\)\n", said)
-        assert found, said + process.stderr.read()
-        yield process, int(found[1])
-
-
-def post(port: int, fields: dict, path: str = "/rank") -> tuple[int, dict]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=LONG)
-    try:
-        connection.request("POST", path, json.dumps(fields), JSON)
-        reply = connection.getresponse()
-        return reply.status, json.loads(reply.read())
-    finally:
-        connection.close()
 
 
 def status_of(port: int, fields: dict) -> int | None:
@@ -108,8 +71,8 @@ def wait_until_working(port: int) -> None:
     """All eight requests have come in, after one before them."""
 
     def come_in() -> float:
-        taken = number(port, r'metarank_stage_seconds_count\{stage="wait"\}')
-        return taken + number(port, "metarank_waiting_requests")  # of a later moment: none is counted twice
+        taken = counted(port, r'metarank_stage_seconds_count\{stage="wait"\}')
+        return taken + counted(port, "metarank_waiting_requests")  # of a later moment: none is counted twice
 
     until(lambda: come_in() == 9)
 
@@ -192,37 +155,9 @@ def test_a_reply_does_not_wait_for_the_client_to_confirm_its_head(new_loop):
         assert loop.run_until_complete(no_delay()) != 0
 
 
-def children(process: subprocess.Popen) -> list[int]:
-    """The processes that answer; multiprocessing starts others of its own beside them."""
-    found = []
-    for child in psutil.Process(process.pid).children():
-        with contextlib.suppress(psutil.NoSuchProcess):
-            if any("spawn_main" in word for word in child.cmdline()):
-                found.append(child.pid)
-    return found
-
-
-def number(port: int, name: str) -> float:
-    """A line of /metrics, of all processes."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=LONG)
-    connection.request("GET", "/metrics")
-    text = connection.getresponse().read().decode()
-    connection.close()
-    found = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
-
-
 def until_counted(port: int, requests: int) -> None:
     """A reply is counted once it is on its way."""
-    until(lambda: number(port, r'metarank_requests_total\{path="/rank",status="200"\}') == requests)
-
-
-def until(holds: Callable[[], bool]) -> None:
-    for _ in range(LONG * 20):
-        if holds():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it does not come to hold")
+    until(lambda: counted(port, r'metarank_requests_total\{path="/rank",status="200"\}') == requests)
 
 
 @pytest.mark.check
@@ -232,7 +167,7 @@ def test_processes_answer_alike_count_together_and_are_replaced(folder):
     with serving(folder, "--processes", 2, "--allow-host", "Labels.example") as (process, port):
         for host, status in (("labels.example", 200), ("other.example", 421)):
             connection = HTTPConnection("127.0.0.1", port, timeout=LONG)
-            connection.request("GET", "/health", headers={"Host": host})
+            connection.request("GET", "/model", headers={"Host": host})
             assert connection.getresponse().status == status
             connection.close()
 

@@ -100,7 +100,8 @@ def model_and_texts():
     Y = sp.hstack([Y, sp.csr_matrix((120, 1), dtype=np.float32)], "csr")
     names = ["erosions", "harvesting", "paintings", "turbines", "medievalism", "harvesters"]
     votes, spelling = NeighborShortlister(), SpellingShortlister()
-    model = MetaRanker(shortlister=[votes, spelling], features=[votes, spelling], n_jobs=1)
+    options = {"ranker": "pointwise", "n_jobs": 1}
+    model = MetaRanker(shortlister=[votes, spelling], features=[votes, spelling], **options)
     return model.fit(Dataset(X=None, Y=Y, texts=texts, label_names=names)), texts
 
 

@@ -85,7 +85,7 @@ def test_same_model_with_any_number_of_workers(tmp_path, monkeypatch):
     [
         {"features": "yang2012", "ranker": "logistic"},
         {"features": ["neighbors", "tail", "linear-svm", "rbf-svm"], "ranker": "auto"},
-        {"features": ["prior", "extra-trees"], "shortlister": ["parabel", "one-vs-all"]},
+        {"features": ["prior", "extra-trees"], "shortlister": ["parabel", "one-vs-all"], "tune": 2},
         {"features": [makers.MeanFeature(feature=1), "xreg"], "shortlister": "pfastrexml", "n_jobs": 2},
         {"features": ["neighbors", "neighbors"], "propensity_weight": 0.5, "memory_budget": "4GiB"},
     ],

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from metarank import MetaRanker, _core, load, metrics
 from metarank.__main__ import main
@@ -56,7 +57,8 @@ def fitted(kind, n_folds):
     rng = np.random.default_rng(KINDS_SEED[kind])
     X, Y = KINDS[kind](rng, N)
     new, truth = KINDS[kind](rng, N_NEW)
-    model = MetaRanker(n_jobs=1, effort="low", n_folds=n_folds).fit(X, Y.astype(int))
+    features = ["neighbors", "votes", "centroids", "prior"]  # with low effort no ranker would be chosen
+    model = MetaRanker(n_jobs=1, features=features, n_folds=n_folds).fit(X, Y.astype(int))
     return model, new, truth
 
 
@@ -128,7 +130,7 @@ def test_it_is_saved_and_does_not_depend_on_threads(tmp_path):
     model.save(tmp_path / "model")
     assert load(tmp_path / "model").held_out_quality_ == model.held_out_quality_
     X, Y = KINDS["learnable"](np.random.default_rng(4), N)
-    again = MetaRanker(n_jobs=4, effort="low").fit(X, Y.astype(int))
+    again = clone(model).set_params(n_jobs=4).fit(X, Y.astype(int))
     assert again.held_out_quality_ == model.held_out_quality_
 
 

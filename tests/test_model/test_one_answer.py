@@ -54,6 +54,13 @@ def _shortlisted() -> Case:
     return Case(_weighted("many texts", ranker="pointwise").fit(train), train.take(range(10)))
 
 
+def _cascaded() -> Case:
+    train = makers.many_texts(160)
+    model = _weighted("many texts", ranker="pointwise", shortlister=["neighbors", "names"]).fit(train)
+    assert model.fitted_.cascade is not None
+    return Case(model, train.take(range(10)))
+
+
 def _several_objectives() -> Case:
     train = makers.dense(80)
     second = (train.X[:, [0]] + np.arange(train.n_labels) > 1).astype(np.float32)
@@ -85,6 +92,7 @@ KINDS = {
     "text": _text,
     "dense": _dense,
     "shortlisted": _shortlisted,
+    "cascaded": _cascaded,
     "several objectives": _several_objectives,
     "updated": _updated,
     "own scorer": _excluding_own_scorer,
@@ -131,8 +139,8 @@ def test_contributions_add_up_to_the_score(kind):
     assert (len(expected) == 1) == (model.thresholds_.scores_per_logit > 0)
     # The base is what the ranker says where it starts, but for rounding: it hides nothing.
     request = Request(model.encoder_.encode(rows.take([0])), makers.no_limits())
-    ((candidates, table, _),) = model.answering().described(request)
-    at = np.flatnonzero(candidates.labels == label)
+    ((_, table, _),) = model.answering().described(request)
+    at = np.flatnonzero(table.labels == label)
     start = model.ranker_.contributions(table.pairs(at))[0, -1]
     assert found.base == pytest.approx(start, abs=1e-4 * max(1, abs(found.score)))
 

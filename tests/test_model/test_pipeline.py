@@ -290,9 +290,7 @@ def test_label_trees_propose_and_describe():
     assert columns <= set(model.feature_columns_)
     assert model.scorers_[-2:] == model.shortlisters_
     found = model.shortlisters_[0].shortlist(model.encoder_.encode(ds.X), 50)
-    assert set(found.rows([0]).labels) <= set(
-        model.answering().candidates_of(model.encoder_.encode(ds.X)).rows([0]).labels
-    )
+    assert set(found.rows([0]).labels) <= set(makers.candidates(model, ds.X).rows([0]).labels)
     own = MetaRanker(shortlister="xreg", features=["prior", "tail"], **makers.QUICK).fit(ds)
     assert not any(c.startswith("xreg") for c in own.feature_columns_)
 

@@ -168,7 +168,7 @@ def test_a_new_label_is_found_by_its_rows_and_after_loading(maker, shortlister, 
     X = rows.texts if rows.X is None else rows.X
     model.partial_fit(X, [[new]] * 6)
     model.partial_fit(X, [[new]] * 6)
-    found = model.answering().candidates_of(model.encoder_.encode(X))
+    found = makers.candidates(model, X)
     assert np.count_nonzero(found.labels == new) == 6
     if maker == "many labels":  # names, where there are any, say all about the labels of these toy texts
         assert (model.rank(X, k=5).labels == new).any(axis=1).all()
@@ -184,7 +184,7 @@ def test_a_new_label_is_found_by_its_name():
     model = fresh("many texts")
     document = "word1 word2 word250 word251"
     model.update_labels(add=["word250 word251"])
-    assert model.n_labels_ - 1 in model.answering().candidates_of(model.encoder_.encode([document])).labels
+    assert model.n_labels_ - 1 in makers.candidates(model, [document]).labels
     model.update_labels(rename={"word250 word251": ("word7 word8", "word9")})
     assert model.label_names_[-1] == "word7 word8"
     names = next(s for s in model.shortlisters_ if isinstance(s, NameScorer))

@@ -53,7 +53,12 @@ def test_a_command_installs_what_it_needs_and_no_more(tmp_path):
         shutil.copy(ROOT / name, tmp_path / name)
     levels = {"demo": ["-e ."], "test": ["-e .", '"metarank-ltr[test]"']}
     levels["setup"] = [*levels["test"], '"metarank-ltr[dev]"']
-    levels |= {"test-quick": levels["test"], "lint": levels["setup"], "check": levels["setup"]}
+    levels |= {
+        "test-quick": levels["test"],
+        "lint": levels["setup"],
+        "check": levels["setup"],
+        "docs": levels["setup"],
+    }
     for command, installed in levels.items():
         asked = subprocess.run(
             ["make", "-n", command], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -67,8 +72,8 @@ def test_extras_hold_what_they_are_named_for():
     heavy = ("torch", "dask", "pandas", "polars", "ruff", "mypy", "matplotlib")
     assert not [line for line in project["dependencies"] if line.startswith(heavy)]
     assert extras["test"][0] == f"{project['name']}[data,text,language,dask,plot,serve]"
-    assert extras["dev"][0] == f"{project['name']}[test]"
-    assert set(extras) == {"data", "text", "language", "dask", "plot", "serve", "test", "dev"}
+    assert extras["dev"][:2] == [f"{project['name']}[test]", f"{project['name']}[docs]"]
+    assert set(extras) == {"data", "text", "language", "dask", "plot", "serve", "test", "docs", "dev"}
     pinned = (ROOT / "constraints.txt").read_text().replace("_", "-").lower()
     for line in [*project["dependencies"], *(line for extra in extras.values() for line in extra)]:
         name = re.match(r"[\w-]+", line).group().lower()

@@ -52,7 +52,7 @@ def test_drawn_pairs_hold_all_relevant_ones_and_the_weight_of_all_others():
     weight = np.linspace(0, 2, 90)
     data = data_of(table, gains, fold_of(90, 3), weight)
     seen = np.arange(90) % 3 != 0
-    kept, weights = quick()._drawn(0, data, seen)
+    kept, weights = quick(irrelevant=0.2)._drawn(0, data, seen)
     of_pair = np.repeat(np.where(seen, weight, 0), np.diff(table.indptr))
     relevant = np.flatnonzero((gains > 0) & (of_pair > 0))
     assert np.isin(relevant, kept).all()
@@ -61,7 +61,23 @@ def test_drawn_pairs_hold_all_relevant_ones_and_the_weight_of_all_others():
     assert weights[irrelevant].sum() == pytest.approx(of_pair[gains == 0].sum())
     np.testing.assert_array_equal(weights[~irrelevant], of_pair[kept][~irrelevant])
     assert irrelevant.sum() == round(0.2 * np.sum((gains == 0) & (of_pair > 0)))
-    assert not np.array_equal(kept, quick()._drawn(1, data, seen)[0])
+    assert not np.array_equal(kept, quick(irrelevant=0.2)._drawn(1, data, seen)[0])
+
+
+@pytest.mark.parametrize(
+    ("irrelevant", "least", "share"),
+    [(0.05, 100, 0.05), (1e-9, 100, 0), (None, 100, 100), (None, 1, 0.2), (None, 10**9, 1), (1.0, 1, 1)],
+)
+def test_a_share_that_is_passed_wins_over_the_least_number_of_the_default(
+    monkeypatch, irrelevant, least, share
+):
+    monkeypatch.setattr("metarank.ranker.pointwise._LEAST_DRAWN", least)
+    table, gains = make_lists(n=90)
+    kept, _ = quick(irrelevant=irrelevant)._drawn(0, data_of(table, gains), np.ones(90, bool))
+    there = np.count_nonzero(gains == 0)
+    assert there > 200
+    expected = share if share > 1 else max(1, round(share * there))
+    assert np.count_nonzero(gains[kept] == 0) == expected
 
 
 def test_the_order_is_learned_and_rows_may_be_permuted():
@@ -95,7 +111,7 @@ def test_a_fold_that_holds_all_that_is_relevant_does_no_harm():
     [
         ({"n_models": 0}, ValueError, "n_models must be at least 1, got 0"),
         ({"n_rounds": True}, TypeError, "n_rounds must be an integer, got True"),
-        ({"irrelevant": 0.0}, ValueError, r"irrelevant must be a number in \(0, 1\], got 0.0"),
+        ({"irrelevant": 0.0}, ValueError, r"irrelevant must be a number in \(0, 1\] or None, got 0.0"),
         ({"irrelevant": "all"}, TypeError, "irrelevant must be a number"),
     ],
 )

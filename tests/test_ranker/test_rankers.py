@@ -28,6 +28,7 @@ from metarank.ranker import (
 from metarank.ranker.auto_ranker import first_near_the_best, list_quality
 from metarank.ranker.boosted_ranker import shorten_lists
 from metarank.ranker.boosting import sampled_pairs
+from metarank.ranker.linear_ranker import LinearProblem
 from metarank.ranker.lists import spread_within_lists
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
@@ -235,6 +236,30 @@ def test_logistic_agrees_with_scikit_learn():
         standardised(table), gains
     )
     np.testing.assert_allclose(ours, theirs.decision_function(standardised(table)), atol=1e-4)
+
+
+def test_logistic_is_quick_where_columns_part_the_gains(monkeypatch):
+    """The curvature there is nowhere near that of the start: it is looked at anew on the way."""
+    rng = np.random.default_rng(1)
+    gains = (rng.random(3000) < 0.02).astype(np.float32)
+    values = rng.normal(size=(3000, 3)) @ rng.normal(size=(3, 40)) + 0.03 * rng.normal(size=(3000, 40))
+    values += gains[:, None] * rng.uniform(0, 6, 40)
+    pairs = Candidates.all_labels(300, 10)
+    table = FeatureTable(values.astype(np.float32), [f"f{j}" for j in range(40)], pairs)
+    evaluations, loss = [], LinearProblem.loss
+
+    def counted(self, w, b):
+        evaluations.append(w)
+        return loss(self, w, b)
+
+    monkeypatch.setattr(LinearProblem, "loss", counted)
+    l2 = 1e-4
+    ours = LogisticRanker(l2=l2).fit(table, gains).score(table)
+    theirs = LogisticRegression(C=1 / (l2 * len(gains)), tol=1e-9, max_iter=10000).fit(
+        standardised(table), gains
+    )
+    np.testing.assert_allclose(ours, theirs.decision_function(standardised(table)), atol=1e-3)
+    assert len(evaluations) < 110, "with one look it takes twice as many"
 
 
 def test_ranksvm_agrees_with_a_generic_solver():

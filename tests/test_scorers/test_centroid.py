@@ -104,6 +104,32 @@ def test_long_centroids_and_short_queries_agree():
         np.testing.assert_allclose(column, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("row_density", [0.002, 0.02, 0.5])
+def test_every_way_to_a_sparse_product_gives_the_same_bits(row_density):
+    """Looked up, run down, by the words of a long centroid, by postings: after many pairs or few."""
+    rng = np.random.default_rng(5)
+    n_labels = 40
+    X = sp.random(600, 2000, density=0.01, format="csr", dtype=np.float32, random_state=rng)
+    rows_of_label = rng.integers(1, [2, 5, 30, 200] * (n_labels // 4))
+    Y = np.zeros((600, n_labels), np.float32)
+    for label, size in enumerate(rows_of_label):
+        Y[rng.choice(600, size, replace=False), label] = 1
+    data = TrainingSet(X, sp.csr_matrix(Y), np.zeros(600, np.int32))
+    Q = sp.random(12, 2000, density=row_density, format="csr", dtype=np.float32, random_state=rng)
+    scorer = Centroids().fit(data.view())
+    whole = Candidates.all_labels(12, n_labels)
+    drawn = np.array([np.sort(rng.choice(n_labels, 3, replace=False)) for _ in range(12)], np.int32)
+    few = Candidates(np.arange(13) * 3, drawn.ravel(), n_labels)
+    singly = scorer.score(Q, few)
+    columns = scorer.score(Q, whole)
+    for column, want in zip(columns.values(), slow(X, sp.csr_matrix(Y), Q, whole)):
+        np.testing.assert_allclose(column, want, rtol=1e-5, atol=1e-6)
+    again = scorer.score(Q, few, n_jobs=2)
+    at = few.row_of_pair * n_labels + few.labels
+    for name, column in columns.items():
+        assert column[at].tobytes() == singly[name].tobytes() == again[name].tobytes(), name
+
+
 def test_huge_values_stay_finite():
     X = np.full((2, 3), 3e38, np.float32)
     data = TrainingSet(X, sp.csr_matrix(np.eye(2, dtype=np.float32)), np.zeros(2, np.int32))

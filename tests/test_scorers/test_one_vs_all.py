@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
 
-from metarank.data import Dataset, make_extreme
+from metarank.data import Dataset, make_extreme, make_multilabel
 from metarank.persist import load
 from metarank.propensity import PRESETS, inv_propensity
 from metarank.scorers.crossfit import held_out_columns, held_out_shortlist
@@ -442,3 +442,26 @@ def test_gradients_of_a_label_without_rows_are_zero():
     X, Y = problem()
     W = ridge_by_gradients(X, Y, 1.0, 1.0, 0, 1)
     assert W[:, 0].nnz == 0
+
+
+@pytest.mark.parametrize("loss", ["ridge", "squared_hinge"])
+def test_what_a_search_found_gives_the_same_bytes(loss):
+    made = make_multilabel(60, n_features=20, n_labels=9, seed=2)
+    X, Y = sp.csr_matrix(made.X), made.Y
+    scorer = OneVsAll(loss=loss).fit(X, Y)
+    found = scorer.search(X[:7])
+    expected = scorer.shortlist(X[:7], 4)
+    again = scorer.shortlist(X[:7], 4, **found)
+    np.testing.assert_array_equal(again.labels, expected.labels)
+    np.testing.assert_array_equal(again.final_score, expected.final_score)
+    pairs = Candidates.all_labels(7, 9)
+    [(name, values)] = scorer.score(X[:7], pairs).items()
+    np.testing.assert_array_equal(scorer.score(X[:7], pairs, **found)[name], values)
+
+
+def test_many_rows_are_not_searched_at_once(monkeypatch):
+    monkeypatch.setattr("metarank.scorers.linear.weight_index._MOST_SUMS", 27)
+    made = make_multilabel(60, n_features=20, n_labels=9, seed=2)
+    scorer = OneVsAll(loss="ridge").fit(sp.csr_matrix(made.X), made.Y)
+    assert set(scorer.search(sp.csr_matrix(made.X)[:3])) == {"sums"}
+    assert scorer.search(sp.csr_matrix(made.X)[:4]) == {}

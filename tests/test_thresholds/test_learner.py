@@ -82,7 +82,7 @@ def test_relevant_labels_outside_the_candidates_count_as_missed():
         S.data,
         Y[keep],
         fold=np.zeros(200, int),
-        missed=int(Y[~keep].sum()),
+        missed=(Y * ~keep).sum(axis=1).astype(int),
     )
     learner = ThresholdLearner().fit(S, Y)
     assert Y[~keep].sum() > 0

@@ -86,38 +86,75 @@ def test_context_twin():
             np.testing.assert_allclose(X[j], expected, atol=1e-12)
 
 
-def test_logistic_terms_twin():
-    rng = np.random.default_rng(1)
-    m, p, q, k = 50, 4, 2, 3
-    X, index = rng.normal(size=(m, p)), rng.integers(0, k, m).astype(np.int32)
-    y, w = rng.random(m), rng.integers(0, 3, m).astype(float)
-    beta, B = rng.normal(size=p), rng.normal(size=(k, q))
-    loss, g, H, gl, Hl = _core.label_logistic_terms(X, index, y, w, beta, B)
+def logistic_problem(p, q, k=3, m=160):
+    rng = np.random.default_rng([p, q])
+    X = np.column_stack([np.ones(m), rng.normal(size=(m, p - 1))])
+    index = rng.integers(0, k, m).astype(np.int32)
+    z = X @ rng.normal(size=p) + (X[:, :q] * rng.normal(size=(k, q))[index]).sum(1)
+    return X, index, (rng.random(m) < expit(z)).astype(float), rng.integers(0, 3, m).astype(float)
+
+
+def penalised_loss(problem, beta, B, label_ridge):
+    X, index, y, w = problem
+    z = X @ beta + (X[:, : B.shape[1]] * B[index]).sum(1)
+    penalty = np.r_[1e-6, np.full(len(beta) - 1, 1e-2)] @ beta**2 + label_ridge * (B**2).sum()
+    return (w * (np.logaddexp(0, z) - y * z)).sum() + penalty / 2
+
+
+def logistic_twin(problem, q, k, label_ridge):
+    """Newton's method on one matrix that has a column for every coefficient."""
+    X, index, y, w = problem
+    own = np.zeros((len(X), k, q))
+    own[np.arange(len(X)), index] = X[:, :q]
+    wide = np.column_stack([X, own.reshape(len(X), -1)])
+    penalty = np.r_[1e-6, np.full(X.shape[1] - 1, 1e-2), np.full(k * q, label_ridge)]
+    beta = np.zeros(wide.shape[1])
+    for _ in range(50):
+        P = expit(wide @ beta)
+        hessian = (wide * (w * P * (1 - P))[:, None]).T @ wide + np.diag(penalty)
+        beta -= np.linalg.solve(hessian, wide.T @ (w * (P - y)) + penalty * beta)
+    return beta[: X.shape[1]], beta[X.shape[1] :].reshape(k, q)
+
+
+@pytest.mark.parametrize(("p", "q"), [(1, 0), (2, 0), (2, 1), (2, 2), (4, 3), (9, 0), (9, 1), (9, 2)])
+def test_logistic_fit_twin(p, q):
+    k = 3
+    problem = logistic_problem(p, q, k)
+    # A last label without a pair keeps no terms.
+    beta, B = fit_label_logistic(*problem, np.zeros(p), np.full((k + 1, q), 0.5), label_ridge=0.7)
+    twin, twin_B = logistic_twin(problem, q, k, 0.7)
+    np.testing.assert_allclose(beta, twin, atol=1e-4)
+    np.testing.assert_allclose(B, np.r_[twin_B, np.zeros((1, q))], atol=1e-4)
+    X, index, *_ = problem
     z = X @ beta + (X[:, :q] * B[index]).sum(1)
-    P = expit(z)
     np.testing.assert_allclose(_core.label_logistic_scores(X, index, beta, B), z)
-    np.testing.assert_allclose(loss, (w * (np.logaddexp(0, z) - y * z)).sum())
-    np.testing.assert_allclose(g, X.T @ (w * (P - y)))
-    np.testing.assert_allclose(H, (X * (w * P * (1 - P))[:, None]).T @ X)
-    for label in range(k):
-        at = index == label
-        np.testing.assert_allclose(gl[label], X[at, :q].T @ (w * (P - y))[at], atol=1e-12)
-        block = (X[at, :q] * (w * P * (1 - P))[at, None]).T @ X[at]
-        np.testing.assert_allclose(Hl[label].reshape(q, p), block, atol=1e-12)
+
+
+def test_logistic_fit_does_not_depend_on_the_order_of_the_pairs():
+    problem = logistic_problem(9, 2)
+    start = np.zeros(9), np.zeros((3, 2))
+    order = np.argsort(problem[1], kind="stable")
+    for one, other in zip(
+        fit_label_logistic(*problem, *start, label_ridge=3.0),
+        fit_label_logistic(*(part[order] for part in problem), *start, label_ridge=3.0),
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-8)
 
 
 def test_logistic_fit_is_a_minimum_and_never_climbs():
-    rng = np.random.default_rng(2)
-    m, p, q, k = 400, 3, 2, 4
-    X = np.column_stack([np.ones(m), rng.normal(size=(m, p - 1))])
-    index = rng.integers(0, k, m).astype(np.int32)
-    y = (rng.random(m) < expit(X[:, 1] - 1)).astype(float)
-    ones = np.ones(m)
-    far = np.array([0.0, 30.0, -30.0])
-    beta, B = fit_label_logistic(X, index, y, ones, far, np.zeros((k, q)), label_ridge=3.0)
-    _, g, _, gl, _ = _core.label_logistic_terms(X, index, y, ones, beta, B)
-    np.testing.assert_allclose(g + np.array([1e-6, 1e-2, 1e-2]) * beta, 0, atol=1e-3)
-    np.testing.assert_allclose(gl + 3.0 * B, 0, atol=1e-3)
+    p, q = 3, 2
+    problem = logistic_problem(p, q)
+    far = np.array([0.0, 30.0, -30.0]), np.zeros((3, q))
+    beta, B = fit_label_logistic(*problem, *far, label_ridge=3.0)
+    least = penalised_loss(problem, beta, B, 3.0)
+    assert least < penalised_loss(problem, *far, 3.0)
+    assert least <= penalised_loss(problem, *logistic_twin(problem, q, 3, 3.0), 3.0) * (1 + 1e-7)
+
+
+def test_logistic_fit_refuses_labels_without_a_penalty():
+    X, index, y, w = logistic_problem(2, 1)
+    with pytest.raises(ValueError, match="label_ridge must be positive"):
+        fit_label_logistic(X, index, y, w, np.zeros(2), np.zeros((3, 1)), label_ridge=0.0)
 
 
 def expected_f1(p, k):
@@ -222,6 +259,25 @@ def test_rows_that_only_missed_their_labels_are_not_empty():
     lists = lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]], missed=1.0)
     assert lists.never_empty
     assert not lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]]).never_empty
+    by_row = [lists_of([[3, -1], [-2, -3]], [[1, 0], [0, 0]], np.array(m)) for m in ([0.0, 1], [1.0, 0])]
+    assert [lists.never_empty for lists in by_row] == [True, False]
+
+
+def test_missed_labels_do_not_teach_to_keep_nothing():
+    """Of half the rows no relevant label is a candidate: a set of nothing is not right there."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(-2, 0.3, (400, 3))
+    Z[:, 0] += 3
+    Y = np.zeros((400, 3))
+    Y[::2, 0] = rng.random(200) < 0.6
+    kept = []
+    for missed in (1 - Y.sum(axis=1).astype(int), 0):
+        learned = LearnedCuts().fit(
+            Candidates.all_labels(400, 3), Z.ravel(), Y.ravel(), fold=np.arange(400) % 5, missed=missed
+        )
+        kept.append(learned.cut(Candidates.all_labels(400, 3), Z.ravel(), "example-f1").reshape(400, 3))
+    assert kept[0][:, 0].all(), "the likeliest label of each row"
+    assert not kept[1].any()
 
 
 def test_label_cut_follows_each_label():
@@ -303,11 +359,19 @@ def test_quality_worked_by_hand():
     assert values["hamming"] == pytest.approx(-2 / 6)
     assert values["subset-accuracy"] == pytest.approx(1 / 3)
     assert quality("micro-f1", kept, lists_of(np.ones((3, 2)), [[1, 0], [1, 1], [0, 0]], 4.0))[0] == 0.4
+    missed = lists_of(np.ones((3, 2)), [[1, 0], [1, 1], [0, 0]], np.array([0.0, 2, 1]))
+    values = {m: quality(m, kept, missed)[0] for m in METRICS}
+    assert values["micro-f1"] == pytest.approx(4 / 9)
+    assert values["macro-f1"] == pytest.approx((1 + 0) / 2)
+    assert values["example-f1"] == pytest.approx((2 / 3 + 2 / 5 + 0) / 3)
+    assert values["hamming"] == pytest.approx(-5 / 6)
+    assert values["subset-accuracy"] == 0
     weight = np.array([[2.0, 1, 0]])
-    twice = lists.rows(np.array([0, 0, 1]))
-    for m in METRICS:
-        again = quality(m, kept[[0, 1, 0, 1, 2, 3]], twice)[0]
-        assert quality(m, kept, lists, weight)[0] == pytest.approx(again)
+    for them in (lists, missed):
+        twice = them.rows(np.array([0, 0, 1]))
+        for m in METRICS:
+            again = quality(m, kept[[0, 1, 0, 1, 2, 3]], twice)[0]
+            assert quality(m, kept, them, weight)[0] == pytest.approx(again)
 
 
 def test_label_index():

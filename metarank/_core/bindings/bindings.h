@@ -133,6 +133,8 @@ struct Field {
   const char* name;
   T Options::*member;
 };
+template <typename Options, typename T>
+Field(const char*, T Options::*) -> Field<Options, T>;  // Clang has none of its own before 17
 
 // Options as a class whose constructor takes all of them, each by its name.
 template <typename Options, typename... T>
@@ -161,6 +163,7 @@ void bind_lists(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_neighbors(nb::module_& m);
 void bind_objectives(nb::module_& m);
+void bind_plan(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_text(nb::module_& m);
 

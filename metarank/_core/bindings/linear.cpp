@@ -20,6 +20,9 @@ void bind_weight_index(nb::module_& m, const char* name) {
       {"n_features", "start", "label", "weight", "scale", "bias"});
   bind(index, "scores", &Index::scores, {"x_indptr", "x_indices", "x_data", "indptr", "labels", "n_threads"});
   bind(index, "shortlist", &Index::shortlist, {"x_indptr", "x_indices", "x_data", "k", "n_threads"});
+  bind(index, "sums", &Index::sums, {"x_indptr", "x_indices", "x_data", "n_threads"});
+  bind(index, "scores_of", &Index::scores_of, {"sums", "indptr", "labels"});
+  bind(index, "shortlist_of", &Index::shortlist_of, {"sums", "k"});
 }
 
 }  // namespace

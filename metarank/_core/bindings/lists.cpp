@@ -1,6 +1,7 @@
 // Lists of scored labels: unions, tables of columns, cuts.
 #include "../candidate_lists.h"
 #include "../cuts.h"
+#include "../label_logistic.h"
 #include "../standardize.h"
 #include "bindings.h"
 
@@ -29,6 +30,18 @@ void bind_lists(nb::module_& m) {
       },
       nb::arg("indptr").noconvert(), nb::arg("labels").noconvert(), Unlocked());
   m.def(
+      "proposal_columns",
+      [](const Arrays<std::int64_t>& part_indptr, const Arrays<std::int32_t>& part_labels,
+         const Arrays<float>& part_scores, In1<std::int64_t> indptr, In1<std::int32_t> labels, In1<float> own,
+         float absent, int n_threads) {
+        return proposal_columns(views<std::int64_t>(part_indptr), views<std::int32_t>(part_labels),
+                                views<float>(part_scores), indptr, labels, own, absent, n_threads);
+      },
+      nb::arg("part_indptr").noconvert(), nb::arg("part_labels").noconvert(), nb::arg("part_scores").noconvert(),
+      nb::arg("indptr"), nb::arg("labels"), nb::arg("own"), nb::arg("absent"), nb::arg("n_threads"), Unlocked());
+  bind(m, "foremost", &foremost, {"scores", "indptr", "k"});
+  bind(m, "with_pairs_behind", &with_pairs_behind, {"evidence", "rough", "ahead", "indptr", "gap"});
+  m.def(
       "feature_table",
       [](const Arrays<float>& columns, In1<std::int64_t> indptr, const std::vector<std::int64_t>& own,
          bool standardize, int n_threads) {
@@ -39,8 +52,8 @@ void bind_lists(nb::module_& m) {
   bind(m, "list_ranks", &list_ranks, {"scores", "indptr"});
   bind(m, "list_context", &list_context, {"scores", "indptr"});
   bind(m, "label_logistic_scores", &label_logistic_scores, {"X", "index", "shared", "by_label"});
-  bind(m, "label_logistic_terms", &label_logistic_terms,
-       {"X", "index", "target", "weight", "shared", "by_label"});
+  bind(m, "fit_label_logistic", &fit_label_logistic,
+       {"X", "index", "target", "weight", "shared", "by_label", "ridge", "label_ridge"});
   bind(m, "expected_f1_sizes", &expected_f1_sizes,
        {"probabilities", "indptr", "unseen", "max_size", "allow_empty"});
 }

@@ -1,4 +1,9 @@
 // The module: every family of kernels adds its functions.
+#include <nanobind/stl/string.h>
+
+#include <cstdlib>
+
+#include "../cpu_level.h"
 #include "../parallel.h"
 #include "bindings.h"
 
@@ -13,10 +18,22 @@ bool python_interrupted() {
   return false;
 }
 
+const char* compiler() {
+#if defined(__clang__)
+  return "Clang " __clang_version__;
+#else
+  return "GCC " __VERSION__;
+#endif
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
   m.doc() = "Compiled kernels of metarank: arrays and numbers in, arrays and numbers out.";
+  metarank::choose_cpu_level(std::getenv("METARANK_CPU_LEVEL"));  // what it throws is an ImportError here
+  m.def("cpu_level", &metarank::cpu_level, "The level of the processor whose kernels are used.");
+  m.def("cpu_levels", &metarank::cpu_levels, "The levels that this processor has, the least first.");
+  m.def("compiler", &compiler, "What this module was compiled by.");
   metarank::set_interrupt_check(&python_interrupted);
   nb::set_leak_warnings(false);  // objects that live to the end of the process are no fault
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
@@ -30,6 +47,7 @@ NB_MODULE(_core, m) {
   metarank::bindings::bind_lists(m);
   metarank::bindings::bind_metrics(m);
   metarank::bindings::bind_objectives(m);
+  metarank::bindings::bind_plan(m);
   metarank::bindings::bind_linear(m);
   metarank::bindings::bind_neighbors(m);
   metarank::bindings::bind_boosting(m);

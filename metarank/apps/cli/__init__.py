@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 # Before anything brings an OpenMP runtime: its idle threads must sleep, not spin.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -24,22 +24,48 @@ from metarank.apps.cli._terminal import guarded_output, in_options, options_of, 
 COMMANDS = (
     "demo",
     "train",
+    "update",
     "predict",
     "evaluate",
+    "report",
     "explain",
     "inspect",
     "diagnose",
     "pareto",
     "serve",
     "data",
+    "completion",
 )
 
 
 class _Parser(argparse.ArgumentParser):
     """Bad usage is one line on stderr."""
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None, **how: Any) -> Any:
+        """`--model DIR`, as `metarank train` has it, in the place of the argument DIR of other commands."""
+        names = [name for action in self._actions for name in action.option_strings or [action.dest]]
+        if "model" in names and "--model" not in names and args is not None:
+            args = _model_first(list(args))
+        return super().parse_known_args(args, namespace, **how)
+
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see `{self.prog} -h`)\n")
+
+
+def _model_first(args: list[str]) -> list[str]:
+    """The value of `--model` moved to the front.
+
+    Examples
+    --------
+    >>> _model_first(["--top", "3", "--model", "tags", "new.csv"]), _model_first(["new.csv", "--model=tags"])
+    (['tags', '--top', '3', 'new.csv'], ['tags', 'new.csv'])
+    """
+    for i, arg in enumerate(args):
+        if arg == "--model" and i + 1 < len(args):
+            return [args[i + 1], *args[:i], *args[i + 2 :]]
+        if arg.startswith("--model="):
+            return [arg.removeprefix("--model="), *args[:i], *args[i + 1 :]]
+    return args
 
 
 def build_parser() -> argparse.ArgumentParser:

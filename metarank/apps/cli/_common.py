@@ -7,7 +7,10 @@ import errno
 import json
 import logging
 import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
 
 
+MODEL_HELP = "folder of the model; --model DIR anywhere is the same"
 # Options that name columns of text or of blocks.
 _COLUMNS = ("text_column", "text_columns", "vector_columns", "number_columns", "category_columns")
 
@@ -70,7 +74,7 @@ def add_weight_option(parser: argparse.ArgumentParser) -> None:
 
 def add_rows_options(parser: argparse.ArgumentParser, text_help: str) -> None:
     """DIR, and rows: of a file or typed; see `check_rows`."""
-    parser.add_argument("model", metavar="DIR", help="folder of the model")
+    parser.add_argument("model", metavar="DIR", help=MODEL_HELP)
     parser.add_argument(
         "input", metavar="INPUT", nargs="?", help="data file, or - for standard input; omit it with --text"
     )
@@ -103,7 +107,9 @@ def add_jobs_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_seed_option(parser: argparse.ArgumentParser, help: str = "default 0") -> None:
+def add_seed_option(
+    parser: argparse.ArgumentParser, help: str = "seed of all that is drawn (default 0)"
+) -> None:
     """The seed of all that is drawn."""
     parser.add_argument("--seed", type=_seed, default=0, metavar="N", help=help)
 
@@ -265,6 +271,35 @@ def writing(path: str, mode: str = "w") -> Iterator[IO]:
         raise IsADirectoryError(errno.EISDIR, "--out must name a file, not a folder", path)
     with whole_file(path, mode) as f:
         yield f
+
+
+def print_page(text: str) -> None:
+    """Print lines; on a terminal those that are too long for it are wrapped, as `wrapped` does."""
+    if sys.stdout is not None and sys.stdout.isatty():
+        text = wrapped(text, shutil.get_terminal_size().columns)
+    print(text)
+
+
+def wrapped(text: str, width: int) -> str:
+    """Long lines as several, below the start of what they say; rows of tables stay as they are.
+
+    Examples
+    --------
+    >>> print(wrapped("choices   all of the labels are ranked", 24))
+    choices   all of the
+              labels are
+              ranked
+    """
+    lines = []
+    for line in text.split("\n"):
+        gaps = [gap.end() for gap in re.finditer(r"(?<=\S) {2,}(?=\S)", line)]
+        start = gaps[0] if gaps and gaps[0] < 30 else len(line) - len(line.lstrip())
+        if len(line) <= width or len(gaps) > 1 or width - start < 10:
+            lines.append(line)
+            continue
+        more = textwrap.wrap(line[start:], width - start, break_long_words=False, break_on_hyphens=False)
+        lines += [line[:start] + more[0], *(" " * start + part for part in more[1:])]
+    return "\n".join(lines)
 
 
 # A plain table: first column left, the others right, the head underlined.

@@ -9,7 +9,7 @@ import json
 import lzma
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
@@ -20,7 +20,12 @@ from metarank.apps.cli._terminal import unguarded
 FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
 _PACKED = (".gz", ".xz")
 ENDINGS = f"{', '.join('.' + name for name in FORMATS)}, all but the last also with .gz or .xz after it"
-COLUMNS = ("row", "rank", "label", "name", "score", "without_evidence")
+
+
+def columns_of_output(with_ids: bool, with_probabilities: bool) -> tuple[str, ...]:
+    """The columns of tables of predictions."""
+    ids, probability = ("id",) * with_ids, ("probability",) * with_probabilities
+    return ("row", *ids, "rank", "label", "name", "score", *probability, "without_evidence")
 
 
 class OutputForm(NamedTuple):
@@ -93,30 +98,35 @@ def opened(path: str, form: OutputForm) -> Iterator[IO]:
 
 
 def write_records(
-    out: IO, form: OutputForm, records: Iterable[dict[str, Any]], *, crlf: bool = False
+    out: IO, form: OutputForm, records: Iterable[dict[str, Any]], names: Sequence[str], *, crlf: bool = False
 ) -> None:
     """Records of rows in any format but text.
 
     ``{"row": i, "without_evidence": bool, "labels": [{"label": id, "name": name, "score": score}, ...]}``.
 
-    csv, tsv and Parquet hold a line for each label, with its rank from 1; json is one list, jsonl a record a
+    A record may have an "id", a label a "probability": `names` are the columns, `columns_of_output`. csv, tsv
+    and Parquet hold a line for each label, with its rank from 1; json is one list, jsonl a record a
     line. Lines end with "\\n"; with `crlf` those of csv and tsv with "\\r\\n".
     """
     if form.kind == "parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        types = (pa.int64(), pa.int32(), pa.int32(), pa.string(), pa.float32(), pa.bool_())
-        columns = list(zip(*_lines(records))) or [()] * len(COLUMNS)
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, types)]
-        pq.write_table(pa.table(arrays, names=list(COLUMNS)), out)
+        types = {"row": pa.int64(), "rank": pa.int32(), "label": pa.int32(), "name": pa.string()}
+        types |= {"score": pa.float32(), "probability": pa.float32(), "without_evidence": pa.bool_()}
+        columns = list(zip(*_lines(records, names))) or [()] * len(names)
+        arrays = [pa.array(column, types.get(name)) for name, column in zip(names, columns)]
+        pq.write_table(pa.table(arrays, names=list(names)), out)
     elif form.kind in ("csv", "tsv"):
         ends, sign = ("\r\n" if crlf else "\n"), ("\t" if form.kind == "tsv" else ",")
         plain = out.isatty()
         out = unguarded(out)  # names are made printable here, line ends are ours
         writer = csv.writer(out, delimiter=sign, lineterminator=ends)
-        writer.writerow(COLUMNS)
-        writer.writerows((*line[:-2], f"{line[-2]:.6g}", int(line[-1])) for line in _lines(records, plain))
+        writer.writerow(names)
+        shown: dict[str, Callable[[Any], Any]] = {"without_evidence": int}
+        shown |= dict.fromkeys(("score", "probability"), "{:.6g}".format)
+        forms = [shown.get(name, _cell) for name in names]
+        writer.writerows([form(v) for form, v in zip(forms, line)] for line in _lines(records, names, plain))
     else:
         texts = (printable(json.dumps(record, ensure_ascii=False)) for record in records)
         start, between, end = ("", "\n", "\n") if form.kind == "jsonl" else ("[\n", ",\n", "\n]\n")
@@ -126,9 +136,16 @@ def write_records(
         out.write(end)
 
 
-def _lines(records: Iterable[dict[str, Any]], plain: bool = False) -> Iterator[tuple[Any, ...]]:
-    """The `COLUMNS` of each pair of a row and a label; `plain` for a terminal, which obeys some names."""
+def _cell(value: Any) -> Any:
+    return value
+
+
+def _lines(
+    records: Iterable[dict[str, Any]], names: Sequence[str], plain: bool = False
+) -> Iterator[list[Any]]:
+    """The columns `names` of each pair of a row and a label; `plain` for a terminal."""
     for record in records:
         for rank, entry in enumerate(record["labels"], 1):
-            own = entry["label"], printable(entry["name"]) if plain else entry["name"], entry["score"]
-            yield record["row"], rank, *own, record["without_evidence"]
+            line = {**record, **entry, "rank": rank}
+            values = [line[name] for name in names]
+            yield [printable(v) if plain and isinstance(v, str) else v for v in values]

@@ -14,13 +14,14 @@ HELP = "list, find or make data sets"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    folder = "folder of the data sets (default: $METARANK_DATA)"
     listing = actions.add_parser("list", help="named data sets and where they are")
-    listing.add_argument("--data-dir", metavar="DIR", help="default: $METARANK_DATA")
+    listing.add_argument("--data-dir", metavar="DIR", help=folder)
     get = actions.add_parser("get", help="where a named data set is")
-    get.add_argument("name")
-    get.add_argument("--data-dir", metavar="DIR")
+    get.add_argument("name", help="name of the data set, as `metarank data list` shows it")
+    get.add_argument("--data-dir", metavar="DIR", help=folder)
     make = actions.add_parser("make", help="make a data set: pydocs or synthetic")
-    make.add_argument("name", choices=("pydocs", "synthetic"))
+    make.add_argument("name", choices=("pydocs", "synthetic"), help="which data set")
     make.add_argument("--out", metavar="DIR", default=None, help="folder to write (default: the name)")
     for name, size in _SIZES.items():
         make.add_argument(f"--{name}", type=int, metavar="N", help=f"synthetic: {name} (default {size})")

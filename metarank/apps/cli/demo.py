@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metarank.apps.cli._common import add_jobs_option, add_seed_option, showing_progress, table
+from metarank.apps.cli._common import add_jobs_option, add_seed_option, print_page, showing_progress, table
 from metarank.model.auto import EFFORTS
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="DIR", default="metarank-demo", help="folder to write (default metarank-demo)"
     )
     add_seed_option(parser, "seed of the split and of the model (default 0)")
-    parser.add_argument("--effort", choices=EFFORTS, default="medium", help="default medium")
+    parser.add_argument(
+        "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
+    )
     parser.add_argument("--rows", type=int, default=None, metavar="N", help="train on so many functions only")
     add_jobs_option(parser)
 
@@ -56,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank._util.threads import resolve_n_jobs
-    from metarank.apps.report import write_report
+    from metarank.apps.report import dated, write_report
     from metarank.data.pydocs import load_pydocs
     from metarank.model.estimator import MetaRanker
 
@@ -69,18 +71,19 @@ def run(args: argparse.Namespace) -> None:
     train, test = load_pydocs("train", args.seed), load_pydocs("test", args.seed)
     if args.rows is not None:
         train = train.take(np.sort(np.random.default_rng(args.seed).permutation(train.n_rows)[: args.rows]))
-    print(_about(train, test), flush=True)
+    print_page(_about(train, test))
+    sys.stdout.flush()
 
     model = MetaRanker(effort=args.effort, n_jobs=args.jobs, random_state=args.seed)
     with showing_progress():
         model.fit(train, exclude=itself(train))
         report = measure_demo(model, train, test)
         model.save(out / "model")
-        write_report(out / "report.html", report)
+        write_report(out / "report.html", dated(report, out / "model"))
     print()
-    print(_metrics(report))
+    print_page(_metrics(report))
     print()
-    print(_examples(report))
+    print_page(_examples(report))
     print(f"report  {out / 'report.html'}")
     print(f"model   {out / 'model'}   ({time.monotonic() - started:.0f} s in all)")
     print("\nnext, for instance:")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from metarank.apps.cli._common import check_top, print_json
+from metarank.apps.cli._common import check_top, print_json, print_page
 from metarank.apps.cli._targets import add_target_options, columns_of, names_of, numbers_of, read
 
 HELP = "show what several targets mean for one ranking"
@@ -40,4 +40,4 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json(found.to_dict())
     else:
-        print(found)
+        print_page(str(found))

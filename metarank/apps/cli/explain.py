@@ -11,6 +11,7 @@ from metarank.apps.cli._common import (
     check_rows,
     load_model,
     print_json,
+    print_page,
     read_dataset,
 )
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, pairs_for
@@ -57,4 +58,4 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print_json([p.to_dict() for p in pages])
     else:
-        print("\n\n".join(str(p) for p in pages))
+        print_page("\n\n".join(str(p) for p in pages))

@@ -7,7 +7,14 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._common import add_reading_options, check_exists, read_dataset, table
+from metarank.apps.cli._common import (
+    add_reading_options,
+    check_exists,
+    print_json,
+    print_page,
+    read_dataset,
+    table,
+)
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
@@ -15,6 +22,8 @@ if TYPE_CHECKING:
 
 HELP = "describe a model folder or a data file"
 
+# Facts of which there may be several, also where there is one.
+_SEVERAL = ("blocks", "held_out", "choices")
 _PARTS = {
     "encoder": "encoder",
     "ranker": "ranker",
@@ -28,16 +37,37 @@ _PARTS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
     parser.add_argument("path", metavar="DIR|FILE", help="folder of a model, or data file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
     check_exists(args.path, "no such file or folder")
-    print(_model_page(args.path) if os.path.isdir(args.path) else _data_page(args))
+    if not os.path.isdir(args.path):
+        found = read_dataset(args.path, args).summary()
+        if args.json:
+            print_json(found)
+        else:
+            print(table(["what", "value"], [[k, v] for k, v in found.items()]))
+        return
+    facts, parts = _model(args.path)
+    if not args.json:
+        lines = [f"{name:<15} {value}" for name, value in facts]
+        rows = [[part, f"{size / 2**20:.2f}", count] for part, size, count in parts]
+        print_page("\n".join([*lines, "", table(["part", "MiB", "files"], rows)]))
+        return
+    said: dict[str, Any] = {}
+    key = ""
+    for name, value in facts:
+        key = name.replace(" ", "_") or key
+        said[key] = [*said[key], value] if not name else [value] if key in _SEVERAL else value
+    said["parts"] = [dict(zip(("part", "bytes", "files"), part)) for part in parts]
+    print_json(said)
 
 
-def _model_page(path: str) -> str:
+def _model(path: str) -> tuple[list[list[Any]], list[list[Any]]]:
+    """[name, value] of each fact, further values without name; [part, bytes, files] of each part."""
     from metarank.model.estimator import MetaRanker
     from metarank.persist import load, read_manifest
 
@@ -46,15 +76,14 @@ def _model_page(path: str) -> str:
     facts = [
         ["format version", manifest["format_version"]],
         ["written by", f"metarank {manifest['metarank_version']}"],
+        ["digest", manifest["digest"]],
         ["features", model.n_features_in_],
         ["labels", model.n_labels_],
         *(_stages(model) if isinstance(model, MetaRanker) else _parameters(model)),
     ]
-    lines = [f"{name:<15} {value}" for name, value in facts]
     choices = getattr(model, "choices_", [])
-    lines += [f"{'' if i else 'choices':<15} {text}" for i, text in enumerate(choices)]
-    rows = [[part, f"{size / 2**20:.2f}", count] for part, size, count in _sizes(manifest)]
-    return "\n".join([*lines, "", table(["part", "MiB", "files"], rows)])
+    facts += [["" if i else "choices", text] for i, text in enumerate(choices)]
+    return facts, _sizes(manifest)
 
 
 def _sizes(manifest: dict[str, Any]) -> list[list[Any]]:
@@ -134,8 +163,3 @@ def _parameters(scorer: Any) -> list[list[Any]]:
         ["scorer", scorer.shown_as],
         *([k, v] for k, v in scorer.get_params().items() if v is not None),
     ]
-
-
-def _data_page(args: argparse.Namespace) -> str:
-    dataset = read_dataset(args.path, args)
-    return table(["what", "value"], [[k, v] for k, v in dataset.summary().items()])

@@ -31,7 +31,8 @@ def add_pair_options(parser: argparse.ArgumentParser, *, trains: bool = False) -
             "--candidates-mode",
             choices=("only", "union"),
             default="only",
-            help="rank the candidates alone (default), or what the model's own shortlisters find too",
+            help="only: rank the candidates alone; union: also what the model's own shortlisters find "
+            "(default only)",
         )
 
 

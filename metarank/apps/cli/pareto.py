@@ -13,6 +13,7 @@ from metarank.apps.cli._common import (
     add_jobs_option,
     add_seed_option,
     print_json,
+    print_page,
     showing_progress,
     writing,
 )
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "label,loss)",
     )
     parser.add_argument(
-        "--model", choices=("linear", "lightgbm"), default="lightgbm", help="(default lightgbm)"
+        "--model", choices=("linear", "lightgbm"), default="lightgbm", help="kind of model (default lightgbm)"
     )
     parser.add_argument(
         "--metric",
@@ -64,6 +65,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=100, metavar="N", help="boosting rounds (default 100)")
     add_seed_option(parser)
     parser.add_argument("--out", metavar="DIR", help="folder to write front.json and front.svg to")
+    parser.add_argument(
+        "--save",
+        metavar="DIR",
+        help="folder to save a model of the front to, for metarank.load and predict(X)",
+    )
+    parser.add_argument(
+        "--choose",
+        default="knee",
+        metavar="POINT",
+        help="which model to save: knee (default), or the number of a point in front.json, counted from 0",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     add_jobs_option(parser)
@@ -73,6 +85,7 @@ def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.objectives.multi_objective import MultiObjectiveRanker
     from metarank.objectives.weight_sweep import pareto_front
+    from metarank.persist import check_target
 
     for option, value, least in (("--rounds", args.rounds, 1), ("--weights", args.weights, 2)):
         if value < least:
@@ -85,6 +98,12 @@ def run(args: argparse.Namespace) -> None:
         raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
     if args.out is not None:
         _check_folder(args.out)
+    if args.choose != "knee" and not (args.choose.isascii() and args.choose.isdigit()):
+        raise ValueError(f"--choose must be knee or the number of a point, got {args.choose!r}")
+    if args.save is None and args.choose != "knee":
+        raise ValueError("--choose goes with --save")
+    if args.save is not None:
+        check_target(args.save)
     ranker = MultiObjectiveRanker(
         model=args.model,
         metric=args.metric,
@@ -109,7 +128,15 @@ def run(args: argparse.Namespace) -> None:
     how = {"aggregations": aggregations, "n_weights": args.weights, "qid": columns.ids}
     with showing_progress(quiet=args.quiet or args.json):
         front = pareto_front(X, Y, ranker=ranker, **how, **measured)
+    chosen = front.knee if args.choose == "knee" else int(args.choose)
+    if chosen >= len(front.points):
+        raise ValueError(f"--choose must be below {len(front.points)}, the number of points, got {chosen}")
+    if args.save is not None:
+        front.models[chosen].save(args.save)
     _show(args, front, features, left_out)
+    if args.save is not None and not args.json:
+        weights = " / ".join(f"{weight:.3g}" for weight in front.weights[chosen])
+        print(f"\nsaved: {args.save}, point {chosen}: {front.aggregation[chosen]}, weights {weights}")
 
 
 def _features(
@@ -144,8 +171,8 @@ def _show(args: argparse.Namespace, front: ParetoFront, features: list[str], lef
         return
     shown = ", ".join(features[:12]) + (", ..." if len(features) > 12 else "")
     unused = f"; left out, not numbers: {', '.join(left_out)}" if left_out else ""
-    print(f"{len(features)} features ({shown}){unused}")
-    print(front)
+    print_page(f"{len(features)} features ({shown}){unused}")
+    print_page(str(front))
     if places:
         print(f"\nwritten: {places[0]}, {places[1]}")
 

@@ -7,9 +7,12 @@ import logging
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from metarank.apps.cli._common import add_weight_option, load_model
+from metarank.apps.cli._common import MODEL_HELP, add_weight_option, check_exists, load_model
+
+if TYPE_CHECKING:
+    from metarank.apps.serve.reload import Loaded
 
 HELP = "serve a model over HTTP, with a page to try it"
 
@@ -18,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; those of limits have the names and defaults of `ServeOptions`."""
     from metarank.apps.serve.options import ServeOptions
 
-    parser.add_argument("model", metavar="DIR")
+    parser.add_argument("model", metavar="DIR", help=MODEL_HELP)
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen at (default 127.0.0.1: this machine alone)"
     )
@@ -28,7 +31,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="a Host that requests may name besides this machine's, as a proxy passes it on; may be repeated",
+        help="a Host that requests may name besides this machine's, as a proxy passes it on, or * for any; "
+        "may be repeated; /health and /ready are answered under every name",
+    )
+    parser.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="path at which a proxy offers the service, such as /labels, whether or not it cuts it off",
+    )
+    parser.add_argument(
+        "--cors",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="origin of pages that may ask, such as https://labels.example, or * for all; may be repeated",
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        help="requests must carry the token in this file, as Authorization: Bearer TOKEN; "
+        "/health and /ready need none",
+    )
+    parser.add_argument(
+        "--access-log",
+        action="store_true",
+        help="write a line of JSON for every request to standard output, with its X-Request-Id",
     )
     parser.add_argument(
         "--processes",
@@ -36,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="processes that answer, each within the limits below (default 1); they share the model's memory",
+    )
+    parser.add_argument(
+        "--admin-socket",
+        metavar="PATH",
+        help="unix socket at which POST /admin/reload loads the model in DIR anew, as SIGHUP does; the one "
+        "before answers until that is done, and on if the new one is broken",
     )
     add_weight_option(parser)
     group = parser.add_argument_group("limits")
@@ -53,9 +87,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank._util.extra import require_extra
-    from metarank.apps.serve.options import ServeOptions
+    from metarank.apps.serve.options import Access, ServeOptions
 
     options = ServeOptions(**{field.name: getattr(args, field.name) for field in fields(ServeOptions)})
+    access = Access(
+        frozenset(args.allow_host),
+        _token(args.token_file),
+        tuple(args.cors),
+        args.root_path,
+        args.access_log,
+    )
     require_extra("serve", "fastapi", "uvicorn", "prometheus_client", "httptools")
     from metarank.apps.serve.instances import InputReader
     from metarank.apps.serve.processes import check_processes, run_processes
@@ -63,21 +104,44 @@ def run(args: argparse.Namespace) -> None:
 
     check_processes(args.processes)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("metarank.serve").setLevel(logging.INFO)
     listen(args.host, args.port).close()  # before the model is read, which may take long
-    args.jobs = 1  # the service's own threads are the parallelism
-    model = load_model(args.model, args)
-    InputReader(model, options)  # refuses a model whose rows no request can hold
-    name = Path(args.model).resolve().name
+    path = Path(args.model).absolute()  # no link resolved: it may lead to another model by the next load
+    name = path.resolve().name
 
     def announce(url: str) -> None:
         print(f"{name} is served at {url} (Ctrl-C stops)", flush=True)
 
-    at: dict[str, Any] = {"host": args.host, "port": args.port, "allowed_hosts": args.allow_host}
-    at |= {"name": name, "announce": announce}
+    at: dict[str, Any] = {"host": args.host, "port": args.port, "access": access, "name": name}
+    at |= {"admin_socket": args.admin_socket, "announce": announce}
+    load = partial(_load, str(path), args.propensity_weight)
     if args.processes == 1:
-        run(model, options, **at)
+        run(load, options, **at)
     else:
-        del model  # each process has its own; that it can be read is known
-        own = argparse.Namespace(jobs=1, propensity_weight=args.propensity_weight)
-        load = partial(load_model, str(Path(args.model).resolve()), own)
+        InputReader(load().model, options)  # that all of them can begin is known, in one line if not
         run_processes(load, args.processes, options, **at)
+
+
+def _load(path: str, weight: float | None) -> Loaded:
+    """The model that is in a folder now, for one thread: the service's own are the parallelism."""
+    from metarank.apps.serve.reload import Loaded
+    from metarank.persist import read_manifest
+
+    while True:
+        digest = read_manifest(path, verify=False)["digest"]
+        model = load_model(path, argparse.Namespace(jobs=1, propensity_weight=weight))
+        if read_manifest(path, verify=False)["digest"] == digest:  # else it was replaced in between
+            return Loaded(model, digest)
+
+
+def _token(path: str | None) -> str | None:
+    if path is None:
+        return None
+    check_exists(path)
+    try:
+        token = Path(path).read_text(encoding="ascii").strip()
+    except UnicodeDecodeError:
+        token = ""
+    if not token:
+        raise ValueError(f"--token-file must hold a token of ASCII characters: {path}")
+    return token

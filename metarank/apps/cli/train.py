@@ -18,6 +18,7 @@ from metarank.apps.cli._common import (
     add_seed_option,
     check_exists,
     logging_to_stderr,
+    print_page,
     read_dataset,
     showing_progress,
 )
@@ -84,6 +85,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="compare words by their stems: english, en, ..., or auto (default: words as they are)",
     )
+    parser.add_argument(
+        "--tune",
+        type=int,
+        default=0,
+        metavar="N",
+        help="settings of each label tree and one-vs-all to try on held-out rows (default 0: the defaults)",
+    )
     add_row_column_options(parser)
     parser.add_argument("--folds", type=int, default=5, metavar="K", help="cross-fitting folds (default 5)")
     add_seed_option(parser)
@@ -114,7 +122,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ranker-pairs",
         choices=("sample", "all"),
         default="sample",
-        help="with all, --ranker lambdarank learns from every pair, on all workers; the model then differs",
+        help="sample, or all: --ranker lambdarank learns from every pair, on all workers, and the model then "
+        "differs (default sample)",
     )
 
 
@@ -144,6 +153,7 @@ def run(args: argparse.Namespace) -> None:
         effort=args.effort,
         memory_budget=args.memory_budget,
         language=args.language,
+        tune=args.tune,
     )
     MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()
@@ -162,7 +172,7 @@ def run(args: argparse.Namespace) -> None:
         model.fit(dataset, labels=labels, **_pairs(args), **of_rows)
     model.save(args.model)
     size = sum(f.stat().st_size for f in Path(args.model).iterdir())
-    print(
+    print_page(
         f"{args.model}: {dataset.n_rows} rows, {model.n_features_in_} features, {model.n_labels_} labels, "
         f"{len(model.feature_columns_)} meta-features, trained in {time.monotonic() - started:.1f} s, "
         f"{size / 2**20:.1f} MiB"
@@ -170,7 +180,7 @@ def run(args: argparse.Namespace) -> None:
     from metarank.model.held_out import quality_lines
 
     told = {name: model.held_out_quality_[name] for name in _TOLD if name in model.held_out_quality_}
-    print("held out:", "; ".join(" ".join(line.split()) for line in quality_lines(told)))
+    print_page("held out: " + "; ".join(" ".join(line.split()) for line in quality_lines(told)))
 
 
 def _pairs(args: argparse.Namespace) -> dict[str, Any]:

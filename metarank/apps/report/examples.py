@@ -83,6 +83,12 @@ def typical_rows(
     return rows[np.unique(positions)]
 
 
+def _short(text: str, most: int = 90) -> str:
+    """The first line, cut between words if it is long."""
+    line = text.strip().partition("\n")[0].rstrip()
+    return line if len(line) <= most else f"{line[: most + 1].rpartition(' ')[0].rstrip() or line[:most]} …"
+
+
 def example(
     model: MetaRanker,
     dataset: Dataset,
@@ -112,10 +118,10 @@ def example(
 
     text = " ".join(dataset.texts[row].split()) if dataset.texts is not None else ""
     titles = dataset.titles or dataset.texts
-    title = titles[row].partition("\n")[0][:90] if titles is not None else f"row {row}"
+    title = _short(titles[row]) if titles is not None else f"row {row}"
     return Example(
         title=title,
-        text=text.removeprefix(title).strip(),
+        text=text.removeprefix(title.removesuffix(" …")).strip(),
         found=[suggestion(label) for label in listed[:k] if label in relevant],
         missed=[
             (name(v), listed.index(v) + 1 if v in listed else 0) for v in relevant if v not in listed[:k]

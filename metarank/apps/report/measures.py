@@ -30,63 +30,6 @@ def precision_and_recall(
     return [values[f"P@{k}"] for k in ks], [values[f"R@{k}"] for k in ks]
 
 
-class FrequencyBin(NamedTuple):
-    """Labels with `low` to `high` training rows, and how many relevant test pairs they have."""
-
-    low: int
-    high: int
-    n_labels: int
-    n_pairs: int
-
-    @property
-    def name(self) -> str:
-        """Such as "3–5", or "none"."""
-        if self.high == 0:
-            return "none"
-        return str(self.low) if self.low == self.high else f"{self.low}–{self.high}"
-
-
-def frequency_bins(Y: sp.csr_matrix, label_counts: np.ndarray, n_bins: int = 6) -> list[FrequencyBin]:
-    """Bins of training frequency that hold about equally many relevant pairs of Y, rare labels first.
-
-    A bin holds whole frequencies, so that frequent ones may make a bin of their own; labels without
-    a training row always do.
-    """
-    of_pair = np.sort(label_counts[Y.indices[Y.data > 0]].astype(np.int64))
-    if len(of_pair) == 0:
-        return []
-    positive = of_pair[of_pair > 0]
-    edges = {0} if len(positive) < len(of_pair) else set()
-    for part in np.array_split(positive, min(n_bins - len(edges), len(positive)) or 1):
-        if len(part):
-            edges.add(int(part[-1]))
-    bins, low = [], int(of_pair[0])
-    for high in sorted(edges):
-        inside = (label_counts >= low) & (label_counts <= high)
-        pairs = int(np.count_nonzero((of_pair >= low) & (of_pair <= high)))
-        if pairs:
-            bins.append(FrequencyBin(low, high, int(inside.sum()), pairs))
-        low = high + 1
-    return bins
-
-
-def recall_by_frequency(
-    Y: sp.csr_matrix, ranking: Ranking, label_counts: np.ndarray, bins: Sequence[FrequencyBin], k: int
-) -> list[float]:
-    """Share of the relevant pairs of each bin's labels that stand among the k best of their row."""
-    width = np.int64(ranking.n_labels)
-    labels = ranking.top(k).labels
-    listed = (np.arange(len(labels))[:, None] * width + labels)[labels >= 0]
-    relevant = sp.coo_matrix(Y > 0)
-    hit = np.isin(relevant.row * width + relevant.col, listed)
-    frequency = label_counts[relevant.col]
-    out = []
-    for b in bins:
-        inside = (frequency >= b.low) & (frequency <= b.high)
-        out.append(float(hit[inside].mean()) if inside.any() else float("nan"))
-    return out
-
-
 class Reliability(NamedTuple):
     """Calibration by bins of equal width: mean forecast, share found relevant (NaN where empty), pairs."""
 
@@ -136,7 +79,8 @@ def importance(
     limits = LabelLimits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
     weight, done, parts = model.propensity_weight_, 0, []
-    for candidates, table, blank in model.answering().described(Request(encoded[rows], limits)):
+    for lists, table, blank in model.answering().described(Request(encoded[rows], limits)):
+        candidates = lists.described
         own = listed.rows(slice(done, done + candidates.n_rows))
         done += candidates.n_rows
         # Contributions cost far more than scores: of the pairs that are shown alone.

@@ -10,14 +10,22 @@ from metarank._util import svg
 from metarank._util.files import whole_file
 from metarank._util.html import escape
 from metarank._util.version import __version__
-from metarank.apps.report.content import Report
+from metarank.apps.report.content import MODEL, Report
 from metarank.apps.report.examples import Example, Suggestion
 from metarank.apps.report.words import block_of
 from metarank.metrics import Interval, Metric
+from metarank.metrics.slices import LABEL_FREQUENCY
 from metarank.model.explain import DIGITS
+from metarank.model.measure import SliceFigures
 
 # Columns shown in the chart of importance.
 _TOP_COLUMNS = 15
+# Figures that are shown by slice; of label frequency those that go with it.
+_BY_SLICE = ("R@10", "P@1", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
+_OF_LABELS = (
+    "Labels by the number of their training rows. The lists are those of all labels, of which only those "
+    "of a line count as relevant: P@k says what they contribute, R@k which share of them is found."
+)
 _FAR = "further down or is no candidate"
 
 
@@ -43,8 +51,11 @@ def to_html(report: Report) -> str:
         _header(report),
         _section("How good are the lists?", _metrics_table(report)),
         _section("Where the quality comes from", _charts(*charts)),
+        _section("Where it is good, and where not", _slices(report)),
         _section("What the model looks at", _charts(_blocks(report), _columns(report))),
         _section("Rows and their labels", _examples(report)),
+        _section("What the figures mean", _meanings(report)),
+        _section("How this was made", _settings(report)),
     ]
     style = files("metarank.apps.report").joinpath("style.css").read_text(encoding="utf-8")
     return (
@@ -94,12 +105,82 @@ def _metrics_table(report: Report) -> str:
         cells = "".join(_metric_cell(name, values.get(m), best) for m in methods)
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
     notes = "".join(f"<p class='note'>{escape(note)}</p>" for note in report.notes)
+    but = ", but Coverage, which counts places" if "Coverage" in names else ""
     return (
         f'<div class="wide"><table><thead><tr><th scope="col">metric</th>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
-        "<p class='note'>Fractions times 100; small figures are 95 % bootstrap intervals over the test rows; "
-        f"the best value of a line is bold.</p>{notes}"
+        f"<p class='note'>In per cent{but}. Small figures are 95 % bootstrap intervals over the test rows; "
+        f"the best value of a line is bold.{_lean(report)}</p>{notes}"
     )
+
+
+def _lean(report: Report) -> str:
+    """How far the lists lean towards rare labels, and what does not."""
+    if report.lean is None:
+        return ""
+    if not report.lean:
+        return " The lists do not lean towards rare labels (propensity weight 0)."
+    return (
+        f" The lists of {MODEL} lean towards rare labels by a propensity weight of {report.lean:g}, and with "
+        "them the figures of lists. F1, Hamming loss and other figures of label sets stand on probabilities, "
+        "which do not lean."
+    )
+
+
+def _lists_lean(report: Report) -> str:
+    return f"Lists with propensity weight {report.lean:g}." if report.lean else ""
+
+
+# --- slices, meanings, settings ---
+
+
+def _slices(report: Report) -> str:
+    parts = []
+    for of, slices in report.slices.items():
+        if not slices:
+            continue
+        names = [name for name in _BY_SLICE if name in slices[0].values]
+        sizes = list(slices[0].size)
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in [of, *sizes, *names])
+        rows = []
+        for part in slices:
+            cells = [svg.count(n) for n in part.size.values()]
+            cells += [Metric.parse(name).shown(part.values[name]) for name in names]
+            rows.append(
+                f'<tr><th scope="row">{escape(part.name)}</th>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
+            )
+        first = f"By {of}: {_spread(slices, names)}"
+        note = f"<p class='note'>{_OF_LABELS}</p>" if of == LABEL_FREQUENCY else ""
+        parts.append(
+            f'<h3>{escape(first)}</h3><div class="wide"><table class="slices"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{''.join(rows)}</tbody></table></div>{note}"
+        )
+    return "".join(parts)
+
+
+def _spread(slices: Sequence[SliceFigures], names: Sequence[str]) -> str:
+    """The extremes of the first figure that all slices have."""
+    name = next((n for n in names if all(s.values[n] == s.values[n] for s in slices)), None)
+    if name is None or len(slices) < 2:
+        return f"{len(slices)} slice{'s' * (len(slices) > 1)}"
+    low, high = (f(slices, key=lambda s: s.values[name]) for f in (min, max))
+    shown = Metric.parse(name).shown
+    return f"{name} from {shown(low.values[name])} ({low.name}) to {shown(high.values[name])} ({high.name})"
+
+
+def _meanings(report: Report) -> str:
+    names = dict.fromkeys(name for values in report.metrics.values() for name in values)
+    items = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(Metric.parse(name).meaning)}.</dd></div>" for name in names
+    )
+    return f'<dl class="meanings">{items}</dl>' if items else ""
+
+
+def _settings(report: Report) -> str:
+    items = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in report.settings
+    )
+    return f'<dl class="settings">{items}</dl>' if items else ""
 
 
 def _metric_cell(name: str, interval: Interval | None, best: float | None) -> str:
@@ -135,7 +216,7 @@ def _over_k(report: Report, which: str) -> str:
         title = f"Recall: {found} of the relevant labels are among the first {report.ks[-1]}"
         label = "share of the relevant found"
     chart = svg.line_chart(title, "k (length of the list)", label, report.ks, curves)
-    return _figure(title, chart, list(curves))
+    return _figure(title, chart, list(curves), _lists_lean(report))
 
 
 def _tail(report: Report) -> str:
@@ -154,7 +235,11 @@ def _tail(report: Report) -> str:
         f"{b.name}: {svg.count(b.n_labels)} labels, {svg.count(b.n_pairs)} test pairs" for b in report.bins
     )
     return _figure(
-        title, chart, list(report.tail), f"Labels by the number of their training rows ({pairs}).", bars=True
+        title,
+        chart,
+        list(report.tail),
+        f"Labels by the number of their training rows ({pairs}). {_lists_lean(report)}".rstrip(),
+        bars=True,
     )
 
 
@@ -168,7 +253,10 @@ def _calibration(report: Report) -> str:
     chart = svg.reliability(title, r.forecast.tolist(), r.observed.tolist(), r.counts.tolist())
     pairs = svg.count(r.counts.sum())
     return _figure(
-        title, chart, note=f"{pairs} candidate pairs in ten bins; on the dashed line forecasts are exact."
+        title,
+        chart,
+        note=f"{pairs} candidate pairs in ten bins; on the dashed line forecasts are exact. Probabilities "
+        "do not lean towards rare labels.",
     )
 
 
@@ -191,6 +279,8 @@ def _columns(report: Report) -> str:
     title = f"Columns: the {len(top)} that move the score most"
     groups = [order.index(block_of(name).title) for name in names]
     note = "z(...) is a column standardised within the row's candidates; colours as for the sources."
+    if max(groups) >= svg.SERIES:
+        note += " Sources of little effect are grey."
     return _contributions(title, names, values, groups, note)
 
 

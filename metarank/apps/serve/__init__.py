@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.options import Access, ServeOptions
 
 if TYPE_CHECKING:
     from metarank.apps.serve.app import create_app
 
-__all__ = ["ServeOptions", "create_app"]
+__all__ = ["Access", "ServeOptions", "create_app"]
 
 
 def __getattr__(name: str) -> Any:

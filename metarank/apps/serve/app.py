@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine
-from contextlib import asynccontextmanager
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from hmac import compare_digest
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metarank._util.version import __version__
@@ -21,15 +27,19 @@ from metarank.apps.serve.budget import Budget, Share
 from metarank.apps.serve.errors import Refused
 from metarank.apps.serve.hosts import named
 from metarank.apps.serve.metrics import ServiceMetrics
-from metarank.apps.serve.options import ServeOptions
-from metarank.apps.serve.page import PAGE, PAGE_HEADERS
+from metarank.apps.serve.options import Access, ServeOptions
+from metarank.apps.serve.page import PAGE, PAGE_HEADERS, docs_page
 from metarank.apps.serve.schema import ExplainRequest, RankRequest
 from metarank.apps.serve.workers import Workers
 from metarank.model.estimator import MetaRanker
 from metarank.thresholds.set_metrics import METRICS
 
-PATHS = ("/", "/rank", "/explain", "/health", "/metrics", "/openapi.json")
+PATHS = ("/", "/rank", "/explain", "/health", "/ready", "/model", "/metrics", "/docs", "/openapi.json")
 
+# Answered under every name and without a token, for whoever starts and watches the service.
+_FOR_ALL = ("/health", "/ready")
+# An id that a proxy has given a request; any other is not repeated.
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Bytes of a body, and of a reply, that every request has beside the bytes of all.
 _FREE = 64 << 10
 # Bytes of a reply that are sent at once.
@@ -37,11 +47,11 @@ _PIECE = 1 << 20
 # Seconds between looks at the queue, where several processes count together.
 _REFRESH = 0.5
 
-_MISDIRECTED = reply_to(
-    Refused(421, "the Host header must name this machine or what --host says", reason="host")
-)
+_MISDIRECTED = Refused(421, "the Host header must name this machine or what --host says", reason="host")
+_UNKNOWN = Refused(401, "the Authorization header must be Bearer and the service's token", reason="token")
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"description": "the service has a token, which the request does not carry"},
     408: {"description": "the headers or the body did not arrive in time"},
     413: {"description": "the body is too large"},
     415: {"description": "the body is not declared as application/json"},
@@ -57,9 +67,10 @@ def create_app(
     options: ServeOptions | None = None,
     *,
     name: str = "model",
-    allowed_hosts: Collection[str] | None = None,
+    digest: str | None = None,
+    access: Access | None = None,
 ) -> FastAPI:
-    """The service of a model: POST /rank and /explain, GET /health, /metrics, /openapi.json and a page at /.
+    """The service of a model: POST /rank and /explain, a page at /, and what `PATHS` lists besides.
 
     Parameters
     ----------
@@ -67,10 +78,11 @@ def create_app(
         ``options.threads`` threads call it at once. With ``n_jobs=1`` it starts no others.
     options : ServeOptions, optional
     name : str
-        The model's name on the page and in /health.
-    allowed_hosts : collection of str, optional
-        Names that a request's Host header may hold, in lower case and without a port. Any other name gets
-        421. By default every name is allowed.
+        The model's name on the page and in /model.
+    digest : str, optional
+        The digest of the model's folder, for /ready.
+    access : Access, optional
+        By default everybody may ask, by any name.
 
     Returns
     -------
@@ -85,9 +97,10 @@ def create_app(
     >>> train = data.make_multilabel(100, n_features=3, n_labels=4, seed=0)
     >>> app = create_app(MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(train))
     >>> sorted({route.path for route in app.routes})
-    ['/', '/explain', '/health', '/metrics', '/openapi.json', '/rank']
+    ['/', '/docs', '/explain', '/health', '/metrics', '/model', '/openapi.json', '/rank', '/ready']
     """
-    service = _Service(model, options or ServeOptions(), name)
+    access = access or Access()
+    service = Service(model, options or ServeOptions(), name, digest)
     app = FastAPI(
         title="metarank",
         version=__version__,
@@ -96,8 +109,18 @@ def create_app(
         docs_url=None,  # these pages fetch their scripts from elsewhere
         redoc_url=None,
     )
-    app.add_middleware(_Counting, metrics=service.metrics, allowed_hosts=allowed_hosts)
-    app.state.metrics, app.state.workers = service.metrics, service.workers
+    # The last of these is the outermost.
+    app.add_middleware(_Guarded, metrics=service.metrics, access=access)
+    if access.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=access.origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type", "X-Request-Id"],
+            expose_headers=["Retry-After", "X-Request-Id"],
+        )
+    app.add_middleware(_Counting, metrics=service.metrics, access=access)
+    app.state.service = service
     for path, asked, body in (
         ("/rank", service.rank, RankRequest),
         ("/explain", service.explain, ExplainRequest),
@@ -110,30 +133,53 @@ def create_app(
             openapi_extra=_takes(body),
             route_class_override=_Unread,
         )
-    for path, shown in (("/health", service.health), ("/metrics", service.numbers), ("/", service.page)):
-        app.add_api_route(path, shown, include_in_schema=path != "/")
+
+    async def docs() -> Response:
+        """These pages of the service, in words."""
+        return Response(docs_page(app.openapi()), media_type="text/html; charset=utf-8", headers=PAGE_HEADERS)
+
+    for path, shown in (
+        ("/health", service.health),
+        ("/ready", service.ready),
+        ("/model", service.model),
+        ("/metrics", service.numbers),
+        ("/docs", docs),
+        ("/", service.page),
+    ):
+        app.add_api_route(path, shown, include_in_schema=path not in ("/", "/docs"))
         app.add_api_route(path, shown, methods=["HEAD"], include_in_schema=False)
     app.add_exception_handler(Refused, service.refused)
     app.add_exception_handler(HTTPException, service.unknown)
     return app
 
 
-class _Service:
+class Service:
     """What an application does at each of its paths."""
 
-    def __init__(self, model: MetaRanker, options: ServeOptions, name: str) -> None:
+    def __init__(self, model: MetaRanker, options: ServeOptions, name: str, digest: str | None) -> None:
         self.options = options
+        self.name = name
         self.metrics = metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
-        answerer = Answerer(model, options, metrics.stage)
+        answerer = self.answerer(model)
         self.workers = workers = Workers(answerer, options, metrics.stage, metrics.batch)
         self.held = held = Budget(options.queue_bytes)
-        self.facts = _facts(answerer, name)
+        self.use(answerer, digest)
         metrics.watch(
             waiting=lambda: workers.waiting,
             working=lambda: workers.working,
             pairs=lambda: workers.pairs,
             held=lambda: held.used,
         )
+
+    def answerer(self, model: MetaRanker) -> Answerer:
+        """Who answers by a model. Raises ValueError where no request can hold the model's rows."""
+        return Answerer(model, self.options, self.metrics.stage)
+
+    def use(self, answerer: Answerer, digest: str | None) -> None:
+        """Answer what comes from now on by this model. Requests that were read stay with theirs."""
+        self.workers.answering = answerer
+        self.facts = {"version": __version__, **_facts(answerer, self.name)}
+        self.loaded = {"digest": digest, "loaded": datetime.now(UTC).isoformat(timespec="seconds")}
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:
@@ -155,10 +201,11 @@ class _Service:
         return await self._answered("explain", request)
 
     async def _answered(self, path: Any, request: Request) -> Response:
+        """The reply to a request for `path`, "rank" or "explain"."""
         started = time.monotonic()
         share = Share(self.held, _FREE)
         try:
-            body = await _body(request, self.options, share)
+            body = await _body(request.scope, request.receive, self.options, share)
             reply = await self.workers.submit(Call(path, body), started, share, request.receive)
         except BaseException:
             share.release()
@@ -166,9 +213,17 @@ class _Service:
         return _response(reply, self.metrics, share)
 
     async def health(self) -> Response:
-        """Whether requests are taken, and by which model."""
-        said, status = ("ok", 200) if self.workers.is_open else ("stopping", 503)
-        return JSONResponse({"status": said, "version": __version__, "model": self.facts}, status)
+        """Whether the service is alive."""
+        return JSONResponse({"status": "ok"})
+
+    async def ready(self) -> Response:
+        """Whether requests are taken, and by which model since when."""
+        said, status = ("ready", 200) if self.workers.is_open else ("stopping", 503)
+        return JSONResponse({"status": said, "version": __version__, **self.loaded}, status)
+
+    async def model(self) -> Response:
+        """What the model takes, and the limits of a request."""
+        return JSONResponse(self.facts)
 
     async def numbers(self) -> Response:
         """Counts and times, in the text format of Prometheus."""
@@ -196,39 +251,85 @@ class _Unread(APIRoute):
 
 
 class _Counting:
-    """Counts every request with its status and time, and refuses requests for other hosts.
+    """Counts every request with its status and time, gives it an id, and notes it where that is asked for.
 
     A header forbids browsers to guess the type of a reply.
     """
 
-    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, allowed_hosts: Collection[str] | None) -> None:
-        self.app = app
-        self.metrics = metrics
-        self.allowed_hosts = allowed_hosts
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, access: Access) -> None:
+        self.app, self.metrics, self.access = app, metrics, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, status = time.perf_counter(), 500
+        scope = {**scope, "root_path": scope.get("root_path") or self.access.root_path}
+        start, status, size = time.perf_counter(), 500, 0
+        given = _header(scope, b"x-request-id")
+        request_id = given if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
 
         async def noting(message: Message) -> None:
-            nonlocal status
+            nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"].append((b"x-content-type-options", b"nosniff"))
+                message["headers"] += [
+                    (b"x-content-type-options", b"nosniff"),
+                    (b"x-request-id", request_id.encode()),
+                ]
+            size += len(message.get("body", b""))
             await send(message)
 
         try:
-            app = self.app if self._is_for_us(scope) else _response(_MISDIRECTED, self.metrics)
-            await app(scope, receive, noting)
+            await self.app(scope, receive, noting)
         finally:
-            self.metrics.request(scope["path"], status, time.perf_counter() - start)
+            path, seconds = _path(scope), time.perf_counter() - start
+            self.metrics.request(path, status, seconds)
+            if self.access.access_log:
+                _log(
+                    request_id=request_id,
+                    client=(scope.get("client") or [None])[0],
+                    method=scope["method"],
+                    path=path,
+                    status=status,
+                    seconds=round(seconds, 6),
+                    bytes=size,
+                )
+
+
+class _Guarded:
+    """Refuses requests for other hosts or without the token."""
+
+    def __init__(self, app: ASGIApp, metrics: ServiceMetrics, access: Access) -> None:
+        self.app, self.metrics, self.hosts = app, metrics, access.hosts
+        self.token = None if access.token is None else access.token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.app
+        if scope["type"] == "http" and _path(scope) not in _FOR_ALL:
+            if not self._is_for_us(scope):
+                app = _response(reply_to(_MISDIRECTED), self.metrics)
+            elif not self._is_known(scope):
+                app = _response(reply_to(_UNKNOWN), self.metrics)
+        await app(scope, receive, send)
 
     def _is_for_us(self, scope: Scope) -> bool:
         """A browser always names a host. A request without one, as in HTTP/1.0, comes from no web page."""
-        hosts = self.allowed_hosts
+        hosts = self.hosts
         return hosts is None or all(named(v) in hosts for k, v in scope["headers"] if k == b"host")
+
+    def _is_known(self, scope: Scope) -> bool:
+        if self.token is None:
+            return True
+        kind, _, given = _header(scope, b"authorization").partition(" ")
+        return kind.lower() == "bearer" and compare_digest(given.strip().encode(), self.token)
+
+
+def _log(**fields: Any) -> None:
+    """A line of JSON, in one write, as other processes write there too."""
+    line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), **fields}
+    with suppress(OSError, ValueError, AttributeError):  # nobody reads it any more
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
 
 
 async def _refresh(metrics: ServiceMetrics) -> None:
@@ -237,7 +338,18 @@ async def _refresh(metrics: ServiceMetrics) -> None:
         await asyncio.sleep(_REFRESH)
 
 
-async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
+def _path(scope: Scope) -> str:
+    """The path of a request below the one at which the service stands."""
+    path, root = scope["path"], scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root + "/") else path
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    """The first header of a name in lower case; "" if there is none."""
+    return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
+
+
+async def _body(scope: Scope, receive: Receive, options: ServeOptions, share: Share) -> bytes:
     """The body of a request, within the limits. `share` counts its bytes.
 
     Raises
@@ -246,11 +358,11 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
         415 for another type; 413 as soon as it is known to be too large; 429 if other requests hold too many
         bytes; 408 if it does not arrive in time.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = _header(scope, b"content-type").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "the Content-Type must be application/json", reason="content type")
     too_large = Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
-    announced = request.headers.get("content-length", "")
+    announced = _header(scope, b"content-length")
     is_size = announced.isascii() and announced.isdigit() and len(announced) < 20
     if is_size and int(announced) > options.max_body:
         raise too_large
@@ -258,7 +370,12 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
     size = 0
     try:
         async with asyncio.timeout(options.timeout):
-            async for part in request.stream():
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refused(400, "the body did not arrive", reason="left")
+                part, more = message.get("body", b""), message.get("more_body", False)
                 size += len(part)
                 if size > options.max_body:
                     raise too_large
@@ -267,8 +384,6 @@ async def _body(request: Request, options: ServeOptions, share: Share) -> bytes:
                 parts.append(part)
     except TimeoutError:
         raise Refused(408, f"the body did not arrive within {options.timeout:g} s", reason="slow") from None
-    except ClientDisconnect:
-        raise Refused(400, "the body did not arrive", reason="left") from None
     return b"".join(parts)
 
 
@@ -303,6 +418,8 @@ def _response(reply: Reply, metrics: ServiceMetrics, share: Share | None = None)
         metrics.refused(reply.reason)
     if reply.retry_after is not None:
         headers = {"retry-after": str(reply.retry_after)}
+    elif reply.status == 401:
+        headers = {"www-authenticate": "Bearer"}
     return _Whole(share, reply.body, reply.status, headers, "application/json")
 
 

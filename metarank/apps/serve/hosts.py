@@ -17,7 +17,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 def local_names(hosts: Iterable[str], listener: socket.socket) -> frozenset[str] | None:
     """What a request's Host may name where `listener` is at a loopback address: this machine, and `hosts`.
 
-    None, for any name, where it is at another address.
+    None, for any name, where it is at another address, or `hosts` has "*".
 
     Examples
     --------
@@ -26,9 +26,10 @@ def local_names(hosts: Iterable[str], listener: socket.socket) -> frozenset[str]
     ['127.0.0.1', '::1', 'labels.example', 'localhost']
     """
     address = listener.getsockname()[0]
-    if not ipaddress.ip_address(address).is_loopback:
+    names = frozenset(host.lower() for host in hosts)
+    if "*" in names or not ipaddress.ip_address(address).is_loopback:
         return None
-    return frozenset((*_LOOPBACK, address, *(host.lower() for host in hosts)))
+    return names.union(_LOOPBACK, [address])
 
 
 def named(header: bytes) -> str:

@@ -76,6 +76,7 @@ class ServiceMetrics:
         }
         served = Gauge("service_info", "What is served", list(facts), multiprocess_mode="max", **own)
         served.labels(**facts).set(1)
+        self._children: dict[tuple[int, tuple[str, ...]], Any] = {}
         self._lengths: dict[str, Callable[[], float]] = {}
         self._folder = os.environ.get(_SHARED_METRICS)
         if self.is_shared:
@@ -93,8 +94,16 @@ class ServiceMetrics:
     def request(self, path: str, status: int, seconds: float) -> None:
         """A request that got its reply."""
         path = path if path in self._paths else "other"
-        self._requests.labels(path, str(status)).inc()
-        self._seconds.labels(path).observe(seconds)
+        self._of(self._requests, path, str(status)).inc()
+        self._of(self._seconds, path).observe(seconds)
+
+    def _of(self, counted: Any, *labels: str) -> Any:
+        """What is counted under labels; the library itself takes a lock and makes a key for each look."""
+        key = (id(counted), labels)
+        found = self._children.get(key)
+        if found is None:
+            found = self._children[key] = counted.labels(*labels)
+        return found
 
     def refused(self, reason: str) -> None:
         """A request that got no answer, and why."""
@@ -106,7 +115,7 @@ class ServiceMetrics:
 
     def stage(self, name: str, seconds: float) -> None:
         """How long a stage took."""
-        self._stages.labels(name).observe(seconds)
+        self._of(self._stages, name).observe(seconds)
 
     def batch(self, requests: int) -> None:
         """How many requests were taken at once."""

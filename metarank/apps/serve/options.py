@@ -1,8 +1,9 @@
-"""`ServeOptions`: the limits of a service."""
+"""`ServeOptions`: the limits of a service. `Access`: who may ask, and where."""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
 from typing import Any
@@ -116,3 +117,59 @@ class ServeOptions:
                 raise ValueError(f"{name} must be from {_TIMES[0]:g} to {_TIMES[1]:g} seconds, got {value!r}")
         if self.threads > _MOST_THREADS:
             raise ValueError(f"threads must be at most {_MOST_THREADS}, got {self.threads}")
+
+
+# Of an Authorization header, as RFC 6750 has it; and what a browser sends as Origin.
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
+_ROOT = re.compile(r"(/[^/\s?#]+)*")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask a service, where it stands, and whether requests are noted.
+
+    Attributes
+    ----------
+    hosts : frozenset of str or None
+        Names that a request's Host header may hold, in lower case and without a port. Any other name gets
+        421. None for every name. /health and /ready are answered under every name.
+    token : str or None
+        A request must carry it as ``Authorization: Bearer TOKEN``, or gets 401; /health and /ready need none.
+    origins : tuple of str
+        Origins whose web pages may ask (CORS), such as "https://labels.example"; "*" for all.
+    root_path : str
+        Path at which a proxy offers the service, such as "/labels", whether or not the proxy cuts it off.
+    access_log : bool
+        Write a line of JSON for every request to standard output.
+
+    Raises
+    ------
+    ValueError
+        If the token has characters that no header can carry, or an origin or the path is none.
+
+    Examples
+    --------
+    >>> Access(root_path="labels")
+    Traceback (most recent call last):
+    ValueError: root_path must be empty or start with / and not end with it, got 'labels'
+    """
+
+    hosts: frozenset[str] | None = None
+    token: str | None = field(default=None, repr=False)
+    origins: tuple[str, ...] = ()
+    root_path: str = ""
+    access_log: bool = False
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not _TOKEN.fullmatch(self.token):
+            raise ValueError("token must be letters, digits and -._~+/ without blanks")
+        for origin in self.origins:
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError(
+                    f"cors must be * or an origin such as https://labels.example, got {origin!r}"
+                )
+        if not _ROOT.fullmatch(self.root_path):
+            raise ValueError(
+                f"root_path must be empty or start with / and not end with it, got {self.root_path!r}"
+            )

@@ -15,7 +15,8 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -24,8 +25,8 @@ from types import FrameType
 from typing import NamedTuple
 
 from metarank._util.parameters import check_integer
-from metarank.apps.serve.hosts import local_names
-from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.options import Access, ServeOptions
+from metarank.apps.serve.reload import Loaded, Reloader, controlled
 
 logger = logging.getLogger("metarank.serve")
 
@@ -34,19 +35,22 @@ _MOST = 256
 # Seconds between looks at signals, and before a process that ended is replaced.
 _LOOK = 0.2
 _PAUSE = 1.0
+# Seconds that a process has to load a model anew.
+_RELOAD = 600
 # By which prometheus_client lets processes count together; read when it is imported.
 _SHARED_METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 def run_processes(
-    load: Callable[[], object],
+    load: Callable[[], Loaded],
     processes: int,
     options: ServeOptions | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
-    allowed_hosts: Collection[str] = (),
+    access: Access | None = None,
     name: str = "model",
+    admin_socket: str | None = None,
     announce: Callable[[str], None] = print,
 ) -> None:
     """Serve a model from several processes until SIGTERM or Ctrl-C; requests in flight finish as in `run`.
@@ -56,32 +60,34 @@ def run_processes(
     Parameters
     ----------
     load : callable
-        Returns the model. Each process calls it, so it must be a module's function (or a `partial` of one).
+        Returns a `Loaded`. Each process calls it, so it must be a module's function (or a `partial` of one).
     processes : int
         In [1, 256].
     options : ServeOptions, optional
         The limits of each process.
-    host, port, allowed_hosts, name, announce : as for `metarank.apps.serve.run.run`
+    host, port, access, name, admin_socket, announce : as for `metarank.apps.serve.run.run`
 
     Raises
     ------
     ValueError
         If the service cannot listen at `host` and `port`, or a process ends before it can answer.
     """
-    from metarank.apps.serve.run import listen, url_of
+    from metarank.apps.serve.run import access_at, listen, url_of
 
     check_processes(processes)
     options = options or ServeOptions()
     with (
         contextlib.closing(listen(host, port)) as listener,
         tempfile.TemporaryDirectory(prefix="metarank-serve-") as metrics,
+        controlled(admin_socket) as control,
     ):
-        hosts = local_names((host, *allowed_hosts), listener)
-        service = _Service(_Served(load, listener, options, hosts, name, metrics))
+        access = access_at(listener, host, access)
+        service = _Service(_Served(load, listener, options, access, name, metrics))
         with handling_signals(service.told_to_stop):
             try:
                 service.start(processes)
                 if not service.stopping:
+                    control.start(service.reload)
                     announce(url_of(listener))
                     service.watch()
             finally:
@@ -96,23 +102,31 @@ def check_processes(processes: object) -> None:
 class _Served(NamedTuple):
     """What each process serves, and where; `metrics` is the folder in which they count together."""
 
-    load: Callable[[], object]
+    load: Callable[[], Loaded]
     listener: socket.socket
     options: ServeOptions
-    hosts: frozenset[str] | None
+    access: Access
     name: str
     metrics: str
 
 
+class _Child(NamedTuple):
+    """A process that answers, and the pipe by which it is told what to do; it ends when the pipe does."""
+
+    process: BaseProcess
+    pipe: Connection
+
+
 class _Service:
-    """The processes; `alive` is a pipe whose other end each of them watches."""
+    """The processes."""
 
     def __init__(self, served: _Served) -> None:
         self._context = multiprocessing.get_context("spawn")
-        self._watched, self._alive = self._context.Pipe(duplex=False)
         self._served = served
         self._patience = served.options.stop_timeout + 5
-        self._processes: list[BaseProcess] = []
+        self._children: list[_Child] = []
+        self._lock = threading.Lock()  # of who replaces processes or their model
+        self._orders = 0
         self.stopping = False
 
     def told_to_stop(self, *_: object) -> None:
@@ -121,69 +135,132 @@ class _Service:
 
     def start(self, processes: int) -> None:
         """Start so many, and wait until all of them answer."""
-        begun = []
         for _ in range(processes):
             if self.stopping:
                 break
-            process, ready = self._begin()
-            self._processes.append(process)  # at once, so that `stop` ends it whatever comes next
-            begun.append((process, ready))
-        for process, ready in begun:
+            self._children.append(self._begin())  # at once, so that `stop` ends it whatever comes next
+        for child in self._children:
             while not self.stopping:
-                found = connection.wait([ready, process.sentinel], _LOOK)
-                if ready in found and _is_told(ready):
+                found = connection.wait([child.pipe, child.process.sentinel], _LOOK)
+                if child.pipe in found and _received(child.pipe) is not None:
                     break
-                if process.sentinel in found and not self.stopping:
+                if child.process.sentinel in found and not self.stopping:
                     raise ValueError("processes: one ended before it could answer; its message is above")
-            ready.close()
 
     def watch(self) -> None:
         """Replace processes that end, until told to stop."""
         while not self.stopping:
-            connection.wait([process.sentinel for process in self._processes], _LOOK)
-            for i, process in enumerate(self._processes):
-                if process.is_alive() or self.stopping:
-                    continue
-                logger.error("process %s ended with code %s and is replaced", process.pid, process.exitcode)
-                self._forget(process)
-                time.sleep(_PAUSE)
-                self._processes[i], ready = self._begin()
-                ready.close()
+            connection.wait([child.process.sentinel for child in self._children], _LOOK)
+            if not self._lock.acquire(timeout=_LOOK):
+                continue
+            try:
+                for i, (process, _) in enumerate(self._children):
+                    if process.is_alive() or self.stopping:
+                        continue
+                    said = "process %s ended with code %s and is replaced"
+                    logger.error(said, process.pid, process.exitcode)
+                    self._forget(self._children[i])
+                    time.sleep(_PAUSE)
+                    self._children[i] = self._begin()
+            finally:
+                self._lock.release()
+
+    def reload(self) -> str:
+        """Have all processes answer by the model that is in its folder now, or none; its digest.
+
+        Raises
+        ------
+        ValueError
+            If one of them cannot, or does not find the same model as the others.
+        """
+        with self._lock:
+            try:
+                digests = set(self._ordered("prepare"))
+                if len(digests) > 1:
+                    raise ValueError("the model's folder was replaced while it was read: try again")
+            except BaseException:
+                self._order("drop")
+                raise
+            self._ordered("use")
+            return digests.pop()
+
+    def _ordered(self, what: str) -> list[str]:
+        """What each process says once it has done it; one that ends will load the model as it is replaced."""
+        waiting = self._order(what)
+        said: list[str] = []
+        last = time.monotonic() + _RELOAD
+        while waiting:
+            if self.stopping:
+                raise ValueError("the service is stopping")
+            if time.monotonic() > last:
+                raise ValueError(f"a process has not loaded the model within {_RELOAD} s")
+            for pipe in connection.wait(waiting, _LOOK):
+                assert isinstance(pipe, Connection)
+                reply = _received(pipe)
+                if reply is None:
+                    waiting.remove(pipe)
+                elif reply.number == self._orders:  # else an answer that nobody waits for any more
+                    waiting.remove(pipe)
+                    if reply.error is not None:
+                        raise ValueError(reply.error)
+                    said.append(reply.digest)
+        if not said:
+            raise ValueError("no process is left: they are being replaced")
+        return said
+
+    def _order(self, what: str) -> list[Connection]:
+        """Tell all processes; returns the pipes of those that are there to hear it."""
+        self._orders += 1
+        told = []
+        for child in self._children:
+            with contextlib.suppress(OSError):
+                child.pipe.send((self._orders, what))
+                told.append(child.pipe)
+        return told
 
     def stop(self) -> None:
         """End all of them, after the requests they are at."""
         self.stopping = True
-        for process in self._processes:
+        for process, _ in self._children:
             if process.is_alive():
                 process.terminate()
         last = time.monotonic() + self._patience
-        for process in self._processes:
+        for process, pipe in self._children:
             process.join(max(0.0, last - time.monotonic()))
             if process.is_alive():
                 process.kill()
                 process.join()
-        self._alive.close()
-        self._watched.close()
+            pipe.close()
 
-    def _begin(self) -> tuple[BaseProcess, Connection]:
-        ready, told = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_serve, args=(self._served, self._watched, told))
-        with _holding_back_ctrl_c():
+    def _begin(self) -> _Child:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(self._served, theirs))
+        with _holding_back_signals():
             process.start()
-        told.close()
-        return process, ready
+        theirs.close()
+        return _Child(process, ours)
 
-    def _forget(self, process: BaseProcess) -> None:
+    def _forget(self, child: _Child) -> None:
         """Its gauges no longer count."""
-        for path in Path(self._served.metrics).glob(f"gauge_live*_{process.pid}.db"):
+        child.pipe.close()
+        for path in Path(self._served.metrics).glob(f"gauge_live*_{child.process.pid}.db"):
             path.unlink(missing_ok=True)
 
 
-def _is_told(ready: Connection) -> bool:
+class _Reply(NamedTuple):
+    """What a process says of the order of a number; 0 where it has none and can answer."""
+
+    number: int
+    digest: str = ""
+    error: str | None = None
+
+
+def _received(pipe: Connection) -> _Reply | None:
+    """What a process said; None if it has ended."""
     try:
-        return bool(ready.recv())
-    except EOFError:
-        return False
+        return pipe.recv()
+    except (EOFError, OSError):
+        return None
 
 
 @contextlib.contextmanager
@@ -201,44 +278,52 @@ def handling_signals(to: Callable[[int, FrameType | None], None]) -> Iterator[No
 
 
 @contextlib.contextmanager
-def _holding_back_ctrl_c() -> Iterator[None]:
-    """A process started here does not see Ctrl-C until it says so; this one sees it as soon as this ends."""
+def _holding_back_signals() -> Iterator[None]:
+    """A process started here does not see what a terminal sends until it says so; this one sees it after."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     resource_tracker.ensure_running()  # else the first start would run it, which lets SIGINT through again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _of_a_terminal())
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(served: _Served, alive: Connection, told: Connection) -> None:
-    """One process. A terminal's Ctrl-C reaches it too, but it is the first process that says when to end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # which also drops one held back during the imports
+def _of_a_terminal() -> list[signal.Signals]:
+    return [signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
+
+def _serve(served: _Served, pipe: Connection) -> None:
+    """One process. A terminal's signals reach it too, but it is the first process that says what to do."""
+    for number in _of_a_terminal():
+        signal.signal(number, signal.SIG_IGN)  # which also drops one held back during the imports
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _of_a_terminal())
     os.environ[_SHARED_METRICS] = served.metrics
     logging.basicConfig(format="%(asctime)s %(levelname)s %(process)d %(message)s", level=logging.WARNING)
-    threading.Thread(target=_end_with, args=(alive,), daemon=True).start()
+    begun: Future[Reloader] = Future()
+    threading.Thread(target=_obey, args=(pipe, begun), daemon=True).start()
     from metarank.apps.serve.run import answer_on
-    from metarank.model.estimator import MetaRanker
 
-    model = served.load()
-    assert isinstance(model, MetaRanker)
+    def started(reloader: Reloader) -> None:
+        with contextlib.suppress(OSError):  # the first process is gone, and this one will be
+            pipe.send(_Reply(0))
+        begun.set_result(reloader)
 
-    def announce(_: str) -> None:
-        # Nobody listens where this process replaces another.
-        with contextlib.suppress(OSError):
-            told.send(True)
-        told.close()
-
-    answer_on(served.listener, model, served.options, served.hosts, name=served.name, announce=announce)
+    answer_on(served.listener, served.load, served.options, served.access, name=served.name, started=started)
 
 
-def _end_with(alive: Connection) -> None:
-    """End this process once the first one is gone."""
+def _obey(pipe: Connection, begun: Future[Reloader]) -> None:
+    """Do what the first process says, and end this one once that is gone."""
     with contextlib.suppress(OSError, EOFError):
-        alive.recv()
+        while True:
+            number, what = pipe.recv()
+            reloader = begun.result()
+            try:
+                reply = _Reply(number, digest=getattr(reloader, what)() or "")
+            except Exception as error:
+                reply = _Reply(number, error=f"{error}" or type(error).__name__)
+            pipe.send(reply)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -8,7 +8,8 @@ import gc
 import math
 import socket
 import sys
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ from fastapi import FastAPI
 from metarank.apps.serve.app import create_app
 from metarank.apps.serve.connections import connection_class
 from metarank.apps.serve.hosts import local_names
-from metarank.apps.serve.options import ServeOptions
+from metarank.apps.serve.options import Access, ServeOptions
 from metarank.apps.serve.processes import handling_signals
+from metarank.apps.serve.reload import Loaded, Reloader, controlled
 from metarank.model.estimator import MetaRanker
 
 # Connections that may wait to be accepted.
@@ -38,7 +40,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, options: ServeOptions, announce: Callable[[], None]) -> None:
         super().__init__(configured(app, options))
-        self._give_up = app.state.workers.give_up
+        self._give_up = app.state.service.workers.give_up
         self._patience = options.stop_timeout
         self._announce = announce
 
@@ -57,64 +59,83 @@ class Server(uvicorn.Server):
 
 
 def run(
-    model: MetaRanker,
+    load: Callable[[], Loaded],
     options: ServeOptions | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
-    allowed_hosts: Collection[str] = (),
+    access: Access | None = None,
     name: str = "model",
+    admin_socket: str | None = None,
     announce: Callable[[str], None] = print,
 ) -> None:
     """Serve a model until SIGTERM or Ctrl-C. Requests in flight have `stop_timeout` seconds to finish.
 
+    After SIGHUP, or POST /admin/reload to `admin_socket`, the model is loaded anew. The one before answers
+    until the new one is loaded and tried, and on where that fails.
+
     Parameters
     ----------
-    model : fitted MetaRanker
-        Its ``n_jobs`` should be 1: the service has threads of its own.
+    load : callable
+        Returns a `Loaded`. The model's ``n_jobs`` should be 1: the service has threads of its own.
     options : ServeOptions, optional
     host : str
         Address to listen at. Only this machine sees the default.
     port : int
         0 for any free port.
-    allowed_hosts : collection of str
-        At a loopback address, names that a Host header may hold besides `host` and those of this machine,
-        such as the public name that a proxy passes on.
+    access : Access, optional
+        At a loopback address, a Host header may hold `host` and the names of this machine besides
+        ``access.hosts``, such as the public name that a proxy passes on; "*" there is any name.
     name : str
         The model's name.
+    admin_socket : str, optional
+        Path of a unix socket, which the service makes and only its user may use.
     announce : callable (str)
         Called with the URL once requests are answered.
 
     Raises
     ------
     ValueError
-        If the service cannot listen at `host` and `port`.
+        If the service cannot listen at `host` and `port` or at `admin_socket`.
     """
-    with contextlib.closing(listen(host, port)) as listener:
-        hosts = local_names((host, *allowed_hosts), listener)
-        answer_on(listener, model, options or ServeOptions(), hosts, name=name, announce=announce)
+    with contextlib.closing(listen(host, port)) as listener, controlled(admin_socket) as control:
+        access = access_at(listener, host, access)
+
+        def started(reloader: Reloader) -> None:
+            control.start(reloader.reload)
+            announce(url_of(listener))
+
+        answer_on(listener, load, options or ServeOptions(), access, name=name, started=started)
+
+
+def access_at(listener: socket.socket, host: str, access: Access | None) -> Access:
+    """Who may ask at a listening socket, by the names of the machine too."""
+    access = access or Access()
+    return replace(access, hosts=local_names((host, *(access.hosts or ())), listener))
 
 
 def answer_on(
     listener: socket.socket,
-    model: MetaRanker,
+    load: Callable[[], Loaded],
     options: ServeOptions,
-    allowed_hosts: Collection[str] | None,
+    access: Access,
     *,
     name: str,
-    announce: Callable[[str], None],
+    started: Callable[[Reloader], None],
 ) -> None:
     """`run` on a listening socket, which other processes may share."""
-    app = create_app(model, options, name=name, allowed_hosts=allowed_hosts)
-    warm_up(model)
+    loaded = load()
+    app = create_app(loaded.model, options, name=name, digest=loaded.digest, access=access)
+    warm_up(loaded.model)
+    del loaded  # which may be replaced
+    reloader = Reloader(load, app.state.service)
     # These objects stay: the garbage collector need not visit them during a request.
     gc.collect()
     gc.freeze()
-    address = url_of(listener)
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH)
     try:
-        Server(app, options, lambda: announce(address)).run([listener])
+        Server(app, options, lambda: started(reloader)).run([listener])
     finally:
         sys.setswitchinterval(before)
         gc.unfreeze()
@@ -124,7 +145,7 @@ def configured(app: FastAPI, options: ServeOptions) -> uvicorn.Config:
     """uvicorn's settings for an application of `create_app`."""
     return uvicorn.Config(
         app,
-        http=connection_class(options, app.state.metrics),
+        http=connection_class(options, app.state.service.metrics),
         log_level="error",
         access_log=False,
         server_header=False,

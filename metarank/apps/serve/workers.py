@@ -49,9 +49,11 @@ class _Waiting:
     deadline: float
     share: Share
     since: float = field(default_factory=time.monotonic)
-    # Of a request that has been read: what it asks. Of a large one its steps, the pairs it has of the budget
-    # and those that are left to compare, the bytes of its reply so far, and the seconds it took.
+    # Of a request that has been read: what it asks, and who answers. Of a large one its steps, the pairs it
+    # has of the budget and those that are left to compare, the bytes of its reply so far, and the seconds it
+    # took.
     asked: Asked | None = None
+    answering: Answerer | None = None
     steps: Iterator[Reply | int] | None = None
     pairs: int = 0
     left: int = 0
@@ -75,7 +77,8 @@ class Workers:
     Parameters
     ----------
     answering : Answerer
-        Reads calls and answers them.
+        Reads calls and answers them. Where the attribute is set anew, what has been read is still answered by
+        the one that read it.
     options : ServeOptions
     observe : callable (stage, seconds)
         Called with the time that each request waited ("wait") and was worked on with others ("answer").
@@ -90,7 +93,7 @@ class Workers:
         observe: Observer,
         count: Callable[[int], None],
     ) -> None:
-        self._answering = answering
+        self.answering = answering
         self.options = options
         self._observe, self._count = observe, count
         self._small: deque[_Waiting] = deque()
@@ -309,7 +312,9 @@ class Workers:
         self._count(len(now))
         replies: list[tuple[_Waiting, Reply]] = []
         try:
-            for i, reply in self._answering.together([one.asked for one in now if one.asked is not None]):
+            answering = now[0].answering
+            assert answering is not None
+            for i, reply in answering.together([one.asked for one in now if one.asked is not None]):
                 replies.append((now[i], reply))
         except Exception as error:  # a fault beyond those that become replies; the thread lives on
             known = {id(one) for one, _ in replies}
@@ -330,7 +335,9 @@ class Workers:
             assert one.asked is not None
             if one.asked.pairs > most:
                 self._enlarge(one)
-            elif now and pairs + one.asked.pairs > STEPS_TOGETHER * most:
+            elif now and (
+                pairs + one.asked.pairs > STEPS_TOGETHER * most or one.answering is not now[0].answering
+            ):
                 later.append(one)
             else:
                 pairs += one.asked.pairs
@@ -341,7 +348,8 @@ class Workers:
         """Read a request. Returns False if it was refused."""
         start = time.monotonic()
         try:
-            asked = self._answering.read(one.call)
+            answering = self.answering
+            asked = answering.read(one.call)
             if not one.share.take(asked.size):
                 raise Refused(429, "too many bytes are waiting already", retry_after=1, reason="bytes")
         except Refused as refused:
@@ -349,7 +357,7 @@ class Workers:
         except Exception as error:
             reply = fault_reply(error)
         else:
-            one.asked, one.left = asked, asked.pairs
+            one.asked, one.answering, one.left = asked, answering, asked.pairs
             return True
         self._deliver([(one, reply)], [time.monotonic() - start])
         return False
@@ -380,7 +388,8 @@ class Workers:
                 self._enlarge(one)
             return
         if one.steps is None:
-            one.steps = self._answering.steps(one.asked)
+            assert one.answering is not None
+            one.steps = one.answering.steps(one.asked)
             self._count(1)
         try:
             found = next(one.steps)

@@ -68,6 +68,18 @@ def inv_propensity(
     return weights
 
 
+def counts_of_weights(weights: np.ndarray, n_points: int, a: float = 0.55, b: float = 1.5) -> np.ndarray:
+    """N_l, int64 (L,), of weights that `inv_propensity` gave: its inverse.
+
+    Examples
+    --------
+    >>> counts_of_weights(inv_propensity(np.array([100, 10, 0]), n_points=1000), 1000)
+    array([100,  10,   0])
+    """
+    c = (math.log(n_points) - 1.0) * (b + 1.0) ** a
+    return np.rint(((weights - 1.0) / c) ** (-1.0 / a) - b).astype(np.int64)
+
+
 def label_counts(Y: Any, n_points: int | None = None) -> tuple[np.ndarray, int]:
     """(N_l, N): counted in the relevances `Y` (n, L); or `Y` itself and `n_points`, where `Y` holds counts.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import lightgbm as lgb
 import numpy as np
 
 from metarank._util.parameters import with_parameters
 from metarank._util.progress import report
+from metarank._util.threads import in_threads
 from metarank.persist.fields import Object, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
@@ -100,10 +100,9 @@ class BoostedTrees(LabelScorer):
             return BoosterArrays.from_lightgbm(booster)
 
         trees = []
-        with ThreadPoolExecutor(max(1, n_jobs)) as pool:
-            for label, found in enumerate(pool.map(one_label, range(view.n_labels))):
-                report(f"label {label} of {view.n_labels}", label / view.n_labels)
-                trees.append(found)
+        for label, found in enumerate(in_threads(one_label, range(view.n_labels), n_jobs=n_jobs)):
+            report(f"label {label} of {view.n_labels}", label / view.n_labels)
+            trees.append(found)
         self.trees_ = BoosterArrays.stack(trees)
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,6 +13,7 @@ from sklearn.tree import ExtraTreeRegressor
 
 from metarank import _core
 from metarank._util.parameters import check_integer, with_parameters
+from metarank._util.threads import in_threads
 from metarank.persist.fields import Array, Csr, Declared, Entries, Params
 from metarank.persist.spec import Spec
 from metarank.scorers.trees.tree_ensemble import TreeBlock, TreeEnsemble
@@ -123,8 +123,7 @@ class ExtraTrees(TreeEnsemble):
             with config_context(skip_parameter_validation=number > 0):
                 return tree.fit(X, relevant, check_input=False).tree_
 
-        with ThreadPoolExecutor(max(1, n_jobs)) as pool:
-            return _joined([_arrays_of(tree) for tree in pool.map(grown, range(count))])
+        return _joined([_arrays_of(tree) for tree in in_threads(grown, range(count), n_jobs=n_jobs)])
 
     def _take(self, blocks: list[TreeBlock]) -> None:
         self.n_features_ = blocks[0].n_features

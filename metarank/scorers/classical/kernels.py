@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -12,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from metarank import _core
-from metarank._util.threads import single_threaded_blas
+from metarank._util.threads import in_threads, single_threaded_blas
 from metarank.persist.fields import Array, Number, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.scorers.base import LabelScorer
@@ -190,8 +189,7 @@ def tuned_kernel(
             return 0.0, start, alpha if alpha is not None else 0.3
         return _descend(D, Y, fold, start, alpha if alpha is not None else 0.3, gamma is None, alpha is None)
 
-    with ThreadPoolExecutor(max(1, min(n_jobs, len(scales)))) as pool:
-        found = list(pool.map(search, scales))
+    found = list(in_threads(search, scales, n_jobs=min(n_jobs, len(scales))))
     best = min(range(len(found)), key=lambda i: found[i][0])
     _, chosen_gamma, chosen_alpha = found[best]
     return Kernel(name, float(chosen_gamma), scales[best]), float(chosen_alpha)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.progress import report
@@ -16,15 +15,16 @@ from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.metrics.propensity import inv_propensity
 from metarank.persist.fields import Number, Object, Params
 from metarank.persist.spec import Spec
+from metarank.scorers.base import Planned
 from metarank.scorers.crossfit import refit_columns, refit_shortlist, scatter_folds, stack_folds
 from metarank.scorers.label_weights import propensity_curve
 from metarank.scorers.linear.shared_ridge import SharedRidge, leave_one_out_ndcg, ridge_by_gradients
 from metarank.scorers.linear.squared_hinge import squared_hinge_weights
 from metarank.scorers.linear.weight_index import Parts, WeightIndex
 from metarank.scorers.neighbors.training_rows import as_canonical
-from metarank.scorers.shortlister import Shortlister
 from metarank.scorers.sizes import DESCRIBE, FIT, STAGES, FitSizes, MemoryPart
-from metarank.types.arrays import csr_parts, require_rows, sample_rows
+from metarank.scorers.tuning import TUNED, Tunable
+from metarank.types.arrays import require_rows, sample_rows
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates
 from metarank.types.view import Features, TrainingSet, View
@@ -41,7 +41,7 @@ _QUERY_ROWS = 256
 
 
 @with_parameters
-class OneVsAll(Shortlister):
+class OneVsAll(Tunable):
     """Linear scores ``w . x + b`` for every label, with small weights pruned.
 
     Parameters
@@ -78,9 +78,13 @@ class OneVsAll(Shortlister):
         square, time with its cube. Larger problems are solved by conjugate gradients.
     verbose : int
         1 shows the progress of `fit`; see `MetaRanker`.
+    tune : int
+        As in `Parabel`: the number of settings to try on held-out rows, judged by nDCG@5, for inverse
+        propensities PSP@5, for graded relevance WP@5.
 
     Attributes
     ----------
+    best_params_, choices_ : see `Parabel`
     C_ : float
     index_ : WeightIndex
     n_features_in_, n_labels_ : int
@@ -116,11 +120,32 @@ class OneVsAll(Shortlister):
     verbose: int = 0
 
     is_classifier = True
+    settings: ClassVar[dict[str, tuple[dict[str, Any], ...]]] = {
+        "squared_hinge": (
+            {},
+            {"max_epochs": 3},
+            {"weights_per_label": 50},
+            {"C": 0.3},
+            {"C": 3.0},
+            {"weights_per_label": 500},
+            {"C": 0.3, "max_epochs": 12},
+            {"C": 10.0, "max_epochs": 12},
+        ),
+        "ridge": (
+            {},
+            {"weights_per_label": 50},
+            {"C": 0.02},
+            {"C": 5.0},
+            {"intercept_scaling": 1.0},
+            {"weights_per_label": 500},
+        ),
+    }
 
     saved = Spec(
-        Params(tuples=("propensity",), check=lambda scorer: scorer._check_params()),
+        Params(tuples=("propensity",), omits=("tune",), check=lambda scorer: scorer._check_params()),
         Number("C_", 0),
         Object("index_", WeightIndex, ("d", "L"), inline=True),
+        *TUNED,
     )
 
     @property
@@ -174,11 +199,23 @@ class OneVsAll(Shortlister):
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> OneVsAll:
         """An unfitted copy whose `C` is tuned on this View."""
-        self._check_params()
         require_rows(view)
-        return clone(self).set_params(C=self._tuned_C(view, n_jobs))
+        found = super().tuned(view, n_jobs=n_jobs)
+        return found.set_params(C=found._tuned_C(view, n_jobs))
 
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
+    def search(self, X: Features, *, n_jobs: int = 1) -> dict[str, Any]:
+        """The sums of all labels, of few rows."""
+        sums = self.index_.sums(self._row_parts(X), n_jobs)
+        return {} if sums is None else {"sums": sums}
+
+    def score(
+        self,
+        X: Features,
+        candidates: Candidates,
+        *,
+        n_jobs: int | None = 1,
+        sums: np.ndarray | None = None,
+    ) -> dict[str, np.ndarray]:
         """float32 column (m,): ``w . x + b`` of each pair, with the weights that were kept.
 
         Ridge: an estimate of the target, which is 0 for irrelevant labels. Squared hinge: a margin, positive
@@ -190,9 +227,14 @@ class OneVsAll(Shortlister):
             If the estimator is not fitted, X is malformed, holds NaN or infinity or has another width than in
             training, or `candidates` are not lists of the labels learned, one for each row of X.
         """
+        if sums is not None:  # those of `search`, for the same rows
+            return {self.column: self.index_.scores_of(sums, candidates)}
         rows = self._row_parts(X)
         candidates = check_candidates(candidates, len(rows[0]) - 1, self.n_labels_)
         return {self.column: self.index_.scores(rows, candidates, resolve_n_jobs(n_jobs))}
+
+    def planned(self) -> Planned:
+        return Planned(self.index_.planned(), [self.column])
 
     def memory(self, sizes: FitSizes, *, keeps_products: bool) -> list[MemoryPart]:
         name, n, d = type(self).__name__, sizes.n_rows, sizes.n_features
@@ -221,7 +263,9 @@ class OneVsAll(Shortlister):
         out.n_labels_ = last - first
         return out
 
-    def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
+    def shortlist(
+        self, X: Any, k: int = 100, *, n_jobs: int | None = 1, sums: np.ndarray | None = None
+    ) -> Candidates:
         """The k labels of largest score for each row, or all labels of the View if there are fewer.
 
         Parameters
@@ -230,6 +274,8 @@ class OneVsAll(Shortlister):
         k : int
         n_jobs : int or None
             Threads; None uses all cores.
+        sums : float32 array (n, L), optional
+            What `search` found for the same rows.
 
         Returns
         -------
@@ -239,7 +285,7 @@ class OneVsAll(Shortlister):
         """
         check_integer("k", k, 1)
         rows = self._row_parts(X)
-        return self.index_.shortlist(rows, int(k), self.column, resolve_n_jobs(n_jobs))
+        return self.index_.shortlist(rows, int(k), self.column, resolve_n_jobs(n_jobs), sums)
 
     def score_held_out(
         self, data: TrainingSet, candidates: Candidates, *, rows: np.ndarray | None = None, n_jobs: int = 1
@@ -322,7 +368,26 @@ class OneVsAll(Shortlister):
     def _ridge_key(self, penalty: float) -> str:
         return f"ridge {penalty} {self.intercept_scaling}"
 
+    def _work(self, view: View) -> float:
+        """Of the squared hinge, the terms of all rows for each label in each pass; of the ridge, one
+        factorisation and a solution a label. And the weights that are kept."""
+        X, labels, kept = sp.csr_matrix(view.X), len(self.index_.seen), len(self.index_.weight)
+        if self.loss == "squared_hinge":
+            return float(self.max_epochs) * X.nnz * labels + kept
+        size = float(min(X.shape[0], X.shape[1] + 1))
+        return size * size * (size / 3 + labels) + kept
+
+    @property
+    def _loss_learned(self) -> str:
+        return self.loss
+
+    @property
+    def _learned_as(self) -> tuple[str, Any]:
+        default = "inverse-propensity" if self.loss == "ridge" else "binary"
+        return default if self.relevance == "auto" else self.relevance, self.propensity
+
     def _check_params(self) -> None:
+        super()._check_params()
         for name, value, allowed in (("loss", self.loss, LOSSES), ("relevance", self.relevance, RELEVANCES)):
             if not isinstance(value, str) or value not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
@@ -359,9 +424,7 @@ class OneVsAll(Shortlister):
 
     def _label_weight(self, counts: np.ndarray, n_rows: int) -> np.ndarray:
         """What the targets of each label are multiplied by, float64 (L,)."""
-        default = "inverse-propensity" if self.loss == "ridge" else "binary"
-        relevance = default if self.relevance == "auto" else self.relevance
-        if relevance != "inverse-propensity" or n_rows < 3:  # fewer say nothing of propensities
+        if self._learned_as[0] != "inverse-propensity" or n_rows < 3:  # fewer say nothing of propensities
             return np.ones(len(counts))
         return inv_propensity(counts, *propensity_curve(self.propensity), n_points=n_rows)
 
@@ -398,6 +461,9 @@ def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:
 
 
 def _query_blocks(queries: np.ndarray) -> Iterator[tuple[int, Parts]]:
-    """(first row, CSR arrays) of dense queries, a few at a time."""
+    """(first row, CSR arrays) of dense queries, a few at a time: with every entry, few of which are 0."""
+    width = queries.shape[1]
     for at in range(0, len(queries), _QUERY_ROWS):
-        yield at, csr_parts(sp.csr_matrix(queries[at : at + _QUERY_ROWS].astype(np.float32)))
+        block = queries[at : at + _QUERY_ROWS].astype(np.float32)
+        indptr = np.arange(len(block) + 1, dtype=np.int64) * width
+        yield at, (indptr, np.tile(np.arange(width, dtype=np.int32), len(block)), block.ravel())

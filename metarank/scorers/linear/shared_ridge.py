@@ -9,15 +9,12 @@ what P would be without some rows f: their scores, from a fit on the other rows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.threads import single_threaded_blas
+from metarank._util.threads import in_threads, single_threaded_blas
 from metarank.scorers.neighbors.training_rows import as_canonical
 from metarank.types.arrays import csr_parts, pruning_factors
 
@@ -92,10 +89,9 @@ class SharedRidge:
         def pruned(start: int) -> sp.csr_matrix:
             features = np.arange(start, min(start + _BLOCK, d))
             W = dense_weights(features)
-            W[np.abs(W) * factor[features] < least] = 0
-            return sp.csr_matrix(W)
+            return _sparse(W, np.abs(W) * factor[features] >= least)
 
-        return sp.vstack(list(_in_threads(pruned, range(0, d, _BLOCK), n_jobs)), "csr")
+        return sp.vstack(list(in_threads(pruned, range(0, d, _BLOCK), n_jobs=n_jobs)), "csr")
 
     def held_out(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
         """H (len(rows), len(others)): scores of `rows` from a fit on all `others` are ``H T[others]``."""
@@ -189,10 +185,17 @@ def ridge_by_gradients(
 
     def pruned(start: int) -> sp.csr_matrix:
         W = dense_weights(np.arange(start, min(start + _BLOCK, n_labels)))
-        W[np.abs(W) * factor < least] = 0
-        return sp.csr_matrix(W)
+        return _sparse(W, np.abs(W) * factor >= least)
 
-    return sp.hstack(list(_in_threads(pruned, range(0, n_labels, _BLOCK), n_jobs)), "csr")
+    return sp.hstack(list(in_threads(pruned, range(0, n_labels, _BLOCK), n_jobs=n_jobs)), "csr")
+
+
+def _sparse(W: np.ndarray, kept: np.ndarray) -> sp.csr_matrix:
+    """The entries of W that are kept and not 0. Much faster than by way of a dense matrix with zeros."""
+    kept &= W != 0
+    at = np.flatnonzero(kept)
+    indptr = np.concatenate([[0], np.cumsum(np.count_nonzero(kept, axis=1))])
+    return sp.csr_matrix((W.ravel()[at], (at % W.shape[1]).astype(np.int32), indptr), shape=W.shape)
 
 
 def _column_norms(A: np.ndarray) -> np.ndarray:
@@ -206,14 +209,6 @@ def _least_kept(W: np.ndarray, density: float) -> np.float32:
     values = np.abs(W).ravel()
     kept = max(1, round(density * len(values)))
     return np.float32(np.partition(values, -kept)[-kept])
-
-
-def _in_threads(task: Callable[[int], sp.csr_matrix], starts: range, n_jobs: int) -> Iterator[sp.csr_matrix]:
-    if n_jobs == 1:
-        yield from map(task, starts)
-        return
-    with ThreadPoolExecutor(n_jobs) as pool:
-        yield from pool.map(task, starts)
 
 
 def _inverse(K: np.ndarray, penalty: float) -> np.ndarray:

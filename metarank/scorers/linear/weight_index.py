@@ -21,6 +21,8 @@ Parts: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Labels to a band: an entry's label takes two bytes.
 _BAND = 65_536
 _LARGEST = 32_767
+# Sums of all labels are kept between a row's shortlist and its scores up to so many.
+_MOST_SUMS = 1 << 18
 
 
 @dataclass(eq=False)
@@ -118,13 +120,37 @@ class WeightIndex(Saved):
         """The score of each pair, float32 (m,)."""
         return finite_scores(self._scorer.scores(*rows, candidates.indptr, candidates.labels, n_jobs))
 
-    def shortlist(self, rows: Parts, k: int, name: str, n_jobs: int) -> Candidates:
+    def sums(self, rows: Parts, n_jobs: int) -> np.ndarray | None:
+        """float32 (n, L): the sums of all labels, from which `scores` and `shortlist` follow; None for so
+        many rows that they would take much memory."""
+        if (len(rows[0]) - 1) * self.n_labels > _MOST_SUMS:
+            return None
+        found: np.ndarray = self._scorer.sums(*rows, n_jobs)
+        return found
+
+    def scores_of(self, sums: np.ndarray, candidates: Candidates) -> np.ndarray:
+        """`scores` of rows of known `sums`."""
+        return finite_scores(self._scorer.scores_of(sums, candidates.indptr, candidates.labels))
+
+    def shortlist(
+        self, rows: Parts, k: int, name: str, n_jobs: int, sums: np.ndarray | None = None
+    ) -> Candidates:
         """The k labels of largest score among those seen, ties by label; the score is called `name`."""
         k = min(k, len(self.seen))
-        labels, scores = self._lister.shortlist(*rows, k, n_jobs)
-        finite_scores(scores)
+        if sums is not None:
+            labels, scores = self._lister.shortlist_of(sums, k)
+        else:
+            labels, scores = self._lister.shortlist(*rows, k, n_jobs)
         indptr = np.arange(len(labels) + 1, dtype=np.int64) * labels.shape[1]
-        return Candidates.of_core(indptr, labels.ravel(), self.n_labels, {name: scores.ravel()})
+        return Candidates.of_core(
+            indptr, labels.ravel(), self.n_labels, {name: finite_scores(scores.ravel())}
+        )
+
+    def planned(self) -> Any:
+        """The source of a `metarank._core.Plan` that lists and scores as this does."""
+        exact = self.weight.dtype == np.float32
+        kind = _core.PlanExactWeights if exact else _core.PlanQuantisedWeights
+        return kind(self._scorer, self._lister, len(self.seen))
 
     @cached_property
     def _scorer(self) -> Any:

@@ -16,9 +16,9 @@ from metarank import _core
 from metarank._util.parameters import check_integer
 from metarank.persist.fields import Csr, Object
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.names.grouped import GroupedNames
-from metarank.scorers.neighbors.training_rows import as_canonical
+from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.other_names import OtherNames
@@ -69,6 +69,11 @@ class NameScorer(LabelScorer):
     # What of a View is indexed, and the name of the proposals' score.
     source: ClassVar[str] = "label_text"
     proposal: ClassVar[str] = "names"
+    # Of the core's columns those that describe a pair, by their number.
+    described: ClassVar[dict[int, str]] = dict(enumerate(COLUMNS))
+    # The same of the best of a label's names; and the name of the number of names that occur whole.
+    of_best: ClassVar[dict[int, str]] = dict(enumerate(BEST))
+    matched: ClassVar[str] = MATCHED
 
     saved = Spec(
         Csr("label_text_", ("L", "d")),
@@ -99,10 +104,12 @@ class NameScorer(LabelScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``name_cosine``, ``name_share``, ``name_weighted_share``, ``name_words``; and
         those of the best name where labels have several."""
-        out = dict(zip(COLUMNS, self._evidence(X, candidates, n_jobs)))
+        found = self._evidence(X, candidates, n_jobs)
+        out = {name: found[number] for number, name in self.described.items()}
         if self.other_names_ is not None:
             best, matched = self._grouped.evidence(self._rows(X), candidates, n_jobs)
-            out |= dict(zip(BEST, best)) | {MATCHED: matched}
+            out |= {name: best[number] for number, name in self.of_best.items()}
+            out |= {self.matched: matched} if self.matched else {}
         return out
 
     def _evidence(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
@@ -132,8 +139,13 @@ class NameScorer(LabelScorer):
             indptr, labels, cosine = self._grouped.shortlist(self._rows(X), k, n_jobs)
         return Candidates.of_core(indptr, labels, self.label_text_.shape[0], {self.proposal: cosine})
 
+    def planned(self) -> Planned | None:
+        if self.other_names_ is not None:
+            return None
+        return Planned(_core.PlanNames(self._index, list(self.described)), list(self.described.values()))
+
     def n_columns(self) -> int:
-        return len(COLUMNS)
+        return len(self.described)
 
     def label_texts(self) -> dict[str, sp.csr_matrix]:
         return {self.source: self.label_text_}
@@ -161,7 +173,7 @@ class NameScorer(LabelScorer):
         n_features = self.label_text_.shape[1]
         if X.ndim != 2 or X.shape[1] != n_features:
             raise ValueError(f"X must have {n_features} features, got shape {X.shape}")
-        return csr_parts(as_canonical(X))
+        return canonical_parts(X)
 
 
 class SpellingScorer(NameScorer):
@@ -189,20 +201,10 @@ class SpellingScorer(NameScorer):
 
     source = "label_spelling"
     proposal = "spelling"
-    title = "SpellingScorer"
-
-    def n_columns(self) -> int:
-        return 2
-
-    def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
-        """Float32 columns (m,): ``spelling_cosine`` and ``spelling_share``; and those of the best name where
-        labels have several."""
-        cosine, _, share, _ = self._evidence(X, candidates, n_jobs)
-        out = {"spelling_cosine": cosine, "spelling_share": share}
-        if self.other_names_ is not None:
-            cosine, _, share, _ = self._grouped.evidence(self._rows(X), candidates, n_jobs)[0]
-            out |= {"best_spelling_cosine": cosine, "best_spelling_share": share}
-        return out
+    title = "spelling of label names alone"
+    described: ClassVar[dict[int, str]] = {0: "spelling_cosine", 2: "spelling_share"}
+    of_best: ClassVar[dict[int, str]] = {0: "best_spelling_cosine", 2: "best_spelling_share"}
+    matched = ""
 
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
+from metarank import _core
 from metarank.persist.fields import Group, Ids, Number, Rows
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.neighbors.label_means import LabelMeans
 from metarank.scorers.neighbors.training_rows import shared_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
+
+_COLUMNS = ("centroid_l2", "centroid_cosine")
 
 
 class Centroids(LabelScorer):
@@ -60,10 +64,15 @@ class Centroids(LabelScorer):
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
         """Float32 columns (m,): ``centroid_l2`` and ``centroid_cosine``."""
         values = self.means_.distances(X, candidates, n_jobs)
-        return dict(zip(("centroid_l2", "centroid_cosine"), values))
+        return dict(zip(_COLUMNS, values))
+
+    def planned(self) -> Planned | None:
+        if not sp.issparse(self.means_.means):
+            return None
+        return Planned(_core.PlanMeans(self.means_.index), list(_COLUMNS))
 
     def n_columns(self) -> int:
-        return 2
+        return len(_COLUMNS)
 
     def of_labels(self, first: int, last: int) -> Centroids:
         means, out = self.means_, clone(self)

@@ -13,6 +13,7 @@ from metarank._util.elementary import softplus
 from metarank._util.threads import resolve_n_jobs
 from metarank.scorers.neighbors.training_rows import (
     as_canonical,
+    canonical_parts,
     check_candidates,
     check_width,
 )
@@ -103,7 +104,7 @@ class LabelMeans:
         pairs = (candidates.indptr, candidates.labels)
         n_threads = resolve_n_jobs(n_jobs)
         if sp.issparse(self.means):
-            return self.index.distances(*csr_parts(as_canonical(X)), *pairs, n_threads)
+            return self.index.distances(*canonical_parts(X), *pairs, n_threads)
         means = (self.means, self.known, self.max_sq_norm)
         return _core.centroid_distances_dense(*means, dense(X), *pairs, n_threads)
 
@@ -117,7 +118,7 @@ class LabelMeans:
             return -softplus(gamma / 2 * squared).astype(np.float32)
         self._check(X, candidates)
         pairs = (candidates.indptr, candidates.labels)
-        rows = csr_parts(as_canonical(X))
+        rows = canonical_parts(X)
         return self.index.tail_log_probability(*rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
 
     def _check(self, X: Features, candidates: Candidates) -> None:

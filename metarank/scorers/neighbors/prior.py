@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
+from metarank import _core
 from metarank.persist.fields import Array
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.neighbors.training_rows import check_candidates
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
@@ -51,6 +52,9 @@ class LabelPrior(LabelScorer):
         """The float32 column ``prior`` (m,); X plays no part."""
         check_candidates(X, candidates, len(self.log_prior_))
         return {"prior": self.log_prior_[candidates.labels]}
+
+    def planned(self) -> Planned:
+        return Planned(_core.PlanConstants(self.log_prior_), ["prior"])
 
     def of_labels(self, first: int, last: int) -> LabelPrior:
         out = clone(self)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank.types.arrays import csr_parts, dense, unit_rows
+from metarank.types.arrays import Parts, csr_parts, dense, remembered_parts, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.dense_index import CLASSES, DenseIndex, faiss_threads
 from metarank.types.view import Features, View
@@ -140,7 +140,7 @@ class DenseRows:
             points=(self.X, self.sq_norm, self.max_sq_norm, self.max_l1_norm, *by_row),
             Q=Q,
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
-            columns=_columns(metrics, orders, means),
+            columns=columns_in_core(tuple(metrics), tuple(orders), tuple(means)),
             proposals=(np.stack([ids for ids, _ in proposed]), np.stack([bounds for _, bounds in proposed])),
             n_threads=n_jobs,
         )
@@ -269,10 +269,10 @@ class SparseRows:
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return SparseRows, (self.X,)
 
-    def queries(self, X: Features) -> sp.csr_matrix:
+    def queries(self, X: Features) -> Parts:
         """X as this index takes it; ValueError if it has another number of features."""
         check_width(X, self.X.shape[1])
-        return as_canonical(X)
+        return canonical_parts(X)
 
     def label_neighbors(
         self,
@@ -287,9 +287,9 @@ class SparseRows:
         """Columns (C, m), as `DenseRows.label_neighbors`."""
         return _core.label_neighbors_sparse(
             self.index,
-            *csr_parts(self.queries(X)),
+            *self.queries(X),
             pairs=(candidates.indptr, candidates.labels, labels.indptr, labels.rows),
-            columns=_columns(metrics, orders, means),
+            columns=columns_in_core(tuple(metrics), tuple(orders), tuple(means)),
             n_threads=n_jobs,
         )
 
@@ -299,7 +299,7 @@ class SparseRows:
         """(ids int32, distances float32), both (n, k), as `DenseRows.nearest`."""
         return _core.nearest_rows_sparse(
             self.index,
-            *csr_parts(self.queries(X)),
+            *self.queries(X),
             np.ascontiguousarray(rows, np.int32),
             k,
             METRICS[metric],
@@ -307,7 +307,11 @@ class SparseRows:
         )
 
 
-def _columns(metrics: Sequence[str], orders: Sequence[int], means: Sequence[int]) -> _core.NeighborColumns:
+@lru_cache(maxsize=64)
+def columns_in_core(
+    metrics: tuple[str, ...], orders: tuple[int, ...], means: tuple[int, ...]
+) -> _core.NeighborColumns:
+    """What is asked of the distances to a label's nearest rows, as the core takes it."""
     return _core.NeighborColumns(
         metrics=[METRICS[metric] for metric in metrics], orders=list(orders), means=list(means)
     )
@@ -364,6 +368,12 @@ def as_canonical(X: Features) -> sp.csr_matrix:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def canonical_parts(X: Features) -> Parts:
+    """`csr_parts` of X `as_canonical`."""
+    known = remembered_parts(X) if isinstance(X, sp.csr_matrix) else None
+    return known or csr_parts(as_canonical(X))
 
 
 def check_width(X: Features, n_features: int) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,15 +37,17 @@ from metarank.persist.fields import (
     check_csr,
 )
 from metarank.persist.spec import Spec
-from metarank.scorers.base import LabelScorer
+from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.label_weights import propensity_curve, relevance_weights
 from metarank.scorers.neighbors.training_rows import (
     METRICS,
     DenseRows,
     LabelRows,
+    SparseRows,
     TrainingRows,
     as_canonical,
     check_candidates,
+    columns_in_core,
     longest_rows,
     restored_rows,
     shared_rows,
@@ -67,6 +69,7 @@ Neighbors: TypeAlias = tuple[np.ndarray, np.ndarray]
 # Neighbours that a scorer, a saved one too, may ask for.
 _MOST_NEIGHBORS = 1 << 16
 
+_BY_NAME = "vote_names"
 # A vote decides; the label's frequency, this much smaller, breaks ties and orders the labels without a vote.
 _TIE = 1e-6
 
@@ -146,12 +149,16 @@ class LabelNeighbors(LabelScorer):
         values = self.rows_.label_neighbors(
             X, candidates, self.labels_, metrics, orders, means, resolve_n_jobs(n_jobs)
         )
-        names = [
-            f"{metric}_{name}"
-            for metric in metrics
-            for name in [*(f"nn{j}" for j in orders), *(f"mean{j}" for j in means)]
-        ]
-        return dict(zip(names, values))
+        return dict(zip(_named(metrics, orders, means), values))
+
+    def planned(self) -> Planned | None:
+        if not isinstance(self.rows_, SparseRows):
+            return None
+        asked = (tuple(self.metrics), *self._statistics())
+        core = _core.PlanNeighbors(
+            self.rows_.index, self.labels_.indptr, self.labels_.rows, columns_in_core(*asked)
+        )
+        return Planned(core, list(_named(*asked)))
 
     def neighbors_of(
         self, X: Features, label: int, k: int | None = None, *, metric: str | None = None
@@ -211,12 +218,23 @@ class LabelNeighbors(LabelScorer):
             raise ValueError(f"metrics must be distinct and among {sorted(METRICS)}, got {self.metrics!r}")
         check_choice("columns", self.columns, ("summary", "raw"))
 
-    def _statistics(self) -> tuple[list[int], list[int]]:
-        if self.columns == "raw":
-            return list(range(1, self.k + 1)), []
-        orders = [*(j for j in SUMMARY_ORDERS if j < self.k), self.k]
-        means = [*(j for j in SUMMARY_MEANS if j < self.k), *([self.k] if self.k > 1 else [])]
-        return orders, means
+    def _statistics(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return _statistics(self.k, self.columns)
+
+
+@lru_cache(maxsize=64)
+def _statistics(k: int, columns: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Which of the k distances are columns, and of how many of the nearest the means."""
+    if columns == "raw":
+        return tuple(range(1, k + 1)), ()
+    orders = (*(j for j in SUMMARY_ORDERS if j < k), k)
+    return orders, (*(j for j in SUMMARY_MEANS if j < k), *([k] if k > 1 else []))
+
+
+@lru_cache(maxsize=64)
+def _named(metrics: tuple[str, ...], orders: tuple[int, ...], means: tuple[int, ...]) -> tuple[str, ...]:
+    statistics = [*(f"nn{j}" for j in orders), *(f"mean{j}" for j in means)]
+    return tuple(f"{metric}_{name}" for metric in metrics for name in statistics)
 
 
 def _has_index(kind: str) -> Callable[[Any], bool]:
@@ -366,9 +384,9 @@ class NeighborShortlister(LabelScorer):
         n_jobs = resolve_n_jobs(n_jobs)
         found, pairs = self._neighbors(X, neighbors, n_jobs), (candidates.indptr, candidates.labels)
         values = self._votes.columns(*found, *pairs, [int(k) for k in self.ks], n_jobs)
-        columns = dict(zip([f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")], values))
+        columns = dict(zip(self._columns(), values))
         if self.label_text_ is not None:
-            columns["vote_names"] = self._votes.kin_by_name(*found, *pairs, n_jobs)
+            columns[_BY_NAME] = self._votes.kin_by_name(*found, *pairs, n_jobs)
         return columns
 
     def shortlist(
@@ -389,6 +407,16 @@ class NeighborShortlister(LabelScorer):
         labels, scores = self._votes.shortlist(*found, _TIE, min(k, n_labels), n_jobs)
         indptr = np.arange(labels.shape[0] + 1, dtype=np.int64) * labels.shape[1]
         return Candidates.of_core(indptr, labels.ravel(), n_labels, {"neighbor_vote": scores.ravel()})
+
+    def planned(self) -> Planned | None:
+        if not isinstance(self.rows_, SparseRows):
+            return None
+        ks, named = [int(k) for k in self.ks], self.label_text_ is not None
+        core = _core.PlanVotes(self.rows_.index, self.voters_, self._votes, ks, named, _TIE)
+        return Planned(core, self._columns() + [_BY_NAME] * named)
+
+    def _columns(self) -> list[str]:
+        return [f"vote{k}{suffix}" for k in self.ks for suffix in ("", "_weighted")]
 
     def n_columns(self) -> int:
         return 2 * len(tuple(self.ks)) + bool(self.names)

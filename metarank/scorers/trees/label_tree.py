@@ -20,6 +20,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
 from metarank.persist.limits import MOST
 from metarank.persist.spec import Spec
+from metarank.scorers.base import Planned
 from metarank.scorers.label_weights import FLOOR, LEAST, check_relevance, relevances
 from metarank.scorers.sizes import FitSizes, MemoryPart
 from metarank.scorers.trees.hierarchy import Hierarchy, learn_hierarchy
@@ -31,6 +32,7 @@ from metarank.scorers.trees.tree_ensemble import (
     stacked_ids,
     stacked_starts,
 )
+from metarank.scorers.tuning import TUNED, Tunable
 from metarank.types.arrays import csr_parts, unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
@@ -67,9 +69,45 @@ def _n_nodes(known: Any) -> int:
     return int(known.hierarchy_.n_nodes)
 
 
+# What is tried with a hinge loss.
+_HINGED: tuple[dict[str, Any], ...] = (
+    {},
+    {
+        "n_trees": 1,
+        "max_leaf": 200,
+        "C": 0.5,
+        "max_epochs": 12,
+        "visitors": 0,
+        "link_power": 3,
+        "prune": 0.05,
+    },
+    {"max_leaf": 256, "visitors": 0},
+    {"max_leaf": 32},
+    {"C": 0.3},
+    {"C": 3.0},
+    {"max_leaf": 256},
+    {"max_epochs": 10, "tolerance": 0.05},
+)
+
+
 @with_parameters
-class LabelTree(ShortlistingTrees):
+class LabelTree(Tunable, ShortlistingTrees):
     """The common base of `Parabel` and `XReg`."""
+
+    settings: ClassVar[dict[str, tuple[dict[str, Any], ...]]] = {
+        "hinge": _HINGED,
+        "squared_hinge": _HINGED,
+        "logistic": (
+            {},
+            {"n_trees": 1},
+            {"max_epochs": 5, "tolerance": 0.1},
+            {"max_leaf": 32},
+            {"C": 1.0},
+            {"C": 3.0},
+            {"C": 30.0},
+            {"max_leaf": 256},
+        ),
+    }
 
     n_trees: int = 3
     branching: int = 16
@@ -103,6 +141,7 @@ class LabelTree(ShortlistingTrees):
             without=("hierarchy", "label_vectors"),
             tuples=("propensity",),
             seeded=MOST,
+            omits=("tune",),
             check=lambda trees: trees._check_params(),
         ),
         Declared("n_features_in_", key="n_features", size="d"),
@@ -116,9 +155,11 @@ class LabelTree(ShortlistingTrees):
         # Blocks and slots are compared with each other when the trees are built over them.
         Entries("weights_", *(Array(name, dtype) for name, dtype in _WEIGHTS.items())),
         Flag("_given", key="given"),
+        *TUNED,
     )
 
     def _check_params(self) -> None:
+        super()._check_params()
         check_integer("n_trees", self.n_trees, 1, 10_000)
         check_integer("branching", self.branching, 2, 256)
         check_integer("max_leaf", self.max_leaf, 1, 256)
@@ -146,6 +187,26 @@ class LabelTree(ShortlistingTrees):
             return self.loss
         return "logistic" if self.relevance == "graded" else "squared_hinge"
 
+    _loss_learned = _loss
+
+    @property
+    def _learned_as(self) -> tuple[str, Any]:
+        return self.relevance, self.propensity
+
+    def _work(self, view: View) -> float:
+        """Terms of the rows that reach each classifier, those with a label below its node in each pass, and
+        visitors of a leaf in all passes but two."""
+        tree, rows = self.hierarchy_, view.n_rows
+        width = np.diff(tree.child_start)
+        is_leaf = np.zeros(len(width), bool)
+        is_leaf[np.repeat(np.arange(len(width)), width)[tree.child < 0]] = True
+        reached = float(self.row_share_ @ width) * rows
+        leaves = is_leaf.sum() / tree.n_trees
+        visits = min(self._resolved("visitors"), leaves) * width[is_leaf].mean() * tree.n_trees * rows
+        passes = self._resolved("max_epochs")
+        terms = sp.csr_matrix(view.X).nnz / rows
+        return terms * (passes * reached + max(0, passes - 2) * visits)
+
     def _resolved(self, name: str) -> Any:
         """A parameter of training, or what suits the loss where it is None."""
         value = getattr(self, name)
@@ -156,7 +217,8 @@ class LabelTree(ShortlistingTrees):
         # training they are there more than twice, beside the rows that visit each node.
         terms = sizes.n_terms
         saved = int(min(6 * terms * sizes.labels_per_row, 3000 * sizes.n_labels)) * self.n_trees
-        training = int(1.4 * saved) + sizes.n_rows * (44 * self._resolved("visitors") + 100) + 16 * terms
+        visitors = max([self._resolved("visitors"), *(s.get("visitors", 0) for s in self.settings_tried())])
+        training = int(1.4 * saved) + sizes.n_rows * (44 * visitors + 100) + 16 * terms
         return self._parts_of(sizes, saved, training, FEWER_TREES)
 
     def n_columns(self) -> int:
@@ -357,6 +419,12 @@ class LabelTree(ShortlistingTrees):
             for t in range(self.hierarchy_.n_trees):
                 columns[f"{self.column}{t + 1}"] = np.ascontiguousarray(by_tree[:, t])
         return columns
+
+    def planned(self) -> Planned | None:
+        n_trees = self.hierarchy_.n_trees
+        columns = [self.column] + [f"{self.column}{t + 1}" for t in range(n_trees) if n_trees > 1]
+        scale = float(self._relevance(np.ones(1, np.float32))[0])
+        return Planned(_core.PlanTrees(self._trees, int(self.beam), _PROPOSED, scale, LEAST), columns)
 
     @property
     def _given(self) -> bool:

@@ -25,7 +25,8 @@ class PfastreXML(TailReranking, PfastXML):
         alpha log P + (1 - alpha) log P_tail
 
     where P is the mean relevance divided by its maximum, and P_tail that of
-    `metarank.scorers.trees.tail.TailClassifiers`.
+    `metarank.scorers.trees.tail.TailClassifiers`. What is not among the parameters below is as in
+    `FastXML`; `relevance` is "inverse-propensity" by default.
 
     Parameters
     ----------
@@ -46,8 +47,6 @@ class PfastreXML(TailReranking, PfastXML):
     reranked : int or None
         Re-rank only this many of the best labels of a row. None re-ranks all labels of the leaves, as
         published, which may be thousands if leaves are large. Fewer cost accuracy if alpha is small.
-    n_trees, max_leaf, labels_per_leaf, C, C_rank, rounds, balanced, normaliser, relevance, propensity,
-    tolerance, random_state, verbose : see `FastXML`; `relevance` is "inverse-propensity" by default
 
     Attributes
     ----------

@@ -136,6 +136,8 @@ class TreeEnsemble(LabelScorer):
         if not isinstance(view, View):
             raise TypeError(f"view must be a View, got {type(view).__name__}")
         require_seed(getattr(self, "random_state", 0), "for a fit in parts")
+        if self.is_tunable:
+            raise ValueError("tune must be 0 for a fit in parts: `tuned` chooses first, for all of them")
         check_integer("first", first, 0, self.tree_count - 1)
         check_integer("count", count, 1, self.tree_count - int(first))
         return self._block(view, None, int(first), int(count), resolve_n_jobs(n_jobs))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._util.parameters import check_integer, with_parameters
+from metarank.scorers.base import Planned
 from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import TailClassifiers
 from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
@@ -51,6 +52,8 @@ class XReg(TailReranking, LabelTree):
         without visitors; 1, 20, 0.1 and 5 for squared hinge.
     n_trees, branching, max_leaf, beam, link_power, path_weight, prune : see `Parabel`
     hierarchy, label_vectors, random_state, verbose : see `Parabel`
+    tune : int
+        As in `Parabel`; judged by WP@5 for graded relevance, PSP@5 for inverse propensities.
 
     Examples
     --------
@@ -82,6 +85,9 @@ class XReg(TailReranking, LabelTree):
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
         return self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
+
+    def planned(self) -> Planned | None:
+        return super().planned() if self._plain else None
 
     def shortlist(
         self, X: Any, k: int = 100, *, beam: int | None = None, n_jobs: int | None = 1

@@ -16,7 +16,7 @@ _LABEL_TREES = ("label_trees", "label_trees_beam", "label_trees_pairs", "label_t
 HARNESSES: dict[str, tuple[str, ...]] = {
     "centroids": ("centroid", "inverted_index"),
     "csr_rows": ("unit_rows",),
-    "cuts": ("cuts",),
+    "cuts": ("cuts", "label_logistic"),
     "feature_table": ("standardize",),
     "instance_trees": ("instance_trees", "label_mean_index", "inverted_index"),
     "kernel_machine": ("kernel_machine",),

@@ -15,6 +15,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const Lists lists = in.lists();
       index.scores(x.indptr, x.indices, x.data, lists.indptr, lists.labels, 1);
       index.shortlist(x.indptr, x.indices, x.data, k, 1);
+      const auto sums = index.sums(x.indptr, x.indices, x.data, 1);
+      const In2<float> view(sums.values.data(), sums.shape);
+      index.shortlist_of(view, k);
+      index.scores_of(view, lists.indptr, lists.labels);
     };
     if (exact)
       ask(WeightIndex<float>(d, start, label, in.array<float>(), scale, bias));

@@ -191,14 +191,13 @@ async function rank(event) {
 }
 
 async function start() {
-  const health = await ask("health").catch(() => {
+  facts = await ask("model").catch(() => {
     throw new Error(SILENT);
   });
-  facts = health.model;
   document.title = `${facts.name} · metarank`;
   at("title").textContent = facts.name;
   at("lead").textContent = `Ranks ${facts.n_labels.toLocaleString("en")} labels for a ${facts.input === "text" ? "text" : facts.input === "blocks" ? "row of several parts" : `row of ${facts.n_features.toLocaleString("en")} features`}.`;
-  at("footer").textContent = `metarank ${health.version}`;
+  at("footer").textContent = `metarank ${facts.version}`;
   at("k").max = Math.min(facts.limits.max_k, facts.n_labels);
   at("k").value = Math.min(10, at("k").max);
   at("optimize").replaceChildren(...facts.optimize.map((name) => make("option", "", name)));

@@ -1,0 +1,75 @@
+"""`metarank update` is `update_labels`, then `partial_fit`, saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import makers
+import pytest
+
+from metarank import MetaRanker, load
+from metarank.apps.cli import main
+from metarank.persist import read_manifest
+
+ROWS = "text,labels\nsalt and flour,bread\nthe wave and the code,salt\n"
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    makers.fitted("texts").save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+@pytest.fixture
+def rows(tmp_path) -> Path:
+    (tmp_path / "rows.csv").write_text(ROWS)
+    return tmp_path / "rows.csv"
+
+
+def test_labels_and_rows_are_those_of_the_methods(folder, rows, tmp_path, capsys):
+    names = makers.fitted("texts").label_names_
+    options = ["--add", "salt", "--rename", names[0], "brine", "--remove", "2"]
+    before = read_manifest(folder)["digest"]
+    data = ["--rows", rows, "--text-column", "text", "--labels-column", "labels", "--jobs", "1"]
+    assert main([str(v) for v in ["update", folder, *options, *data, "--out", tmp_path / "out"]]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'out'}: 2 rows and 1 labels added, 1 labels removed\n"
+    assert read_manifest(folder)["digest"] == before, "what --out leaves alone"
+
+    model = load(folder)
+    model.update_labels(add=["salt"], rename={0: "brine"}, remove=[2])
+    model.partial_fit(["salt and flour", "the wave and the code"], [["bread"], ["salt"]])
+    found = load(tmp_path / "out")
+    assert found.label_names_ == model.label_names_
+    assert found.n_jobs == model.n_jobs, "which the command's --jobs does not change"
+    texts = ["salt on the wave", "bread and code"]
+    assert list(found.rank(texts, k=4)) == list(model.rank(texts, k=4))
+
+
+def test_the_model_itself_is_replaced_and_a_table_of_labels_read(tmp_path):
+    folder, ds = tmp_path / "model", makers.texts()
+    MetaRanker(**makers.QUICK).fit(ds, labels=[{"name": name} for name in ds.label_names]).save(folder)
+    (tmp_path / "labels.csv").write_text("name,description\nsalt,what the sea is full of\n")
+    assert main(["update", str(folder), "--add-labels", str(tmp_path / "labels.csv")]) == 0
+    assert load(folder).label_names_ == [*ds.label_names, "salt"]
+    assert main(["update", str(folder), "--merge", "0", "1"]) == 0
+    assert list(load(folder).fitted_.removed) == [0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "give --rows, --add, --add-labels, --remove, --rename or --merge"),
+        (["--add", "a", "--add-labels", "labels.csv"], "give either --add or --add-labels"),
+        (["--remove", "no such label"], "--remove"),
+        (["--rename", "no such label", "x"], "--rename"),
+        (["--merge", "0", "no such label"], "--merge"),
+        (["--rows", "no/such/file"], "no/such/file"),
+    ],
+)
+def test_bad_usage_is_one_line_and_changes_nothing(folder, options, said, capsys):
+    before = read_manifest(folder)["digest"]
+    assert main(["update", str(folder), *options]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert said in err
+    assert read_manifest(folder)["digest"] == before

@@ -1,0 +1,98 @@
+"""What "auto" means where labels are many or few, rows sparse or dense, and efforts low or high."""
+
+from __future__ import annotations
+
+import makers
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from metarank import MetaRanker
+from metarank.model import auto
+from metarank.model.auto import choose_features, choose_shortlister, ranker_name
+
+
+@pytest.mark.parametrize(
+    ("n_labels", "is_sparse", "shortlists"),
+    [(100, True, False), (101, True, True), (101, False, False), (1000, False, False), (1001, False, True)],
+)
+def test_labels_that_are_all_ranked(n_labels, is_sparse, shortlists):
+    chosen = choose_shortlister(
+        "auto", n_labels, label_text=None, n_rows=300, n_terms=9000, is_sparse=is_sparse
+    )
+    assert bool(chosen) == shortlists
+    X = sp.csr_matrix((300, 40), dtype=np.float32) if is_sparse else np.zeros((300, 40), np.float32)
+    columns = choose_features(
+        "auto", X, n_labels, label_text=None, effort="medium", shortlisters=chosen, has_vectors=False
+    )
+    assert all(any(own is scorer for own in columns) for scorer in chosen)  # who proposes also describes
+
+
+@pytest.mark.parametrize("is_sparse", [True, False])
+@pytest.mark.parametrize(("n_labels", "boosts"), [(6, True), (90, False)])
+def test_high_effort_boosts_trees_only_where_they_are_few_and_small(monkeypatch, n_labels, boosts, is_sparse):
+    dense = np.ones((50, 20), np.float32)
+    monkeypatch.setattr(auto, "BOOSTED_VALUES", dense.size * 30)
+    X = sp.csr_matrix(dense) if is_sparse else dense
+    found = {
+        effort: [
+            type(s).__name__
+            for s in choose_features("auto", X, n_labels, label_text=None, effort=effort, has_vectors=False)
+        ]
+        for effort in ("medium", "high")
+    }
+    assert found["high"] == [*found["medium"], *["BoostedTrees"] * boosts]
+
+
+FEW, MANY = auto.FEW_PAIRS - 1, auto.FEW_PAIRS
+
+
+@pytest.mark.parametrize(
+    ("ranker", "n_pairs", "is_shortlisted", "is_given", "effort", "expected"),
+    [
+        ("auto", FEW, True, False, "medium", "ensemble"),
+        ("auto", MANY, True, False, "medium", "pointwise"),
+        ("auto", MANY, True, False, "low", "pointwise"),
+        ("auto", FEW, True, False, "low", "logistic"),
+        ("auto", MANY, False, False, "low", "logistic"),
+        ("auto", FEW, False, False, "high", "auto"),
+        ("auto", FEW, True, True, "low", "auto"),
+        ("lambdarank", FEW, True, False, "low", "lambdarank"),
+    ],
+)
+def test_rankers_by_name(ranker, n_pairs, is_shortlisted, is_given, effort, expected):
+    found = ranker_name(ranker, n_pairs, is_shortlisted=is_shortlisted, is_given=is_given, effort=effort)
+    assert found == expected
+
+
+def test_low_effort_averages_fewer_models(monkeypatch):
+    monkeypatch.setattr(auto, "FEW_PAIRS", 1)
+    train = makers.many_texts(120)
+    model = MetaRanker(effort="low", n_folds=3, n_jobs=1).fit(train)
+    assert len(model.ranker_.model_texts_) == auto.FEWER_MODELS
+
+
+@pytest.mark.parametrize(
+    ("effort", "per_row", "enough", "of_rows"),
+    [
+        ("medium", 1, 120, 120),
+        ("medium", 1, 90, 90),  # by rows: three folds of four
+        ("medium", 4, 90, 30),  # by relevant pairs: 30 rows have 120 of them
+        ("low", 1, 120, 60),  # half as many
+        ("low", 1, 90, 45),  # and no more of a fold than that
+    ],
+)
+def test_rows_with_many_labels_teach_as_much_as_more_rows_with_few(
+    monkeypatch, effort, per_row, enough, of_rows
+):
+    monkeypatch.setattr(auto, "ENOUGH_ROWS", enough)
+    monkeypatch.setattr(auto, "ENOUGH_RELEVANT_PAIRS", 120)
+    monkeypatch.setattr(auto, "LEAST_RANKED_ROWS", 10)
+    texts = [f"word{i % 7} term{i % 11} thing{i}" for i in range(120)]
+    labels = [[f"label{(i * 3 + j) % 130}" for j in range(per_row)] for i in range(120)]
+    model = MetaRanker("neighbors", effort=effort, ranker="logistic", n_folds=4, n_jobs=1).fit(texts, labels)
+    told = [choice for choice in model.choices_ if choice.startswith("ranker: learns from")]
+    expected = [] if of_rows == 120 else [f"ranker: learns from {of_rows} of 120 rows"]
+    found = [int(text.split()[3]) for text in told]
+    assert all(abs(n - of_rows) <= 20 for n in found), told
+    assert len(found) == len(expected)
