@@ -27,9 +27,8 @@ class Judge:
 
     def values(self, predictions: Path) -> dict[str, float]:
         """All of COLUMNS, of the file of a run: F1 of its own cuts, else of the best cut there is."""
-        n_labels = self.Y.shape[1]
+        ranking = self.ranking(predictions)
         with np.load(predictions) as file:
-            ranking = Ranking(*self._allowed(file["labels"], file["scores"]), n_labels)
             cuts = {
                 name: self._label_sets(file[f"{name.lower()} indptr"], file[f"{name.lower()} labels"])
                 for name in F1
@@ -45,6 +44,11 @@ class Judge:
         else:
             values |= best_f1(self.Y_test, ranking)
         return {name: float(values[name]) for name in COLUMNS}
+
+    def ranking(self, predictions: Path) -> Ranking:
+        """The lists of the file of a run, without what is out of the question."""
+        with np.load(predictions) as file:
+            return Ranking(*self._allowed(file["labels"], file["scores"]), self.Y.shape[1])
 
     def _allowed(self, labels: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The lists without what is out of the question, the rest moved up."""

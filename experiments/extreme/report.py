@@ -68,7 +68,7 @@ def by_set(judged: Mapping[str, Sequence[Verdict]]) -> list[str]:
         part
         for name, of_set in judged.items()
         if of_set
-        for part in (f"### {name}", _bullets(map(_line, of_set)))
+        for part in (f"### {name}", bullets(map(_line, of_set)))
     ]
 
 
@@ -116,21 +116,21 @@ def _table(measured: Measured) -> str:
     for setting in measured.values:
         row = measured.row(setting)
         cells = [str(setting), *(f"{100 * row[column]:.1f}" for column in COLUMNS)]
-        rows.append([*cells, *(_number(row[cost]) for cost in COSTS), f"{row['yardstick_cpu_s']:.2f}"])
+        rows.append([*cells, *(number(row[cost]) for cost in COSTS), f"{row['yardstick_cpu_s']:.2f}"])
     head = ["contender", *COLUMNS, *_HEAD]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
 
 
 def _failed(measured: Measured) -> list[str]:
     lines = [f"{s}: {f['failed']}" for s, f in measured.figures.items() if "failed" in f]
-    return ["No figures:\n\n" + _bullets(lines)] if lines else []
+    return ["No figures:\n\n" + bullets(lines)] if lines else []
 
 
 def _provenance(sets: Sequence[Measured]) -> str:
     done = [(m, s) for m in sets for s in m.values]
     systems = sorted({s.system for _, s in done} & set(environments.ENVIRONMENTS))
     lines = [
-        f"{_cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}, seed {SEED}",
+        f"{cpu_model()}, {os.cpu_count()} cores, Python {platform.python_version()}, seed {SEED}",
         ", ".join(f"{package} {version(package)}" for package in _PACKAGES),
         ", ".join([f"metarank {version_of('metarank')}", *(f"{s} {version_of(s)}" for s in systems)]),
         f"sha256 of metarank's sources: {digest_of_sources()}",
@@ -144,20 +144,20 @@ def _provenance(sets: Sequence[Measured]) -> str:
     if older:
         lines.append(f"measured with another state of the sources: {', '.join(older)}")
     lines += [f"sha256 of {m.dataset.name} as text: {m.dataset.checksum}" for m in sets]
-    return _bullets(lines)
+    return bullets(lines)
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three significant digits, without an exponent."""
     digits = 0 if value >= 100 else 1 if value >= 10 else 2 if value >= 1 else 3
     return f"{value:.{digits}f}"
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.is_file() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Iterable
 from fnmatch import fnmatch
@@ -65,7 +64,6 @@ class Study:
 
     def __init__(self, laboratory: Laboratory, only: list[str], again: list[str]) -> None:
         self.laboratory, self.only, self.again = laboratory, only, again
-        self.ready: dict[str, bool] = {}
 
     def measure(self, dataset: Prepared, groups: Iterable[str] = GROUPS) -> Measured:
         measured, judge = Measured(dataset), Judge(dataset)
@@ -84,7 +82,7 @@ class Study:
         again = _matches(run, self.again)
         if not again and (kept is not None or not _matches(run, self.only)):
             return kept
-        if not self._is_ready(run.setting.system):
+        if not environments.is_ready(run.setting.system, self.laboratory.environments):
             return kept
         try:
             figures = self.laboratory.make(run)
@@ -94,18 +92,6 @@ class Study:
         note = figures.get("failed") or f"{figures['train_cpu_s']:8.2f} s, {figures['batch_ms']:7.3f} ms"
         log(f"{run.dataset.name:22} {run.setting!s:30} {note}")
         return figures
-
-    def _is_ready(self, system: str) -> bool:
-        """Whether there is an environment for a system, made now if need be."""
-        if system not in self.ready:
-            self.ready[system] = True
-            if system in environments.ENVIRONMENTS:
-                try:
-                    environments.make(system, self.laboratory.environments)
-                except (OSError, subprocess.CalledProcessError) as error:
-                    log(f"{system} is left out, its environment cannot be made: {error}")
-                    self.ready[system] = False
-        return self.ready[system]
 
 
 def _matches(run: Run, patterns: list[str]) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
@@ -77,7 +76,6 @@ class Study:
 
     def __init__(self, cabinet: Cabinet, only: list[str]) -> None:
         self.cabinet, self.only = cabinet, only
-        self.ready: dict[str, bool] = {}
 
     def measure(self, name: str, seeds: dict[str, int], tasks: list[str], making: bool) -> Measured | None:
         """All that there is of a set, after making what is asked for; None where the set cannot be had."""
@@ -115,7 +113,9 @@ class Study:
     def _figures(self, cell: Cell, parts: Parts, making: bool) -> Figures | None:
         kept = self.cabinet.kept(cell)
         wanted = any(fnmatch(cell.contender.name, pattern.strip()) for pattern in self.only)
-        if kept is not None or not (making and wanted and self._is_ready(cell.contender.system)):
+        if kept is not None or not (
+            making and wanted and environments.is_ready(cell.contender.system, self.cabinet.environments)
+        ):
             return kept
         try:
             figures = self.cabinet.make(cell, parts)
@@ -124,18 +124,6 @@ class Study:
             return None
         log(f"{cell}: {figures['train_cpu_s']:.1f} s")
         return figures
-
-    def _is_ready(self, system: str) -> bool:
-        """Whether there is what a system needs: the peer's environment, made now if need be."""
-        if system not in self.ready:
-            self.ready[system] = True
-            if system in environments.ENVIRONMENTS:
-                try:
-                    environments.make(system, self.cabinet.environments)
-                except (OSError, subprocess.CalledProcessError) as error:
-                    log(f"{system} is left out, its environment cannot be made: {error}")
-                    self.ready[system] = False
-        return self.ready[system]
 
 
 def _on(name: str) -> Iterator[Contender]:

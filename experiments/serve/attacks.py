@@ -68,7 +68,7 @@ async def burst(host: str, port: int, seen: Counter) -> None:
     await asyncio.gather(*(one() for _ in range(64)))
 
 
-async def idle(host: str, port: int, seen: Counter) -> None:
+async def idle(host: str, port: int, seen: Counter, each: int = CONNECTIONS) -> None:
     """Connections without a request, and as many with half a head, opened again when they are closed."""
 
     async def one(start: bytes) -> None:
@@ -83,7 +83,7 @@ async def idle(host: str, port: int, seen: Counter) -> None:
             await asyncio.sleep(0.1)
 
     half = f"GET /health HTTP/1.1\r\nHost: {host}\r\nX-Half: ".encode()
-    await asyncio.gather(*(one(start) for start in [b"", half] * CONNECTIONS))
+    await asyncio.gather(*(one(start) for start in [b"", half] * each))
 
 
 async def headers(host: str, port: int, seen: Counter) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 import psutil
@@ -19,7 +20,7 @@ class Server:
     """A running `metarank serve`, of one process or several."""
 
     def __init__(self, process: subprocess.Popen, url: str) -> None:
-        self.url = url
+        self.url, self.port, self.process = url, urlsplit(url).port, process
         first = psutil.Process(process.pid)
         self.processes = [first, *first.children(recursive=True)]
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import venv
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 DEFAULT_FOLDER = Path(__file__).with_name("cache") / "environments"
@@ -79,6 +80,18 @@ def make(name: str, folder: Path) -> None:
         subprocess.run([*pip, *wanted.beside], check=True)
     peer = f"{wanted.distribution}=={wanted.version}"
     subprocess.run([*pip, *(["--no-deps"] if wanted.alone else []), peer], check=True)
+
+
+@cache
+def is_ready(name: str, folder: Path) -> bool:
+    """Whether a system can be run, its environment made now if it needs one; what fails is told once."""
+    if name in ENVIRONMENTS:
+        try:
+            make(name, folder)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{name} is left out, its environment cannot be made: {error}", file=sys.stderr, flush=True)
+            return False
+    return True
 
 
 def main(arguments: list[str] | None = None) -> int:

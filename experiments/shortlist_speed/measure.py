@@ -1,9 +1,10 @@
 """One run of one system in a process of its own: train, save, predict; clocks, memory and predictions.
 
 measure.py JOB.json, written by run.py, in the environment of the system. Only NumPy and SciPy are needed
-beside the system itself. The job names `system`, `params`, `threads`, `data` (folder), `k`, `singles` and
-`out` (a file stem); figures go to OUT.json, the best k labels of every test row to OUT.npz, with the label
-sets that the system has cut by itself, if it does.
+beside the system itself. The job names `system`, `params`, `threads`, `data` (folder), `k`, `singles`,
+`predictions` (times are the medians of so many), `more` and `out` (a file stem); figures go to OUT.json, the
+best k labels of every test row to OUT.npz, with the label sets that the system has cut by itself, if it does
+and `more` names "cuts". With "pairs" in `more`, the figures have the pairs a row that it describes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SECONDS_FOR_SINGLES = 30.0
 
 def main(job_file: str) -> None:
     job = json.loads(Path(job_file).read_text())
-    folder, out, k = Path(job["data"]), Path(job["out"]), job["k"]
+    folder, out, k, more = Path(job["data"]), Path(job["out"]), job["k"], job["more"]
     system = importlib.import_module(f"adapters.{job['system']}").System(job["params"], job["threads"])
     figures: dict[str, Any] = {"version": system.version, "yardstick_cpu_s": clocked(yardstick)[0]}
 
@@ -44,14 +45,18 @@ def main(job_file: str) -> None:
         figures["model_mib"] = sum(path.stat().st_size for path in files) / 2**20
         figures["model_sha256"] = digest_of_files(files)
         X_test = sp.load_npz(folder / "X_test.npz")
-        figures["single_ms"], figures["single_cpu_ms"] = one_by_one(system, X_test, k, job["singles"])
+        times = range(job["predictions"])
+        singles = [one_by_one(system, X_test, k, job["singles"]) for _ in times]
+        figures["single_ms"], figures["single_cpu_ms"] = map(float, np.median(singles, axis=0))
         rows = system.prepare(X_test)
         predicted: list[Any] = []
-        seconds, caller = clocked(lambda: predicted.append(system.predict(rows, k)))
-        figures["batch_ms"] = 1000 * seconds / X_test.shape[0]
-        figures["batch_caller_ms"] = 1000 * caller / X_test.shape[0]
+        batches = [clocked(lambda: predicted.append(system.predict(rows, k))) for _ in times]
+        per_row = 1000 * np.median(batches, axis=0) / X_test.shape[0]
+        figures["batch_ms"], figures["batch_caller_ms"] = map(float, per_row)
         labels, scores = system.top(predicted[0], k)
-        cuts = system.cuts(rows) if hasattr(system, "cuts") else {}
+        cuts = system.cuts(rows) if "cuts" in more and hasattr(system, "cuts") else {}
+        if "pairs" in more and hasattr(system, "pairs"):
+            figures |= system.pairs(rows)
     figures["predictions_sha256"] = hashlib.sha256(labels.tobytes() + scores.tobytes()).hexdigest()
     if hasattr(system, "read_text"):
         figures["read_text_cpu_s"], _ = clocked(lambda: system.read_text(folder))

@@ -28,12 +28,19 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """One repetition of a setting on a set."""
+    """One repetition of a setting on a set.
+
+    Lists have `k` labels. Predictions are timed `predictions` times; `more` is what else is measured, of
+    the extra figures that the system's adapter has.
+    """
 
     dataset: Prepared
     setting: Setting
     repetition: int
     threads: int = 1
+    k: int = K
+    predictions: int = 1
+    more: tuple[str, ...] = ("cuts",)
 
     @property
     def key(self) -> str:
@@ -43,8 +50,10 @@ class Run:
                 "set": self.dataset.checksum,
                 "params": self.setting.params,
                 "version": version_of(self.setting.system),
-                "k": K,
+                "k": self.k,
                 "threads": self.threads,
+                **({} if self.predictions == 1 else {"predictions": self.predictions}),
+                **({} if self.more == ("cuts",) else {"more": self.more}),
             },
             sort_keys=True,
         )
@@ -134,8 +143,10 @@ class Laboratory:
             "params": run.setting.params,
             "threads": run.threads,
             "data": str(run.dataset.folder.resolve()),
-            "k": min(K, int(run.dataset.sizes["L"])),
+            "k": min(run.k, int(run.dataset.sizes["L"])),
             "singles": SINGLES,
+            "predictions": run.predictions,
+            "more": run.more,
             "out": str((scratch / "run").resolve()),
         }
 

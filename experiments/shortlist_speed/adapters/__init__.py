@@ -8,4 +8,5 @@ prepare(X)                   rows in the form that `predict` takes; not part of 
 predict(rows, k)             the k best labels of each row, in the system's own form
 top(predicted, k)            (labels, scores) of shape (n, k), best first, padded with -1
 cuts(rows)                   where the system decides by itself: label sets (CSR) by the metric cut for
+pairs(rows)                  where the system describes pairs: how many a row, by name
 """

@@ -1,4 +1,7 @@
-"""The whole of metarank, `MetaRanker`: settings name its arguments; label names are there if it asks."""
+"""The whole of metarank, `MetaRanker`: settings name its arguments; label names are there if it asks.
+
+With `least_survivors` among them, so many candidates of a row are described, if it has as many.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,9 @@ import scipy.sparse as sp
 import metarank
 from metarank import MetaRanker, Ranking
 from metarank.data import Dataset
+from metarank.model import auto
+from metarank.model.request import Request
+from metarank.types.restrict import LabelLimits
 
 CUTS = ("micro-f1", "macro-f1", "example-f1")
 
@@ -18,7 +24,10 @@ CUTS = ("micro-f1", "macro-f1", "example-f1")
 class System:
     def __init__(self, params: dict, threads: int) -> None:
         self.version = metarank.__version__
-        self.model = MetaRanker(n_jobs=threads, **params)
+        arguments = dict(params)
+        if "least_survivors" in arguments:
+            auto.LEAST_SURVIVORS = arguments.pop("least_survivors")
+        self.model = MetaRanker(n_jobs=threads, **arguments)
 
     def read(self, folder: Path) -> None:
         names = json.loads((folder / "names.json").read_text())
@@ -46,3 +55,14 @@ class System:
     def cuts(self, rows: sp.csr_matrix) -> dict[str, sp.csr_matrix]:
         """The label sets after the cut that was learned for each metric."""
         return {metric: self.model.predict(rows, optimize=metric) for metric in CUTS}
+
+    def pairs(self, rows: sp.csr_matrix) -> dict[str, float]:
+        """Candidates a row, and those of them that are described, over the first thousand rows."""
+        rows = self.model.encoder_.encode(rows[:1000])
+        request = Request(rows, LabelLimits(None, removed=self.model.removed_))
+        lists = [described.lists for described in self.model.answering().described(request)]
+        counts = {
+            "proposed": sum(part.candidates.n_pairs for part in lists),
+            "described": sum(part.described.n_pairs for part in lists),
+        }
+        return {name: count / rows.shape[0] for name, count in counts.items()}
