@@ -99,4 +99,4 @@ def distinct_rows(inputs: Inputs, k: int) -> Statistics:
     indptr = np.concatenate([[0], np.cumsum(listed.sum(axis=1))])
     shown = sp.csr_matrix((np.ones(indptr[-1]), labels[listed], indptr), shape=inputs.shape)
     at_most = min(k * inputs.n_rows, inputs.n_labels) or np.nan
-    return Statistics(shown, lambda sums: (sums > 0).sum(axis=1) / at_most)
+    return Statistics(shown, lambda sums: (sums > 0).sum(axis=1) / at_most, over_labels=True)

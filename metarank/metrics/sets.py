@@ -56,7 +56,7 @@ def macro_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
 
     relevant = _relevant(inputs)
     counts = sp.hstack([inputs.sets.multiply(relevant), inputs.sets + relevant], format="csr")
-    return Statistics(counts, finish)
+    return Statistics(counts, finish, over_labels=True)
 
 
 def f1_per_label(Y_true: Any, Y_pred: Any) -> np.ndarray:
@@ -144,7 +144,7 @@ def label_coverage(Y_true: Any, Y_pred: Any) -> float:
 
 def label_coverage_rows(inputs: Inputs, k: None = None) -> Statistics:
     """LabelCoverage: the share of labels that are predicted for some row."""
-    return Statistics(inputs.sets, lambda sums: (sums > 0).mean(axis=1))
+    return Statistics(inputs.sets, lambda sums: (sums > 0).mean(axis=1), over_labels=True)
 
 
 def _relevant(inputs: Inputs) -> sp.csr_matrix:
