@@ -22,8 +22,8 @@ class Statistics:
     per_row : float64 array (n,) or None
         Values of the rows whose mean, NaN left out, is the metric; None if there are none.
     over_labels : bool
-        Whether it is a mean over labels of what their rows have together. Rows drawn with replacement have fewer
-        distinct labels than the rows themselves, and such a metric is then lower on average.
+        Whether it is a mean over labels of what their rows have together. Rows drawn with replacement have
+        fewer distinct labels than the rows themselves, and such a metric is then lower on average.
     """
 
     rows: np.ndarray | sp.csr_matrix

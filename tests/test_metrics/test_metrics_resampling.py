@@ -97,7 +97,7 @@ def test_intervals_of_rare_labels_hold_the_value():
     rng = np.random.default_rng(2)
     Y = sp.csr_matrix((np.ones(300), (np.arange(300), rng.integers(200, size=300))), shape=(300, 200))
     scores = (Y + sp.random(300, 200, 0.02, random_state=rng)).tocsr()
-    got = metrics.bootstrap(Y, scores, ["C@1", "macro-F1", "LabelCoverage"], n_resamples=200, Y_pred=scores > 0.9)
+    got = metrics.bootstrap(Y, scores, OVER_LABELS, n_resamples=200, Y_pred=scores > 0.9)
     for name, (value, low, high) in got.items():
         assert low < value < high, name
 

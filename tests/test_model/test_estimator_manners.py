@@ -80,7 +80,7 @@ def test_score_and_partial_fit_take_either_name():
 
 PARTS = (
     *("data", "distributed", "features", "metrics", "objectives", "propensity", "ranker"),
-    *("scorers", "serve", "shortlist", "text", "thresholds"),
+    *("plot", "scorers", "serve", "shortlist", "text", "thresholds"),
 )
 HEAVY = {"dask", "distributed", "fastapi", "faiss", "lightgbm", "matplotlib", "numpy", "sklearn", "torch"}
 
