@@ -170,7 +170,7 @@ class ProgressLine:
         self.last, self.told = "", 0.0
         self._lock = Lock()
         self._bar: Any = None
-        if self.stream is not None and (self.stream.isatty() or "ipykernel" in sys.modules):
+        if self.stream is not None and (self.stream.isatty() or _is_of_notebook(self.stream)):
             try:
                 self._bar = _new_bar(self.stream)
             except OSError:  # nobody reads it; the work goes on
@@ -205,6 +205,11 @@ class ProgressLine:
         if self._bar is not None:
             with suppress(OSError):
                 self._bar.close()
+
+
+def _is_of_notebook(stream: IO[str]) -> bool:
+    """Whether a notebook shows what is written; an imported `ipykernel` alone does not mean so."""
+    return type(stream).__module__.partition(".")[0] == "ipykernel"
 
 
 def _new_bar(stream: IO[str]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import logging
 import sys
+import types
 
 import makers
 import numpy as np
@@ -64,6 +65,15 @@ def test_verbose_shows_and_changes_nothing(make, capsys, monkeypatch):
     assert "%|" in shown
     assert "<" in shown
     assert shown.rstrip(" ").endswith("\r")  # taken away at the end
+
+
+def test_a_line_is_rewritten_where_a_notebook_shows_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+    plain, shown = io.StringIO(), type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
+    for stream in (plain, shown):
+        ProgressLine(stream)("done", 1.0)
+    assert plain.getvalue() == "100 %  done\n"
+    assert "\r" in shown.getvalue()
 
 
 def test_a_fit_reports_inside_its_long_steps():
