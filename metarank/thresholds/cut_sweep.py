@@ -24,6 +24,8 @@ class Sweep:
         self.starts = np.flatnonzero(first)
         self.within = np.cumsum(first) - 1
         self.last = np.append(first[1:], True)
+        # Equal scores are kept or cut together.
+        self._ends = self.last | np.append(self.z[1:] != self.z[:-1], True)
         self.groups, self.n_groups = group[self.starts], n_groups
         self.count = np.arange(1, len(z) + 1) - self.starts[self.within]
 
@@ -41,7 +43,7 @@ class Sweep:
 
         It is inf (keep nothing) where no value exceeds `floor`, nan for a group without pairs.
         """
-        value = np.where(self.last | np.append(self.z[1:] != self.z[:-1], True), value, -np.inf)
+        value = np.where(self._ends, value, -np.inf)
         best = np.maximum.reduceat(value, self.starts)
         position = np.arange(len(value))
         at = np.minimum.reduceat(np.where(value == best[self.within], position, len(value)), self.starts)
@@ -59,6 +61,25 @@ class Sweep:
         """See `best_f1_cuts`."""
         f1 = 2 * self.prefix_sums(y) / (self.count + self.totals(y)[self.within] + missed)
         return self.best(f1, 0.0)
+
+    def greatest_f1(self, y: np.ndarray, prior: float, weight: float) -> np.ndarray:
+        """float64 (n_groups,): the greatest F1 of all cuts of each group, the one that keeps nothing among
+        them, drawn towards `prior` as by `weight` pairs; `prior` for a group without pairs."""
+        totals = self.totals(y)
+        f1 = (2 * self.prefix_sums(y) + weight * prior) / (self.count + totals[self.within] + weight)
+        f1 = np.where(self._ends, f1, 0.0)
+        out = np.full(self.n_groups, float(prior))
+        out[self.groups] = np.maximum(
+            np.maximum.reduceat(f1, self.starts), weight * prior / (totals + weight)
+        )
+        return out
+
+    def best_mean_f1(self, y: np.ndarray) -> float:
+        """The one threshold for all groups with the greatest mean of their F1; inf where y is all 0."""
+        f1 = 2 * self.prefix_sums(y) / (self.count + self.totals(y)[self.within])
+        change = f1 - np.where(self.count > 1, np.append(0.0, f1[:-1]), 0.0)
+        every = Sweep(self.z, np.zeros(len(self.z), np.int64), 1)
+        return float(every.best(every.prefix_sums(change), 0.0)[0])
 
     def fewest_mistakes(self, y: np.ndarray) -> np.ndarray:
         """See `fewest_mistakes_cuts`."""

@@ -20,6 +20,7 @@ from metarank.thresholds.budget import BudgetCut
 from metarank.thresholds.calibration import Calibrator
 from metarank.thresholds.expected_f1 import ExpectedF1Cut
 from metarank.thresholds.global_cut import GlobalCut, HalfCut, NoneCut
+from metarank.thresholds.half_f1_cut import HalfF1Cut
 from metarank.thresholds.instance_cut import InstanceCut
 from metarank.thresholds.label_cut import LabelCut
 from metarank.thresholds.lists import ScoredLists
@@ -33,6 +34,7 @@ from metarank.types.checks import finite_scores
 _FAMILIES: dict[str, Callable[[], Cut]] = {
     "instance": InstanceCut,
     "label": LabelCut,
+    "half-f1": HalfF1Cut,
     "global": GlobalCut,
     "top-k": TopKCut,
     "budget": BudgetCut,
@@ -44,11 +46,22 @@ THRESHOLDS = ("auto", *_FAMILIES)
 _LABEL_SHRINKAGE = 100.0
 _DEFAULTS: dict[str, Callable[[], Cut]] = {
     "micro-f1": lambda: GlobalCut(plug_in=True),
-    "macro-f1": lambda: LabelCut(shrinkage=_LABEL_SHRINKAGE),
     "example-f1": ExpectedF1Cut,
     "hamming": HalfCut,
     "subset-accuracy": SubsetCut,
 }
+
+
+def _default(metric: str, lists: ScoredLists) -> Callable[[], Cut]:
+    """The cut that is best for a metric where probabilities are right.
+
+    Where all labels are compared for each row there are many pairs of each, and a cut may follow the label.
+    """
+    if metric != "macro-f1":
+        return _DEFAULTS[metric]
+    return (lambda: LabelCut(_LABEL_SHRINKAGE)) if lists.candidates.is_full else HalfF1Cut
+
+
 _CHALLENGERS: tuple[Callable[[], Cut], ...] = (GlobalCut, LabelCut, InstanceCut)
 # A challenger must beat the default by so many standard errors; with fewer,
 # chance chooses more often than merit.
@@ -68,11 +81,12 @@ class LearnedCuts(Saved):
     ----------
     threshold : str
         A family of cuts for all metrics: "instance" (least squares on the row's scores; Yang & Gopal
-        2012, section 2.3), "label", "global", "top-k", "budget" or "expected-f1"; or "auto", which
-        takes for each metric the answer that is optimal where probabilities are right
+        2012, section 2.3), "label", "half-f1", "global", "top-k", "budget" or "expected-f1"; or "auto",
+        which takes for each metric the answer that is optimal where probabilities are right
 
         - micro-F1: one cut, of greatest expected F1;
-        - macro-F1: a cut for each label, of greatest F1 with shrunk relevance;
+        - macro-F1: a cut for each label, of greatest F1 with shrunk relevance where all labels are compared
+          for each row, otherwise at half of the F1 that the label can reach;
         - example-F1: for each row the set of greatest expected F1;
         - Hamming loss: probability 0.5;
         - subset accuracy: the most probable label set,
@@ -328,7 +342,7 @@ def _choose(
 
     With what it attains there, and its bootstraps, or nothing where there are no parts to judge by.
     """
-    default = _DEFAULTS[metric]
+    default = _default(metric, lists)
     if not parts:
         return default().fit(lists, metric), np.zeros(0)
     n = lists.n_rows

@@ -55,12 +55,12 @@ class ThresholdLearner(Saved, BaseEstimator):
     ----------
     threshold : str
         "auto", or a family of cuts for all metrics: "instance" (least squares on the row's scores; Yang &
-        Gopal 2012, section 2.3), "label", "global", "top-k", "budget" or "expected-f1". "auto" takes for
-        each metric the answer that is best where probabilities are right: for micro-F1 one cut, for macro-F1
-        a cut a label, for example-F1 the set of greatest expected F1 of each row, for Hamming loss
-        probability 0.5, for subset accuracy the most probable set. A cut learned on the labels alone
-        replaces it where it is better in cross-validation by more than two standard errors (checked up to
-        200,000 pairs).
+        Gopal 2012, section 2.3), "label", "half-f1", "global", "top-k", "budget" or "expected-f1". "auto"
+        takes for each metric the answer that is best where probabilities are right: for micro-F1 one cut, for
+        macro-F1 a cut a label ("half-f1" where not all labels are candidates of all rows), for example-F1 the
+        set of greatest expected F1 of each row, for Hamming loss probability 0.5, for subset accuracy the
+        most probable set. A cut learned on the labels alone replaces it where it is better in
+        cross-validation by more than two standard errors (checked up to 200,000 pairs).
     optimize : "micro-f1", "macro-f1", "example-f1", "hamming", "subset-accuracy", or a promise
         The metric for which `predict` cuts, and that `score` measures; or "recall>=0.9", "precision>=0.8",
         "fnr<=0.1" (any level; FNR is 1 - recall): see Notes. `fit` learns the cuts of all, so `predict` can

@@ -37,7 +37,7 @@ from metarank.thresholds import METRICS  # noqa: E402
 from metarank.types import dense_index  # noqa: E402
 from metarank.types.candidates import Candidates  # noqa: E402
 
-CUTS = ("instance", "expected-f1", "label")
+CUTS = ("instance", "expected-f1", "label", "half-f1")
 EARLIER = HERE.parent / "compatibility"
 
 

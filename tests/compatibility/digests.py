@@ -5,7 +5,7 @@
 
 A fit depends on the BLAS and C library of the machine, so these are compared on one machine. What saved
 models answer does not: `kinds/` holds a folder of every kind, `kinds.json` the digests of what it answers.
-They were made once, by `python tests/compatibility/digests.py keep`.
+`python tests/compatibility/digests.py keep` makes those of new kinds, each once.
 """
 
 from __future__ import annotations
@@ -113,15 +113,15 @@ def differ(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def keep() -> None:
-    """Write `kinds/` and `kinds.json`, once."""
-    if KEPT.exists():
-        sys.exit(f"{KEPT} is there: what was saved is never saved again")
-    said = {}
+    """Write kinds that are not in `kinds/` yet, and what they answer; what was saved is never saved again."""
+    answers = Path(f"{KEPT}.json")
+    said = json.loads(answers.read_text(encoding="utf-8"))
     for name, make in every_kind().items():
         path = KEPT / re.sub(r"\W+", "-", name)
-        persist.save(make(), path)
-        said[path.name] = answered(path)
-    Path(f"{KEPT}.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+        if not path.exists():
+            persist.save(make(), path)
+            said[path.name] = answered(path)
+    answers.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 
 def main(command: str, *rest: str) -> None:

@@ -26,7 +26,7 @@ KINDS = json.loads((HERE / "kinds.json").read_text(encoding="utf-8"))
 def test_there_is_a_fixture_of_this_version():
     """Before a release: `python tests/compatibility/make.py`."""
     assert metarank.__version__ in {path.parts[0] for path in SAVED}
-    assert sum(path.stat().st_size for path in HERE.rglob("*") if path.is_file()) < 3.5 * 2**20
+    assert sum(path.stat().st_size for path in HERE.rglob("*") if path.is_file()) < 3.6 * 2**20
 
 
 @pytest.mark.parametrize("saved", SAVED, ids=str)

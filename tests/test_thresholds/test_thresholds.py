@@ -12,8 +12,9 @@ from metarank import _core, persist
 from metarank.metrics.label_logistic import fit_label_logistic
 from metarank.thresholds import METRICS, THRESHOLDS, Calibrator, LearnedCuts, check_metric
 from metarank.thresholds.budget import BudgetCut
-from metarank.thresholds.cut_sweep import best_f1_cuts, fewest_mistakes_cuts
+from metarank.thresholds.cut_sweep import Sweep, best_f1_cuts, fewest_mistakes_cuts
 from metarank.thresholds.global_cut import GlobalCut
+from metarank.thresholds.half_f1_cut import HalfF1Cut
 from metarank.thresholds.instance_cut import InstanceCut, best_thresholds, rescaled
 from metarank.thresholds.label_cut import LabelCut
 from metarank.thresholds.lists import LabelPositions, ScoredLists
@@ -239,6 +240,27 @@ def test_fewest_mistakes_by_brute_force():
             assert mistakes[0] <= min(mistakes) + 1e-12
 
 
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 25), st.sampled_from([0.0, 0.3, 1.0]), st.booleans())
+def test_f1_of_groups_by_brute_force(seed, m, prior, always):
+    """What each group can reach beside a prior, and the one cut of the greatest mean over groups."""
+    rng = np.random.default_rng(seed)
+    z, group, y = np.round(rng.normal(size=m), 1), rng.integers(0, 4, m), rng.random(m)
+    if always:
+        z[rng.random(m) < 0.3] = np.inf
+    sweep = Sweep(z, group, 4)
+
+    def f1(t, g, weight=0.0):
+        kept = (z >= t) & (group == g)
+        below = kept.sum() + y[group == g].sum() + weight
+        return (2 * y[kept].sum() + weight * prior) / below if below else 0.0
+
+    reached = [max(f1(t, g, 5.0) for t in [*z[group == g], np.nan]) for g in range(4)]
+    np.testing.assert_allclose(sweep.greatest_f1(y, prior, 5.0), reached)
+    means = {t: sum(f1(t, g) for g in range(4)) for t in [*z, sweep.best_mean_f1(y)]}
+    assert means[sweep.best_mean_f1(y)] >= max(means.values()) - 1e-12
+
+
 def test_global_cut_worked_by_hand():
     # Sorted: 3+, 2+, 1-, 0.5+, -1-, ...: F1 of the prefixes 1/2, 4/5, 2/3, 6/7, 3/4: keep four.
     lists = lists_of([[3, -1, 1], [2, 0.5, -2], [-3, -4, -5]], [[1, 0, 0], [1, 1, 0], [0, 0, 0]])
@@ -297,6 +319,43 @@ def test_a_label_never_seen_is_cut_where_micro_f1_is():
     cut = LabelCut(100.0).fit(lists, "macro-f1")
     new = ScoredLists(Candidates(np.array([0, 2]), np.int32([5, 7]), 9), np.array([9.0, -9.0]))
     assert cut.keep(new).tolist() == [True, False]
+
+
+def test_half_f1_cut_worked_by_hand():
+    """Two labels, one likely and one not; one cut for both keeps all: its least probability is .2."""
+    p = np.array([[0.8, 0.2]])
+    lists = lists_of(np.log(p / (1 - p)), [[1, 0]])
+    cut = HalfF1Cut().fit(lists, "macro-f1")
+    # The best label of the row is kept in any case, so the cut of the greatest mean is at the other.
+    everywhere = 0.4
+    reached = [
+        (2 * 0.8 + 5 * everywhere) / (1 + 0.8 + 5),
+        (2 * 0.2 + 5 * everywhere) / (1 + 0.2 + 5),
+        everywhere,
+    ]
+    np.testing.assert_allclose(expit(cut.thresholds), np.divide(reached, 2))
+    new = ScoredLists(Candidates(np.array([0, 3]), np.int32([0, 1, 7]), 9), np.array([9.0, -2.0, -1.3]))
+    assert cut.keep(new).tolist() == [True, False, True]
+
+
+def test_macro_f1_of_many_labels_with_few_pairs_is_not_left_to_chance():
+    """Half of the F1 a label reaches holds on new rows; the best cut of a handful of pairs does not."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n):
+        labels = np.sort(
+            rng.permuted(np.tile(np.arange(600, dtype=np.int32), (n, 1)), axis=1)[:, :20], axis=1
+        )
+        z = rng.normal(-2, 2, labels.size)
+        pairs = Candidates(np.arange(n + 1) * 20, labels.ravel(), 600)
+        return ScoredLists(pairs, z, rng.random(z.size) < expit(z))
+
+    few, new = drawn(150), drawn(6000)
+    half, own = (
+        quality("macro-f1", cut.fit(few, "macro-f1").keep(new), new)[0]
+        for cut in (HalfF1Cut(), LabelCut(100))
+    )
+    assert half > own + 0.02
 
 
 def test_top_k_and_budget():

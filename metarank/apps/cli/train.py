@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--threshold",
         default="auto",
         metavar="NAME",
-        help="family of cuts: auto (default), instance, label, global, expected-f1, ...",
+        help="family of cuts: auto (default), instance, label, half-f1, global, top-k, budget or expected-f1",
     )
     parser.add_argument(
         "--language",
