@@ -54,7 +54,8 @@ def page(sets: Sequence[Measured]) -> str:
     parts = [
         "# The pipeline beside the best of its parts alone",
         'Written by `python experiments/extreme/alone.py`. `OneVsAll(loss="ridge")` and XReg-t, '
-        '`XReg(relevance="inverse-propensity", tail="auto")`, in the same runs as the pipeline, judged as in '
+        '`XReg(relevance="inverse-propensity", normalize="label", tail="auto")`, in the same runs as the '
+        "pipeline, judged as in "
         "[results.md](results.md), which explains the columns and has the peers. Other work ran beside it: "
         "times are not to be quoted.",
         "## Is the pipeline better?",

@@ -42,7 +42,11 @@ ALONE = (
         kind="flat",
         sets=_NOT_LARGEST,
     ),
-    Setting("metarank", "XReg-t", {"estimator": "XReg", "relevance": "inverse-propensity", "tail": "auto"}),
+    Setting(
+        "metarank",
+        "XReg-t",
+        {"estimator": "XReg", "relevance": "inverse-propensity", "normalize": "label", "tail": "auto"},
+    ),
 )
 # `params` are the arguments of MetaRanker. The peers do not read the names of labels.
 PIPELINE = (Setting("metaranker", "without names", {"label_text": None}),)

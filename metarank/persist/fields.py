@@ -314,6 +314,8 @@ class Params(Field):
     omits : tuple of str
         Parameters that are not saved where they are None or 0: models without them are as older versions
         save them.
+    older : tuple of (str, value)
+        What parameters that older versions did not know were for them.
     check : function of the estimator, optional
         Raises ValueError if a parameter is out of range.
     """
@@ -323,6 +325,7 @@ class Params(Field):
     tuples: tuple[str, ...] = ()
     seeded: int | None = None
     omits: tuple[str, ...] = ()
+    older: tuple[tuple[str, Any], ...] = ()
     check: Callable[[Any], None] | None = None
 
     def value_of(self, obj: Any) -> dict[str, Any]:
@@ -347,7 +350,8 @@ class Params(Field):
         within = known.within(self.saved_key)
         if not isinstance(value, Mapping):
             raise ValueError(f"{within.name} must be a mapping of names to values, got {value!r:.80}")
-        unknown = sorted(map(str, set(value) - set(known.cls._get_param_names())))
+        names = set(known.cls._get_param_names())
+        unknown = sorted(map(str, set(value) - names))
         if unknown:
             raise ValueError(
                 f"{within.name} must be parameters of {known.cls.__name__}, got {unknown[0]!r:.80}"
@@ -357,7 +361,9 @@ class Params(Field):
                 raise known.fail(key, "be plain values", param)
             if key == "n_jobs" and param is not None and not (type(param) is int and param <= MOST_THREADS):
                 raise known.fail(key, f"be at most {MOST_THREADS}", param)
-        return {k: tuple(v) if k in self.tuples and isinstance(v, list) else v for k, v in value.items()}
+        older = {k: v for k, v in self.older if k in names}
+        read = {k: tuple(v) if k in self.tuples and isinstance(v, list) else v for k, v in value.items()}
+        return older | read
 
 
 # --- arrays ---------------------------------------------------------------------

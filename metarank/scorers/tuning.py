@@ -150,7 +150,10 @@ class Tunable(Shortlister):
         setting, told = self._best(view, sample_weight, n_jobs)
         for line in told:
             note(line)
-        out = type(self)(**self.get_params(deep=False) | setting | {"tune": 0}) if self.tune else self
+        if not self.is_tunable:
+            out = self
+        else:
+            out = type(self)(**self.get_params(deep=False) | setting | {"tune": 0})
         out.__dict__ |= {"best_params_": setting, "choices_": told}
         return out
 
@@ -165,7 +168,9 @@ class Tunable(Shortlister):
         inside = fold_of_rows(view.n_rows, _HELD_OUT, seed, view.X, view.groups) == 0
         others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
         if view.n_rows < _LEAST_ROWS or not (others.Y.nnz and held_out.Y.nnz):
-            return {}, [f"tune: {name} as given, since {view.n_rows} rows are too few to hold some out"]
+            return settings[0], [
+                f"tune: {name} {_said(settings[0])}, since {view.n_rows} rows are too few to hold some out"
+            ]
         weight = None if sample_weight is None else sample_weight[~inside]
         learned_as, curve = self._learned_as
         metric, gain = _METRICS[learned_as], relevance_weights(view, learned_as, curve)

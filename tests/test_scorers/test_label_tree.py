@@ -205,8 +205,14 @@ def optimum(loss: str, X1: np.ndarray, z: np.ndarray, cost: np.ndarray) -> float
         (XReg, {"C": 2.0}, "logistic"),
         (XReg, {"C": 50.0, "cost": "mean"}, "logistic"),
         (XReg, {"C": 2.0, "visitors": 10_000}, "logistic"),
-        (XReg, {"relevance": "inverse-propensity"}, "squared_hinge"),
-        (XReg, {"relevance": "inverse-propensity", "loss": "logistic"}, "logistic"),
+        (XReg, {"C": 2.0, "normalize": "label"}, "logistic"),
+        (XReg, {"relevance": "inverse-propensity"}, "logistic"),
+        (XReg, {"relevance": "inverse-propensity", "normalize": "label"}, "squared_hinge"),
+        (
+            XReg,
+            {"relevance": "inverse-propensity", "normalize": "label", "loss": "logistic"},
+            "logistic",
+        ),
         (XReg, {"relevance": "binary"}, "squared_hinge"),
     ],
 )
@@ -223,7 +229,8 @@ def test_every_edge_minimises_its_objective(cls, params, loss):
     if model.relevance == "inverse-propensity":
         graded *= inv_propensity(Y)
     assert model.scale_ == pytest.approx(graded.max())
-    shares = graded / np.maximum(graded.max(axis=0), 1e-30)
+    of_all = cls is XReg and model.normalize == "global"
+    shares = graded / np.maximum(graded.max(axis=None if of_all else 0), 1e-30)
     W, bias = edges(model)
     checked = 0
     for slot, (at, cost, z) in enumerate(
@@ -243,22 +250,70 @@ def test_every_edge_minimises_its_objective(cls, params, loss):
 
 @pytest.mark.parametrize("relevance", ["graded", "inverse-propensity"])
 def test_units_of_a_label_do_not_change_what_is_learned(relevance):
-    """Relevances of each label in units of their own: the trees are the same, scores follow the units."""
+    """Relevances of each label in units of their own: divided by their own maxima, the trees are the same,
+    and scores follow the units."""
     X, Y = problem(200, 40)
     units = np.random.default_rng(0).uniform(0.1, 100, 40).astype(np.float32)
     other = sp.csr_matrix(Y.multiply(units[None, :]).astype(np.float32))
-    one, two = (small(XReg, relevance=relevance).fit(X, y) for y in (Y, other))
+    one, two = (small(XReg, relevance=relevance, normalize="label").fit(X, y) for y in (Y, other))
     pairs = Candidates.all_labels(200, 40)
     a, b = (m.scale_ * np.exp(m.score(rows(X), pairs)["xreg"].astype(np.float64)) for m in (one, two))
     factor = 1.0 if relevance == "inverse-propensity" else units[pairs.labels]
     np.testing.assert_allclose(b, a * factor, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.parametrize("relevance", ["graded", "binary"])
+def test_one_maximum_is_the_same_as_many_equal_ones(relevance):
+    X, Y = problem(200, 40)
+    Y = Y.tolil()
+    Y[0] = 5
+    Y = Y.tocsr().astype(np.float32)
+    one, two = (small(XReg, relevance=relevance, normalize=name).fit(X, Y) for name in ("global", "label"))
+    assert answers(one, X) == answers(two, X)
+
+
+def test_one_maximum_of_all_keeps_the_labels_apart():
+    """Two labels of the same rows, one of a tenth of the grades: estimates are those of the grades."""
+    X = np.repeat(np.eye(2, dtype=np.float32), 50, axis=0)
+    Y = np.repeat(np.array([[4.0, 0.4, 0], [0, 0.2, 2]], np.float32), 50, axis=0)
+    for name in ("global", "label"):
+        model = small(XReg, C=1000.0, max_epochs=300, normalize=name).fit(X, Y)
+        assert model.label_scale_.tolist() == pytest.approx([4, 4, 4] if name == "global" else [4, 0.4, 2])
+        found = model.shortlist(np.eye(2, dtype=np.float32), 3)
+        np.testing.assert_allclose(
+            found.to_dense(found.scores["xreg"])[Y[[0, 50]] > 0], [4, 0.4, 0.2, 2], atol=0.1
+        )
+
+
+@pytest.mark.parametrize("relevance", ["graded", "inverse-propensity"])
+def test_the_better_normalization_is_found_on_held_out_rows(relevance, tmp_path):
+    X, Y = problem(400, 40)
+    model = small(XReg, relevance=relevance, normalize="auto").fit(X, Y)
+    taken = model.best_params_["normalize"]
+    assert [line.split(":")[1].strip() for line in model.choices_[1:]] == [
+        "XReg with normalize=global",
+        "XReg with normalize=label",
+    ]
+    assert answers(model, X) == answers(small(XReg, relevance=relevance, normalize=taken).fit(X, Y), X)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert (loaded.normalize, loaded.best_params_) == ("auto", {"normalize": taken})
+    assert answers(loaded, X) == answers(model, X)
+    more = small(XReg, relevance=relevance, normalize="auto", tune=4).settings_tried()
+    assert [setting["normalize"] for setting in more] == ["global", "label", "global", "global"]
+
+
+def test_models_saved_before_there_was_a_choice_divided_each_label_by_its_own_maximum():
+    saved = load(Path(__file__).parents[1] / "compatibility" / "kinds" / "alone-xreg")
+    assert saved.normalize == "label"
+
+
 def test_inverse_propensities_weigh_the_labels_of_parabel():
     """Where relevance is binary but for a factor of the label, XReg is Parabel times that factor."""
     X, Y = problem(200, 40)
     Y.data[:] = 1
-    one, two = small(Parabel).fit(X, Y), small(XReg, relevance="inverse-propensity").fit(X, Y)
+    one = small(Parabel).fit(X, Y)
+    two = small(XReg, relevance="inverse-propensity", normalize="label").fit(X, Y)
     weight = inv_propensity(Y)
     pairs = Candidates.all_labels(200, 40)
     by_tree = [one.score(rows(X), pairs)[f"parabel{t}"] for t in (1, 2)]
@@ -630,6 +685,11 @@ def test_bad_parameters(cls, params, error, message):
         (Parabel(loss="absolute"), "loss must be one of .*, got 'absolute'"),
         (Parabel(link_power=0), "link_power must be between 1 and 5, got 0"),
         (XReg(relevance="high"), "relevance must be .*, got 'high'"),
+        (XReg(normalize="row"), "normalize must be one of .*, got 'row'"),
+        (
+            XReg(relevance="inverse-propensity", loss="squared_hinge"),
+            "loss must be 'logistic' or 'auto' for .* with normalize='global', got 'squared_hinge'",
+        ),
         (XReg(cost="median"), "cost must be 'sum' or 'mean', got 'median'"),
         (XReg(propensity="books"), "propensity must be among .*, got 'books'"),
         (

@@ -129,6 +129,7 @@ class LabelTree(Tunable, ShortlistingTrees):
     relevance: str = field(init=False, default="binary")
     propensity: Any = field(init=False, default="default")
     cost: str = field(init=False, default="sum")
+    normalize: str = field(init=False, default="label")
 
     column = "label_tree"
     _cheaper: ClassVar[dict[str, Any]] = {"n_trees": 1}
@@ -142,6 +143,7 @@ class LabelTree(Tunable, ShortlistingTrees):
             tuples=("propensity",),
             seeded=MOST,
             omits=("tune",),
+            older=(("normalize", "label"),),
             check=lambda trees: trees._check_params(),
         ),
         Declared("n_features_in_", key="n_features", size="d"),
@@ -240,6 +242,8 @@ class LabelTree(Tunable, ShortlistingTrees):
         Y = relevances(view, self.relevance, self.propensity)
         seed = self._seed_on(view)
         label_scale = _greatest(Y)
+        if self.normalize != "label":
+            label_scale[label_scale > 0] = label_scale.max(initial=0)
         Y.data = Y.data / label_scale[Y.indices]
         # Classifiers are seeded by their slot's number in the whole ensemble.
         if self.hierarchy is not None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from metarank._util.parameters import check_integer, with_parameters
+from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.scorers.base import Planned
 from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import TailClassifiers
@@ -14,20 +14,17 @@ from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking,
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
 
+NORMALIZATIONS = ("global", "label", "auto")
+
 
 @with_parameters
 class XReg(TailReranking, LabelTree):
     """Extreme regression: the degree of relevance of each of very many labels (Prabhu et al. 2020).
 
-    The relevances of a label are divided by their maximum. A point reaches node n with m(n), the maximum of
-    these shares below n (1 at the root), and proceeds to child c with probability m(c) / m(n): the soft
-    target of a logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities are multiplied
-    along the path, averaged over trees and scaled back, label by label. (The paper divides all labels by one
-    global maximum.)
-
-    If the relevance of a label is constant, as with inverse propensities, the shares are 0 or 1 and any
-    binary classifier will do. The trees are then those of `Parabel`, and the search already weights the
-    probability of a label by its relevance.
+    Relevances are divided by their maximum. A point reaches node n with m(n), the maximum of these shares
+    below n (1 at the root), and proceeds to child c with probability m(c) / m(n): the soft target of a
+    logistic regression with weight m(n) (eq. 5 and 6). Predicted probabilities are multiplied along the path,
+    averaged over trees and scaled back.
 
     Parameters
     ----------
@@ -36,6 +33,12 @@ class XReg(TailReranking, LabelTree):
         or 1 where Y > 0.
     propensity : "default", "wikipedia", "amazon" or (a, b)
         Curve of `metarank.metrics.propensity.inv_propensity`, applied to the training counts.
+    normalize : {"global", "label", "auto"}
+        By which maximum relevances are divided: that of all labels (section 4.2), or each label by its own.
+        Where the relevance of a label is constant, as with inverse propensities, its own maximum leaves
+        shares of 0 and 1: the trees are then those of `Parabel`, quick to train, and the search weights the
+        probability of a label by its relevance. "auto" is "global" unless "label" is better on a fifth of the
+        rows, judged as `tune` judges, which then tries both.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
@@ -46,7 +49,7 @@ class XReg(TailReranking, LabelTree):
         propensities) on a fifth of the rows, with a single tree fitted without them; 1 with fewer than 10
         rows. The scores then order labels, but no longer estimate the relevance. None is plain XReg.
     loss : {"auto", "logistic", "squared_hinge"}
-        "auto" is logistic for graded relevance, else squared hinge, which cannot learn grades.
+        "auto" is logistic where shares are graded, else squared hinge, which cannot learn grades.
     C, visitors, tolerance, max_epochs : numbers or None
         As in `Parabel`. None is 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best
         without visitors; 1, 20, 0.1 and 5 for squared hinge.
@@ -69,6 +72,7 @@ class XReg(TailReranking, LabelTree):
     propensity: Any = "default"
     tail: Any = None
     cost: str = "sum"
+    normalize: str = "global"
 
     column = "xreg"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
@@ -78,10 +82,41 @@ class XReg(TailReranking, LabelTree):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.loss == "squared_hinge" and self.relevance == "graded":
-            raise ValueError("loss must be 'logistic' or 'auto' for graded relevance, got 'squared_hinge'")
+        check_choice("normalize", self.normalize, NORMALIZATIONS)
+        if self.loss == "squared_hinge" and self._is_graded:
+            also = (
+                " and of inverse propensities with normalize='global'" if self.relevance != "graded" else ""
+            )
+            raise ValueError(
+                f"loss must be 'logistic' or 'auto' for shares of graded relevance{also}, got 'squared_hinge'"
+            )
         if self.tail is not None:
             check_alpha("tail", self.tail, "a number in (0, 1], 'auto' or None")
+
+    @property
+    def _is_graded(self) -> bool:
+        """Whether shares may lie between 0 and 1."""
+        return self.relevance == "graded" or (self.relevance != "binary" and self.normalize != "label")
+
+    @property
+    def _loss(self) -> str:
+        if self.loss != "auto":
+            return self.loss
+        return "logistic" if self._is_graded else "squared_hinge"
+
+    _loss_learned = _loss
+
+    @property
+    def is_tunable(self) -> bool:  # type: ignore[override]
+        return self.tune > 0 or self.normalize == "auto"
+
+    def settings_tried(self) -> list[dict[str, Any]]:
+        """As `Parabel.settings_tried`; where `normalize` is "auto", both of its values first."""
+        tried = super().settings_tried()
+        if self.normalize != "auto":
+            return tried
+        of_all, own = ({"normalize": name} for name in ("global", "label"))
+        return [of_all, own, *(of_all | setting for setting in tried[1:])][: max(2, self.tune)]
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
         return self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
