@@ -58,7 +58,7 @@ class NumbersEncoder(Saved):
     scale: np.ndarray
     missing: np.ndarray
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("mean", np.float32, ("columns",)),
         Array("scale", np.float32, ("columns",), above=0),
         Ids("missing", np.int32, below="columns", ascending=True),
@@ -110,7 +110,7 @@ class CategoriesEncoder(Saved):
 
     categories: list[list[str]]
 
-    saved: ClassVar = Spec(List("categories", Strings("")))
+    saved: ClassVar[Spec] = Spec(List("categories", Strings("")))
 
     @property
     def n_features(self) -> int:
@@ -169,7 +169,7 @@ class EncodedBlock(Saved):
     weight: float = 1.0
     length: float = 1.0
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("name"),
         Text("kind", KINDS),
         Strings("columns"),
@@ -320,7 +320,7 @@ class BlocksEncoder(InputEncoder):
     parts: list[EncodedBlock]
     left_out: list[str]
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
         List("parts", Object("", EncodedBlock, inline=True)),
         Strings("left_out", older=list),

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -221,7 +221,7 @@ class MetaRanker(Saved, BaseEstimator):
     text_columns_ = Learned()
     prior_ = Learned()
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(
             of=saved_parameters,
             omits=("language", "tune"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import lightgbm as lgb
 import numpy as np
@@ -29,7 +29,7 @@ class BoostedScorer(ObjectiveModel):
 
     kind = "boosted"
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("text"),
         Object("arrays", BoosterArrays, {"d": "d", "outputs": "one"}, inline=True),
     )

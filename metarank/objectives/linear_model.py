@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -30,7 +30,7 @@ class LinearScorer(ObjectiveModel):
 
     kind = "linear"
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("mean", np.float64, ("d",)),
         Array("weights", np.float64, ("d",)),
         Number("intercept"),

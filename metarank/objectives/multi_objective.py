@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -195,7 +195,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     ((500,), array([0.67, 0.33]))
     """
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(of=_params_of, seeded=LARGEST_SEED, check=lambda model: model._check_parameters()),
         Strings("objective_names_", "K"),
         Array("weights_", np.float64, ("K",), least=0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from metarank import _core
 from metarank._util.parameters import with_parameters
 from metarank._util.progress import in_turn, note
 from metarank.persist.fields import Each, Number, Object, Params, Text
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.ensemble import EnsembleRanker
@@ -74,7 +76,7 @@ class AutoRanker(Ranker):
 
     name = "auto"
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Text("choice_"),
         Each("quality_", Number("", floats="any")),
         Object("ranker_", Ranker, ("columns",), inline=True),

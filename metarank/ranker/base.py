@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -27,7 +27,7 @@ class Ranker(Saved, BaseEstimator):
     an underscore, and says by `saved_with` what it learns; this class validates at the door.
     """
 
-    tag = "kind"
+    tag: ClassVar[str] = "kind"
 
     # What `make_ranker` calls it.
     name: Any

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, List, Object, Params
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData, spread_within_lists
 from metarank.types.feature_table import FeatureTable
@@ -45,7 +47,7 @@ class BlendRanker(Ranker):
     weights: Sequence[float] | None = None
     scales: Sequence[float] | None = None
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         List("members_", Object("", Ranker, ("columns",), inline=True), "members"),
         Array("factors_", np.float64, ("members",), least=0),
         params=Params(of=lambda blend: {"members": []}),

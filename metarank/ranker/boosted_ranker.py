@@ -9,6 +9,7 @@ import numpy as np
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Object, Text
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
     lightgbm_params,
@@ -78,7 +79,7 @@ class BoostedRanker(Ranker):
         "binary": "binary",
     }
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Text("model_text_"),
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "one"}, inline=True),
     )

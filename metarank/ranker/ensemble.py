@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import clone
 
 from metarank._util.parameters import with_parameters
 from metarank._util.progress import as_part, report
 from metarank.persist.fields import Object
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
@@ -53,7 +56,7 @@ class EnsembleRanker(Ranker):
 
     name = "ensemble"
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Object("pooled_", LogisticRanker, ("columns",), inline=True),
         Object("corrections_", LabelCorrections, ("columns",), inline=True),
         Object("boosted_", BoostedRanker, ("columns",), inline=True),

@@ -17,6 +17,7 @@ from metarank._util.elementary import logistic
 from metarank._util.parameters import with_parameters
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData
 from metarank.types.feature_table import FeatureTable
@@ -126,7 +127,7 @@ class LinearRanker(Ranker):
     # Second derivative of the loss along a direction of unit variance, about.
     _bend: ClassVar[float] = 1.0
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Array("mean_", np.float64, ("columns",)),
         Array("weights_", np.float64, ("columns",)),
         Number("intercept_"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import lightgbm as lgb
 import numpy as np
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank.persist.fields import Object, Strings
+from metarank.persist.spec import Spec
 from metarank.ranker.averaged import AveragedRanker
 from metarank.ranker.base import saved_with
 from metarank.ranker.boosting import lightgbm_params, pointwise_objective, sampled_pairs, trained
@@ -72,7 +75,7 @@ class PointwiseRanker(AveragedRanker):
 
     name = "pointwise"
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Strings("model_texts_", "models"),
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True),
     )

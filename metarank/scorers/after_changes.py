@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class KeptScorer(LabelScorer):
     is_classifier = as_of_scorer("is_classifier")
     proposes = as_of_scorer("proposes")
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Object("scorer", LabelScorer, {"d": "d", "L": "before", "rows": "rows"}),
         Declared("n_labels", size="L"),
         Ids("now", np.int32, ("before",), first=-1, below="L"),

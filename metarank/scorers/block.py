@@ -45,7 +45,7 @@ class BlockScorer(WrappedScorer):
 
     proposes = as_of_scorer("proposes")
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("block"),
         Object("columns_", BlockColumns, inline=True),
         Integer("n_features_", 1, size="d"),

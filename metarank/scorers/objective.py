@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import clone
 
@@ -28,7 +30,9 @@ class ObjectiveScorer(WrappedScorer):
     ['clicks: prior']
     """
 
-    saved = Spec(Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_))
+    saved: ClassVar[Spec] = Spec(
+        Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_)
+    )
 
     def __init__(self, *, scorer: LabelScorer, objective: str) -> None:
         self.scorer = scorer

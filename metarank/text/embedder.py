@@ -6,7 +6,7 @@ import copy
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -18,7 +18,7 @@ from metarank._util.extra import require_extra
 from metarank._util.parameters import check_choice, one_target, require_seed, seed_of
 from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.spec import Saved
+from metarank.persist.spec import Saved, Spec
 from metarank.text.index import LabelIndex
 from metarank.text.inference import TextModel
 from metarank.text.inputs import check_checkpoint, check_input, check_texts, check_vectors
@@ -122,7 +122,7 @@ class LabelEmbedder(Saved, BaseEstimator):
     array([[1]], dtype=int32)
     """
 
-    saved = SAVED
+    saved: ClassVar[Spec] = SAVED
 
     def __init__(
         self,

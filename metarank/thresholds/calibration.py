@@ -77,7 +77,7 @@ class LabelLogistic(Saved):
     by_label: np.ndarray
     cross: CrossLabel | None = None
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("form", FORMS, of=lambda model: _name_of(model.form), into=FORMS.__getitem__),
         _within("shared", lambda known: known.form.columns),
         _within("by_label", lambda known: known["labels"] + 1, lambda known: known.form.label_columns),
@@ -133,7 +133,7 @@ class Calibrator(Saved):
     cross_fitted_: np.ndarray
     trust_: Platt | None
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         _platt("platt_"),
         _platt("trust_", optional=True),
         _within("mean_", _CONTEXT),

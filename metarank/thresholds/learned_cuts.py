@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class LearnedCuts(Saved):
     held_out_: dict[str, tuple[float, float, float]]
     promises_: Promises | None
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("threshold"),
         Object("calibrator_", Calibrator, inline=True),
         # Not kept in older files.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -121,7 +121,7 @@ class ThresholdLearner(Saved, BaseEstimator):
     random_state_: int
     feature_names_in_: np.ndarray
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(seeded=2**31 - 1, check=lambda learner: learner._check_parameters()),
         Integer("n_features_in_", least=1, most=2**31 - 1, size="L", optional=True),
         Strings("_names", "L", optional=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -142,7 +142,7 @@ class Promises(Saved):
     n_rows: int
     unseen: float
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Number("confidence", 0, 1, optional=True),
         Integer("n_rows"),
         Number("unseen", 0),

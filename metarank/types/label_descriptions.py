@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -70,7 +70,7 @@ class LabelDescriptions(Saved):
     (1, array([0, 1]))
     """
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Strings("ids", "L"),
         Strings("names", "L"),
         List("alternative_names", Strings(""), n="L", optional=True),

@@ -64,7 +64,7 @@ class ExtraTrees(TreeEnsemble):
     is_classifier = True
     trees_per_block: ClassVar[int] = 50
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(check=lambda trees: trees._check_params()),
         Declared("n_features_", size="d"),
         Entries(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -76,7 +76,7 @@ class KernelRidge(GramScorer):
 
     score_without_rows = 0.0
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Object("kernel_", Kernel, ("d",), inline=True, optional=True),
         Nested(

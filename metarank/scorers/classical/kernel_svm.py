@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import ClassVar
 
 import numpy as np
 from sklearn.svm import SVC
@@ -54,7 +55,7 @@ class KernelSVM(GramScorer):
 
     score_without_rows = -1.0
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Object("kernel_", Kernel, ("d",), inline=True),
         Array("support_", np.float32, ("support", "d")),

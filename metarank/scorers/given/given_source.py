@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -97,7 +98,7 @@ class GivenScorer(LabelScorer):
     reads_given = True
     proposes_given = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Declared("n_labels_", size="L"),
         Array("edges_", np.float32, ("edges",)),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +58,7 @@ class GivenLinear(LabelScorer):
 
     reads_given = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(of=lambda scorer: {"given": list(scorer.given)}),
         Declared("n_labels_", size="L"),
         Ids("labels_", np.int32, ("known",), below="L", ascending=True),

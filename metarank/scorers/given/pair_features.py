@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,7 +43,9 @@ class PairFeatures(LabelScorer):
     reads_names = False
     has_held_out_columns = True
 
-    saved = Spec(Params(of=lambda scorer: {"names": list(scorer.names)}), Strings("valued_", older=list))
+    saved: ClassVar[Spec] = Spec(
+        Params(of=lambda scorer: {"names": list(scorer.names)}), Strings("valued_", older=list)
+    )
 
     def fit(self, view: View, *, n_jobs: int = 1) -> PairFeatures:
         """Nothing is learned but which features have values. Returns self."""

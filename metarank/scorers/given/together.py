@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class GivenTogether(LabelScorer):
 
     reads_given = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(of=lambda scorer: {"given": list(scorer.given)}),
         List("scorers_", Object("", GivenScorer, ("L",))),
         Array("log_prior_", np.float32, ("L",)),

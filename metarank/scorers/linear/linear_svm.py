@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,7 +69,7 @@ class LinearClassifier(LabelScorer):
     is_classifier = True
     score_without_rows = -1.0
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Number("C_", 0),
         Array("bias_", np.float32, ("L",)),

@@ -141,7 +141,7 @@ class OneVsAll(Tunable):
         ),
     }
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), omits=("tune",), check=lambda scorer: scorer._check_params()),
         Number("C_", 0),
         Object("index_", WeightIndex, ("d", "L"), inline=True),

@@ -62,7 +62,7 @@ class LabelVectorScorer(LabelScorer):
     is_quick = True
     is_label_free = True
     title: ClassVar[str] = "vectors of the labels alone"
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(check=lambda scorer: scorer._check_params()),
         Array("vectors_", np.float32, ("L", None)),
         Array("scale_", np.float32, (None,), optional=True),

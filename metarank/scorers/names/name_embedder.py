@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -67,7 +67,7 @@ class NameEmbedder(LabelScorer):
     by_block = True
     needs_words = True
     reads_names = True
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(check=lambda scorer: check_integer("max_words", scorer.max_words, 1)),
         Strings("words_", "d", into=lambda words: np.array(words, dtype=object)),
         Object("embedder_", "LabelEmbedder", ("L",)),

@@ -75,7 +75,7 @@ class NameScorer(LabelScorer):
     of_best: ClassVar[dict[int, str]] = dict(enumerate(BEST))
     matched: ClassVar[str] = MATCHED
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Csr("label_text_", ("L", "d")),
         Object("other_names_", OtherNames, ("L", "d"), inline=True, optional=True),
     )

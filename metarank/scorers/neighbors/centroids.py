@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -45,7 +47,7 @@ class Centroids(LabelScorer):
     suits_any_block = True
     is_quick = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Group(
             "means_",
             LabelMeans,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import clone
 
@@ -41,7 +43,7 @@ class LabelPrior(LabelScorer):
 
     is_quick = True
 
-    saved = Spec(Array("log_prior_", np.float32, ("L",)))
+    saved: ClassVar[Spec] = Spec(Array("log_prior_", np.float32, ("L",)))
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""

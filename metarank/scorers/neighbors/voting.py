@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -132,7 +132,9 @@ class LabelNeighbors(LabelScorer):
     by_block = True
     is_quick = True
 
-    saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
+    saved: ClassVar[Spec] = Spec(
+        Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS
+    )
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
         """Store the View's points of each label. Returns self."""
@@ -317,7 +319,7 @@ class NeighborShortlister(LabelScorer):
     by_block = True
     is_quick = True
     title = "nearest neighbours"
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
         # Older files are of a time before there was more to choose.
         Plain("relevance", older="binary"),

@@ -144,7 +144,7 @@ class FastXML(ShortlistingTrees):
     trees_per_block: ClassVar[int] = 5
     _common: ClassVar[tuple[str, ...]] = ("scale",)
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), seeded=MOST, check=lambda trees: trees._check_params()),
         Declared("n_features_in_", key="n_features", size="d"),
         Declared("n_labels_", size="L"),

@@ -136,7 +136,7 @@ class LabelTree(Tunable, ShortlistingTrees):
 
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(
             without=("hierarchy", "label_vectors"),
             tuples=("propensity",),
