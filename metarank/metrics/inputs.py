@@ -49,10 +49,10 @@ class Inputs:
     ) -> None:
         self.Y = as_relevance(Y_true)
         self._by_label = False
-        self.scale = as_scale(scale, self.Y)
+        self.scale: float = as_scale(scale, self.Y)
         # CSR (L, L) of ones: the parents of each label, where there is a hierarchy.
-        self.parents = None if parents is None else as_parents(parents, self.n_labels)
-        self.n_jobs = resolve_n_jobs(n_jobs)
+        self.parents: sp.csr_matrix | None = None if parents is None else as_parents(parents, self.n_labels)
+        self.n_jobs: int = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
         self._rows = None if scores is None else score_rows(scores)
         self._sets = None if Y_pred is None else as_sets(Y_pred, self.shape)

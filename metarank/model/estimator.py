@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +25,9 @@ from metarank._util.parameters import check_real, one_target, remembered, seed_o
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
+from metarank.data.encoder import InputEncoder
 from metarank.data.label_files import read_labels as as_labels
+from metarank.metrics.resampling import Interval
 from metarank.model.answer import Answering, names_in_order
 from metarank.model.explain import Explanation, explain_row
 from metarank.model.fit import fit_model
@@ -41,10 +44,17 @@ from metarank.model.targets import check_objectives
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
+from metarank.ranker import Ranker
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.source import Source
+from metarank.thresholds import LearnedCuts
 from metarank.types.checks import check_rejected
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.label_table import LabelTable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.review import ReviewPair, check_goal, review_pairs
+from metarank.types.strings import PackedStrings
 from metarank.types.view import TrainingSet
 
 
@@ -195,31 +205,31 @@ class MetaRanker(Saved, BaseEstimator):
     """
 
     fitted_: FittedModel
-    n_features_in_ = Learned()
-    n_labels_ = Learned()
-    n_rows_ = Learned()
-    label_names_ = Learned()
-    label_separator_ = Learned()
-    label_table_ = Learned()
-    labels_ = Learned()
-    removed_ = Learned()
-    sources_ = Learned()
-    scorers_ = Learned()
-    shortlisters_ = Learned()
-    feature_columns_ = Learned()
-    feature_importances_ = Learned()
-    held_out_quality_ = Learned()
-    choices_ = Learned()
-    ranker_ = Learned()
-    thresholds_ = Learned()
-    inv_propensity_ = Learned()
-    random_state_ = Learned()
-    propensity_weight_ = Learned()
-    objective_names_ = Learned()
-    encoder_ = Learned()
-    row_names_ = Learned()
-    text_columns_ = Learned()
-    prior_ = Learned()
+    n_features_in_: Learned[int] = Learned()
+    n_labels_: Learned[int] = Learned()
+    n_rows_: Learned[int | None] = Learned()
+    label_names_: Learned[list[str] | None] = Learned()
+    label_separator_: Learned[str | None] = Learned()
+    label_table_: Learned[LabelTable] = Learned()
+    labels_: Learned[LabelDescriptions | None] = Learned()
+    removed_: Learned[NDArray[np.int32]] = Learned()
+    sources_: Learned[list[Source]] = Learned()
+    scorers_: Learned[list[LabelScorer]] = Learned()
+    shortlisters_: Learned[list[LabelScorer]] = Learned()
+    feature_columns_: Learned[list[str]] = Learned()
+    feature_importances_: Learned[NDArray[np.float64]] = Learned()
+    held_out_quality_: Learned[dict[str, Interval]] = Learned()
+    choices_: Learned[list[str]] = Learned()
+    ranker_: Learned[Ranker] = Learned()
+    thresholds_: Learned[LearnedCuts] = Learned()
+    inv_propensity_: Learned[NDArray[np.float64]] = Learned()
+    random_state_: Learned[int] = Learned()
+    propensity_weight_: Learned[float] = Learned()
+    objective_names_: Learned[list[str] | None] = Learned()
+    encoder_: Learned[InputEncoder] = Learned()
+    row_names_: Learned[PackedStrings | None] = Learned()
+    text_columns_: Learned[list[str] | None] = Learned()
+    prior_: Learned[NDArray[np.float32] | None] = Learned()
 
     saved: ClassVar[Spec] = Spec(
         Params(

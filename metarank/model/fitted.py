@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,6 +49,8 @@ from metarank.types.view import Features
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
+
+T = TypeVar("T")
 
 # Attributes that models saved by earlier versions lack.
 _NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
@@ -162,7 +164,7 @@ class FittedModel:
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
-        self.label_table = LabelTable(self.n_labels, self.label_names, self.removed, ids)
+        self.label_table: LabelTable = LabelTable(self.n_labels, self.label_names, self.removed, ids)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "plan"}
@@ -308,23 +310,29 @@ class FittedModel:
         return self.ranker.reweighted(objective_weights)
 
 
-class Learned:
+class Learned(Generic[T]):
     """A fitted attribute of `MetaRanker`, read from its `FittedModel` under the name without underscore."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name.removesuffix("_")
+        self.name: str = name.removesuffix("_")
 
-    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, estimator: None, owner: type | None = None) -> Learned[T]: ...
+    @overload
+    def __get__(self, estimator: MetaRanker, owner: type | None = None) -> T: ...
+    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> T | Learned[T]:
         if estimator is None:
             return self
         fitted = vars(estimator).get("fitted_")
-        value = None if fitted is None else getattr(fitted, self.name)
+        value: Any = None if fitted is None else getattr(fitted, self.name)
         if fitted is None or (value is None and self.name in _NOT_IN_EARLIER_FILES):
             raise AttributeError(f"this {type(estimator).__name__} has no {self.name}_: fit it first")
-        return value
+        found: T = value
+        return found
 
-    def __set__(self, estimator: MetaRanker, value: Any) -> None:
-        estimator.fitted_ = replace(estimator.fitted_, **{self.name: value})
+    def __set__(self, estimator: MetaRanker, value: T) -> None:
+        changed: dict[str, Any] = {self.name: value}
+        estimator.fitted_ = replace(estimator.fitted_, **changed)
 
 
 def blank_rows(X: Features) -> np.ndarray:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -337,19 +338,19 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             training.prepare(features, held_out, metrics)
             result = training.fit()
         report("done", 1.0)
-        self.random_state_ = seeded.random_state
+        self.random_state_: int = seeded.random_state
         self._given_ = given
         self.objective_names_ = names
-        self.weights_ = result.weights
+        self.weights_: NDArray[np.float64] = result.weights
         self.metric_ = training.metric
-        self.evals_ = result.evals
-        self.best_round_ = result.best_round
-        self.attained_ = result.attained
-        self.alone_ = training.alone
-        self.n_features_in_ = features.shape[1]
+        self.evals_: dict[str, dict[str, list[float]]] = result.evals
+        self.best_round_: int | list[int] = result.best_round
+        self.attained_: NDArray[np.float64] = result.attained
+        self.alone_: NDArray[np.float64] = training.alone
+        self.n_features_in_: int = features.shape[1]
         self.layout_ = layout_of(features)
-        self.scorers_ = result.scorers
-        self.plug_in_ = training.plug_in()
+        self.scorers_: list[Any] = result.scorers
+        self.plug_in_: PlugIn = training.plug_in()
         self._feature_names = columns or []
         return self
 
@@ -536,7 +537,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         if names and len(names) != self.n_features_in_:
             raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
         if names:
-            self.feature_names_in_ = np.array(names, dtype=object)
+            self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
 
 
 def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:

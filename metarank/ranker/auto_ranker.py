@@ -94,14 +94,16 @@ class AutoRanker(Ranker):
             for candidate, own in zip(candidates, held_out):
                 scores[candidate.name] = own
                 quality[candidate.name] = list_quality(part.placed(own), part, n_jobs)
-            self.choice_ = first_near_the_best(quality, self.tolerance)
+            self.choice_: str = first_near_the_best(quality, self.tolerance)
         else:
             self.choice_ = candidates[0].name
-        self.ranker_ = next(c for c in candidates if c.name == self.choice_)
+        self.ranker_: Ranker = next(c for c in candidates if c.name == self.choice_)
         if part is not data or len(candidates) == 1:
             scores[self.choice_] = self.ranker_.fit_out_of_fold(data, n_jobs)
-        self.quality_ = {name: float(q.mean()) if len(q) else float("nan") for name, q in quality.items()}
-        self.names_ = list(data.table.names)
+        self.quality_: dict[str, float] = {
+            name: float(q.mean()) if len(q) else float("nan") for name, q in quality.items()
+        }
+        self.names_: list[str] = list(data.table.names)
         note(f"ranker: {self.summary()}")
         return scores[self.choice_]
 

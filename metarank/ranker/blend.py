@@ -67,12 +67,12 @@ class BlendRanker(Ranker):
             raise ValueError("members must hold at least one ranker, got none")
         if self.scales is not None:
             self.factors(self.scales)  # refuse bad numbers before the work
-        self.members_ = [clone(member).fit_lists(data, n_jobs) for member in self.members]
+        self.members_: list[Ranker] = [clone(member).fit_lists(data, n_jobs) for member in self.members]
         scales = self.scales
         if scales is None:
             fitted = (member.score(data.table, n_jobs=n_jobs) for member in self.members_)
             scales = [spread_within_lists(scores, data.indptr) for scores in fitted]
-        self.factors_ = self.factors(scales)
+        self.factors_: np.ndarray = self.factors(scales)
 
     def factors(self, scales: Sequence[float]) -> np.ndarray:
         """float64 (members,): what each member's scores are multiplied by, given their scales."""

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import clone
@@ -40,12 +41,14 @@ class LinearProblem:
     """
 
     def __init__(self, data: RankingData, ranker: LinearRanker, n_jobs: int) -> None:
-        self.values = data.table.values
+        self.values: np.ndarray = data.table.values
+        self.mean: np.ndarray
+        self.scale: np.ndarray
         self.mean, self.scale = column_scale(self.values)
-        self.target = ranker._target(data)
-        self.indptr = data.indptr
-        self.weight = ranker._list_weight(data)
-        self.list_loss = ranker._list_loss
+        self.target: np.ndarray = ranker._target(data)
+        self.indptr: np.ndarray = data.indptr
+        self.weight: np.ndarray = ranker._list_weight(data)
+        self.list_loss: ListLoss = ranker._list_loss
         self.n_jobs = n_jobs
 
     def loss(self, w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
@@ -141,10 +144,12 @@ class LinearRanker(Ranker):
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         with single_threaded_blas():
-            self.l2_ = self._choose_l2(data, n_jobs)
+            self.l2_: float = self._choose_l2(data, n_jobs)
             problem = LinearProblem(data, self, n_jobs)
             ((w, b),) = self._solve_path(problem, data, [self.l2_], tolerance=1e-7)
-        self.mean_, self.weights_, self.intercept_ = problem.mean, problem.scale * w, float(b)
+        self.mean_: NDArray[np.float64] = problem.mean
+        self.weights_: NDArray[np.float64] = problem.scale * w
+        self.intercept_: float = float(b)
 
     def _choose_l2(self, data: RankingData, n_jobs: int) -> float:
         if self.l2 != "auto":

@@ -80,7 +80,7 @@ class ListwiseRanker(AveragedRanker):
             kept, weight = self._chosen(data, n_jobs)
         part = data.pairs(kept)
         weight = weight * np.repeat(part.weight, part.sizes)
-        self.members_ = []
+        self.members_: list[BoostedRanker] = []
         with as_part("boosting", 0.1, 0.9):
             for number, seen, told in self._models(data):
                 seen &= data.informative

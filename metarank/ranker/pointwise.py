@@ -90,7 +90,7 @@ class PointwiseRanker(AveragedRanker):
         params["objective"] = objective
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
         whole.construct()
-        self.model_texts_ = []
+        self.model_texts_: list[str] = []
         for number, seen, told in self._models(data):
             if not _differ(data.gains, np.repeat(seen & (data.weight > 0), data.sizes)):
                 seen[:] = True
@@ -101,7 +101,9 @@ class PointwiseRanker(AveragedRanker):
             own = params | lightgbm_params(self, data.seed + number, n_jobs, n_values)
             with told:
                 self.model_texts_.append(trained(own, part, self.n_rounds))
-        self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
+        self.arrays_: BoosterArrays = BoosterArrays.stack(
+            [BoosterArrays.from_text(text) for text in self.model_texts_]
+        )
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether gains differ among the pairs of positive weight."""

@@ -38,8 +38,8 @@ class KeptScorer(LabelScorer):
     """
 
     shown_as = as_of_scorer("shown_as")
-    is_classifier = as_of_scorer("is_classifier")
-    proposes = as_of_scorer("proposes")
+    is_classifier: bool = as_of_scorer("is_classifier")
+    proposes: bool = as_of_scorer("proposes")
 
     saved: ClassVar[Spec] = Spec(
         Object("scorer", LabelScorer, {"d": "d", "L": "before", "rows": "rows"}),

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +27,7 @@ from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss
 from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
 from metarank.text.scores import ScoredLabels
 from metarank.text.state import SAVED
-from metarank.text.subwords import TokenLists
+from metarank.text.subwords import Subwords, TokenLists
 from metarank.text.unseen import unseen_ids, with_unseen
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates
@@ -230,15 +231,16 @@ class LabelEmbedder(Saved, BaseEstimator):
         seeded = clone(self).set_params(random_state=seed_of(self.random_state))
         fitted = fit_network(seeded, texts, Y, named, n_jobs, kept)
         report("done", 1.0)
-        self.structure_ = {name: getattr(self, name) for name in STRUCTURE}
-        self.random_state_ = seeded.random_state
+        self.structure_: dict[str, Any] = {name: getattr(self, name) for name in STRUCTURE}
+        self.random_state_: int = seeded.random_state
         self.label_names_ = names
-        self.n_labels_ = self.n_trained_labels_ = int(Y.shape[1])
-        self.subwords_ = fitted.subwords
-        self.weights_ = fitted.weights
-        self.n_parameters_ = sum(values.size for values in fitted.weights.values())
-        self.history_ = fitted.history
-        self.best_epoch_ = fitted.best_epoch
+        self.n_labels_: int = int(Y.shape[1])
+        self.n_trained_labels_: int = self.n_labels_
+        self.subwords_: Subwords = fitted.subwords
+        self.weights_: dict[str, np.ndarray] = fitted.weights
+        self.n_parameters_: int = sum(values.size for values in fitted.weights.values())
+        self.history_: dict[str, list[float]] = fitted.history
+        self.best_epoch_: int = fitted.best_epoch
         self._settle(n_jobs)
         return self
 
@@ -246,14 +248,16 @@ class LabelEmbedder(Saved, BaseEstimator):
         """Label vectors and biases of the weights; the encoded names need not be given."""
         self.__dict__.pop("_label_index", None)
         self.__dict__.pop("_encoded_names", None)
-        self.model_ = self._text_model()
+        self.model_: TextModel = self._text_model()
         if self._reads_names:
             assert self.label_names_ is not None
             f_text = self._encoded(self.label_names_, n_jobs) if f_text is None else f_text
             self._encoded_names = f_text
-        self.label_vectors_ = self.model_.label_vectors(self.weights_.get("label_ids"), f_text, n_jobs)
+        self.label_vectors_: NDArray[np.float32] = self.model_.label_vectors(
+            self.weights_.get("label_ids"), f_text, n_jobs
+        )
         bias = self.weights_["bias"]
-        self.label_bias_ = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
+        self.label_bias_: NDArray[np.float32] = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
 
     @cached_property
     def _encoded_names(self) -> np.ndarray:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank.metrics.label_logistic import fit_label_logistic
@@ -153,14 +154,15 @@ class Calibrator(Saved):
     ) -> Calibrator:
         """Learn from out-of-fold scores (m,), relevance (m,) and a fold for each row (n,)."""
         target = relevant.astype(np.float64)
-        self.platt_ = Platt().fit(scores, target)
+        self.platt_: Platt = Platt().fit(scores, target)
         s = self.platt_.logits(scores)
-        self.index_ = LabelPositions(np.unique(candidates.labels))
+        self.index_: LabelPositions = LabelPositions(np.unique(candidates.labels))
         X = _core.list_context(s, candidates.indptr)
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale[scale < 1e-9] = 1.0
         mean[0], scale[0] = 0.0, 1.0
-        self.mean_, self.scale_ = mean, scale
+        self.mean_: NDArray[np.float64] = mean
+        self.scale_: NDArray[np.float64] = scale
         X = (X - mean) / scale
         data = _CalibrationData(
             candidates, X, s, self.index_.of(candidates.labels), target, fold, len(self.index_)

@@ -153,7 +153,7 @@ class Promises(Saved):
     )
 
     def __init__(self, confidence: float | None = CONFIDENCE) -> None:
-        self.confidence = check_confidence(confidence)
+        self.confidence: float | None = check_confidence(confidence)
 
     def fit(
         self, lists: ScoredLists, missed: np.ndarray, group: np.ndarray | None = None, seed: int = 0

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
@@ -242,7 +243,7 @@ class TrainingSet:
 
     def __post_init__(self) -> None:
         self.fold = np.ascontiguousarray(self.fold, np.int32)
-        self.n_folds = int(self.fold.max()) + 1 if len(self.fold) else 1
+        self.n_folds: int = int(self.fold.max()) + 1 if len(self.fold) else 1
         self._shared: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
@@ -350,19 +351,24 @@ class View:
 
     def __init__(self, data: TrainingSet, mask: np.ndarray, hidden: np.ndarray | None = None) -> None:
         self._data = data
-        self.mask = mask
+        self.mask: NDArray[np.bool_] = mask
         self._hidden = hidden
-        self.rows = np.flatnonzero(mask)
+        self.rows: NDArray[np.int64] = np.flatnonzero(mask)
         self._Y: sp.csr_matrix | None = None
         self._by_label: tuple[np.ndarray, np.ndarray] | None = None
-        self.n_rows = len(self.rows)
-        self.all_X = data.X
-        self.n_features, self.n_labels = int(data.X.shape[1]), int(data.Y.shape[1])
-        self.seed = data.seed
-        self.label_names, self.label_phrases = data.label_names, data.label_phrases
-        self.label_text, self.label_spelling = data.label_text, data.label_spelling
-        self.other_names, self.label_vectors = data.other_names, data.label_vectors
-        self.words, self.feature_scale = data.words, data.feature_scale
+        self.n_rows: int = len(self.rows)
+        self.all_X: Features = data.X
+        self.n_features: int = int(data.X.shape[1])
+        self.n_labels: int = int(data.Y.shape[1])
+        self.seed: int = data.seed
+        self.label_names: list[str] | None = data.label_names
+        self.label_phrases: list[str] | None = data.label_phrases
+        self.label_text: sp.csr_matrix | None = data.label_text
+        self.label_spelling: sp.csr_matrix | None = data.label_spelling
+        self.other_names: dict[str, OtherNames] = data.other_names
+        self.label_vectors: LabelVectors | None = data.label_vectors
+        self.words: list[str] | None = data.words
+        self.feature_scale: NDArray[np.float32] | None = data.feature_scale
 
     def of_objective(self, name: str) -> View:
         """The same rows with the labels of one objective."""

@@ -106,7 +106,7 @@ class BoostedTrees(LabelScorer):
         for label, found in enumerate(in_threads(one_label, range(view.n_labels), n_jobs=n_jobs)):
             report(f"label {label} of {view.n_labels}", label / view.n_labels)
             trees.append(found)
-        self.trees_ = BoosterArrays.stack(trees)
+        self.trees_: BoosterArrays = BoosterArrays.stack(trees)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

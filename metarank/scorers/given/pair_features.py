@@ -49,7 +49,7 @@ class PairFeatures(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> PairFeatures:
         """Nothing is learned but which features have values. Returns self."""
-        self.valued_ = [name for name in self.names if (_OWN, name) not in view.all_given.unscored]
+        self.valued_: list[str] = [name for name in self.names if (_OWN, name) not in view.all_given.unscored]
         return self
 
     def check_given(self, given: Given) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank import _core
@@ -47,7 +48,9 @@ class LabelPrior(LabelScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""
-        self.log_prior_ = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(np.float32)
+        self.log_prior_: NDArray[np.float32] = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(
+            np.float32
+        )
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

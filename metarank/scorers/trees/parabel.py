@@ -140,7 +140,7 @@ class Parabel(LabelTree):
         return {"curve": self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None}
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
-        self.curve_ = rest["curve"]
+        self.curve_: list[float] | None = rest["curve"]
 
     def _curve_of(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> list[float] | None:
         """(a, b) from held-out rows; None where they teach nothing."""

@@ -232,8 +232,9 @@ class ShortlistingTrees(TreeEnsemble, Shortlister):
         return int(drawn >> 1)
 
     def _take(self, blocks: list[TreeBlock]) -> None:
-        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
-        self.random_state_ = int(self.random_state)
+        self.n_features_in_: int = blocks[0].n_features
+        self.n_labels_: int = blocks[0].n_labels
+        self.random_state_: int = int(self.random_state)
 
     def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR arrays of new rows, of unit length."""
