@@ -6,8 +6,9 @@ from abc import abstractmethod
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
+from metarank._util.estimator import BaseEstimator
 from metarank._util.progress import as_part
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Field, Nested, Params, Strings

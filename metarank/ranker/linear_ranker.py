@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,9 +137,9 @@ class LinearRanker(Ranker):
         Number("l2_", 0),
     )
 
-    def tuned(self, data: RankingData, n_jobs: int) -> LinearRanker:
+    def tuned(self, data: RankingData, n_jobs: int) -> Self:
         """A copy whose `l2` is the one of least held-out loss over the folds of the lists."""
-        copy: LinearRanker = clone(self)
+        copy: Self = clone(self)
         return copy.set_params(l2=self._choose_l2(data, n_jobs))
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:

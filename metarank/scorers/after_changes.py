@@ -37,7 +37,6 @@ class KeptScorer(LabelScorer):
         Present size L of the label set.
     """
 
-    shown_as = as_of_scorer("shown_as")
     is_classifier: bool = as_of_scorer("is_classifier")
     proposes: bool = as_of_scorer("proposes")
 
@@ -52,6 +51,10 @@ class KeptScorer(LabelScorer):
         self.scorer = scorer
         self.now = now
         self.n_labels = n_labels
+
+    @property
+    def shown_as(self) -> str:
+        return self.scorer.shown_as
 
     @classmethod
     def of(cls, scorer: Any, now: np.ndarray, n_labels: int) -> KeptScorer:
