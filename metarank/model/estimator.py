@@ -602,7 +602,7 @@ class MetaRanker(Saved, BaseEstimator):
         propensity_weight: float | None = None,
         candidates: Any = None,
         pair_features: Any = None,
-    ) -> np.ndarray:
+    ) -> NDArray[np.float32]:
         """Ranking scores, float32 (n, L): those of `rank` with the same arguments.
 
         Labels that are not candidates of a row get its lowest score minus 1.
@@ -625,7 +625,7 @@ class MetaRanker(Saved, BaseEstimator):
         allowed: Any = None,
         candidates: Any = None,
         pair_features: Any = None,
-    ) -> np.ndarray | sp.csr_matrix:
+    ) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance; 0 for labels in `exclude`, those that are not `allowed`, and
         those that are not among `candidates`, where these are given as in `rank`.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank._util.elementary import log, log_odds
 from metarank._util.parameters import check_real, seed_of
@@ -175,7 +176,7 @@ class FittedModel:
         return plan_of(self)
 
     @cached_property
-    def unknown(self) -> np.ndarray | None:
+    def unknown(self) -> NDArray[np.bool_] | None:
         """bool (L,): labels without a training row, where no source tells of them; None if there is none."""
         if not self.unknown_by_share or self.prior is None or self.n_rows is None:
             return None
@@ -234,7 +235,7 @@ class FittedModel:
         frequencies and answer blank rows like any other."""
         return self.prior is not None and bool(np.count_nonzero(blank))
 
-    def untold(self, candidates: Candidates, blank: np.ndarray) -> np.ndarray:
+    def untold(self, candidates: Candidates, blank: np.ndarray) -> NDArray[np.bool_]:
         """bool (m,): the pairs of rows that are `blank` (n,), and of labels, of which nothing is known."""
         if self.answers_by_frequency(blank):
             untold = np.repeat(blank, np.diff(candidates.indptr))
@@ -266,7 +267,7 @@ class FittedModel:
             scores = finite_scores(scores.astype(np.float32))
         return Scored(candidates, evidence, scores, blank, untold)
 
-    def probabilities(self, scored: Scored) -> np.ndarray:
+    def probabilities(self, scored: Scored) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance of the pairs, float32 (m,). Of `untold` pairs: the label's
         share of the training rows."""
         found = self.thresholds.probabilities(scored.candidates, scored.evidence)
@@ -274,7 +275,7 @@ class FittedModel:
             found[scored.untold] = self.prior[scored.candidates.labels[scored.untold]]
         return found
 
-    def kept(self, scored: Scored, metric: str) -> np.ndarray:
+    def kept(self, scored: Scored, metric: str) -> NDArray[np.bool_]:
         """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
         above = self.thresholds.cut(scored.candidates, scored.evidence, metric)
         return above & ~scored.untold
@@ -335,7 +336,7 @@ class Learned(Generic[T]):
         estimator.fitted_ = replace(estimator.fitted_, **changed)
 
 
-def blank_rows(X: Features) -> np.ndarray:
+def blank_rows(X: Features) -> NDArray[np.bool_]:
     """bool (n,): encoded sparse rows without an entry, such as texts without a known word.
 
     Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.

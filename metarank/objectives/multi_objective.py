@@ -405,7 +405,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
 
     # --- use ---------------------------------------------------------------
 
-    def predict(self, X: Any, weights: Any = None) -> np.ndarray:
+    def predict(self, X: Any, weights: Any = None) -> NDArray[np.float64]:
         """Scores, float64 (n,): rows with greater scores rank higher (within their query).
 
         Parameters
@@ -459,7 +459,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         return float(metrics.measure(scores)[:, column].mean())
 
     @property
-    def feature_importances_(self) -> np.ndarray:
+    def feature_importances_(self) -> NDArray[np.float64]:
         """Importance of each column, float64 (d,), summing to 1; all 0 if no column is used.
 
         For boosted trees it is the gain of all splits by the column, as LightGBM counts it; for the linear
@@ -498,7 +498,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         raw = [scorer.score(features, n_jobs) for scorer in self.scorers_]
         return self.plug_in_.combine(raw, self.weights_) if self.aggregation in PLUG_IN else raw[0]
 
-    def contributions(self, features: np.ndarray) -> np.ndarray:
+    def contributions(self, features: np.ndarray) -> NDArray[np.float64]:
         """Contributions to the score, float64 (n, d + 1): a value for each column and, last, a constant.
 
         A row sums to its score up to rounding. For plug-ins the shares of each model's log-odds are scaled

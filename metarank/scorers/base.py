@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from metarank._util.estimator import BaseEstimator
+from metarank._util.typed_base import BaseEstimator
 from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.block_columns import BlockColumns

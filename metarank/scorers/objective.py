@@ -49,7 +49,7 @@ class ObjectiveScorer(WrappedScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
         """Fit the scorer on the View's rows and the labels of the objective. Returns self."""
-        self.scorer_ = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
+        self.scorer_: LabelScorer = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
         return self
 
     def score_held_out(

@@ -305,15 +305,15 @@ class LabelEmbedder(Saved, BaseEstimator):
             return self._labels.best_proposed(queries, k, n_jobs, self._label_index)
         return self._labels.best(queries, k, n_jobs)
 
-    def decision_function(self, texts: Any) -> np.ndarray:
+    def decision_function(self, texts: Any) -> NDArray[np.float32]:
         """Scores of all labels, float32 (n, L)."""
         return self._labels.scores(self.encode(texts), self._threads())
 
-    def predict_proba(self, texts: Any) -> np.ndarray:
+    def predict_proba(self, texts: Any) -> NDArray[np.float32]:
         """``1 / (1 + exp(-score))`` of all labels, float32 (n, L)."""
         return np.asarray(logistic(self.decision_function(texts)))
 
-    def score_candidates(self, texts: Any, candidates: Any) -> np.ndarray:
+    def score_candidates(self, texts: Any, candidates: Any) -> NDArray[np.float32]:
         """Scores of some labels of each text, float32 (m,); the same bytes as in `decision_function`.
 
         Parameters
@@ -327,13 +327,13 @@ class LabelEmbedder(Saved, BaseEstimator):
         )
         return self._labels.scores_of_pairs(queries, pairs, self._threads())
 
-    def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
+    def encode(self, texts: Any, *, n_jobs: int | None = None) -> NDArray[np.float32]:
         """The vector q of each text, float32 (n, E); `n_jobs=None` takes the model's."""
         check_is_fitted(self)
         tokens = self._tokens(check_texts(texts, "texts"))
         return self.model_.queries(tokens, self._threads(n_jobs))
 
-    def encode_names(self, names: Sequence[str]) -> np.ndarray:
+    def encode_names(self, names: Sequence[str]) -> NDArray[np.float32]:
         """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
 
         Where f has a part of the label's own, it is the mean over the five training labels whose encoded

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -228,7 +229,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         ones = np.ones(indptr[-1], np.int8)
         return sp.csr_matrix((ones, c.labels[kept], indptr), shape=(c.n_rows, c.n_labels))
 
-    def predict_proba(self, S: Any) -> np.ndarray | sp.csr_matrix:
+    def predict_proba(self, S: Any) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance, float32 (n, L).
 
         Returns

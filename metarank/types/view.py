@@ -42,7 +42,7 @@ _HASHED_ROWS = 4096
 
 def fold_of_rows(
     n: int, n_folds: int, seed: int, X: Features | None = None, groups: np.ndarray | None = None
-) -> np.ndarray:
+) -> NDArray[np.int32]:
     """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
 
     Rows that belong together share a fold, see `first_of_unit`: rows of X that say the same, since a copy of
@@ -70,7 +70,7 @@ def fold_of_rows(
     return (number if number.any() else np.arange(n)).astype(np.int32) % np.int32(n_folds)
 
 
-def first_of_unit(n: int, X: Features | None, groups: np.ndarray | None) -> np.ndarray:
+def first_of_unit(n: int, X: Features | None, groups: np.ndarray | None) -> NDArray[np.int64]:
     """For each row the number of the first row that must be on its side of every division, int64 (n,).
 
     These are the rows of the same content (`same_content`) and those of the same group, and in turn the rows
@@ -112,7 +112,7 @@ def _evenly_filled(first: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     return out[unit]
 
 
-def same_content(X: Features) -> np.ndarray:
+def same_content(X: Features) -> NDArray[np.int64]:
     """For each row the number of the first row of the same content, int64 (n,).
 
     What more than a tenth of the rows have in common, and more than two, is no copy but a value that X takes
@@ -155,7 +155,7 @@ def _mixed(bits: np.ndarray) -> np.ndarray:
     return bits
 
 
-def hidden_labels(n_labels: int, n_folds: int, seed: int) -> np.ndarray:
+def hidden_labels(n_labels: int, n_folds: int, seed: int) -> NDArray[np.int32]:
     """For each label the fold that its rows are hidden from, or -1, int32 (L,).
 
     Each fold hides 2 % of the labels, one at least, or none of fewer than 20.
@@ -255,7 +255,7 @@ class TrainingSet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _shared={}, _locks={}, _lock=threading.Lock())
 
-    def shows(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def shows(self, rows: np.ndarray, labels: np.ndarray) -> NDArray[np.bool_]:
         """Bool (m,): of pairs, whether the View without the row's fold shows the label; see `hidden_in`."""
         if self.hidden_in is None:
             return np.ones(len(rows), bool)
@@ -430,7 +430,7 @@ class View:
         self._data.release(prefix)
 
     @property
-    def label_counts(self) -> np.ndarray:
+    def label_counts(self) -> NDArray[np.int64]:
         """int64 (L,): number of relevant rows of each label in the View."""
         return np.bincount(self.Y.indices, minlength=self.n_labels)
 
