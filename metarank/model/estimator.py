@@ -8,7 +8,7 @@ which the stages of a model are fitted, `answer` the order in which they answer.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._util.parameters import check_real, one_target, remembered, seed_of
+from metarank._util.parameters import RandomState, check_real, one_target, remembered, seed_of
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
@@ -242,22 +242,22 @@ class MetaRanker(Saved, BaseEstimator):
 
     def __init__(
         self,
-        shortlister: Any = "auto",
-        features: Any = "auto",
-        label_text: Any = "auto",
-        ranker: Any = "auto",
-        threshold: Any = "auto",
+        shortlister: str | LabelScorer | Sequence[str | LabelScorer] | None = "auto",
+        features: str | Sequence[str | LabelScorer] = "auto",
+        label_text: str | Sequence[str] | None = "auto",
+        ranker: str | Ranker = "auto",
+        threshold: str = "auto",
         n_folds: int = 5,
         n_jobs: int | None = None,
-        random_state: Any = 0,
-        effort: str = "medium",
+        random_state: RandomState = 0,
+        effort: Literal["low", "medium", "high"] = "medium",
         shortlist_size: int = 50,
-        propensity_weight: Any = "auto",
-        memory_budget: Any = None,
+        propensity_weight: float | Literal["auto"] = "auto",
+        memory_budget: int | str | None = None,
         label_separator: str | None = "auto",
         verbose: int = 0,
         language: str | None = None,
-        blocks: Any = "auto",
+        blocks: Mapping[str, Any] | Literal["auto"] = "auto",
         tune: int = 0,
     ) -> None:
         self.shortlister = shortlister

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._util.parameters import check_random_state, one_target, seed_of
+from metarank._util.parameters import RandomState, check_random_state, one_target, seed_of
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
@@ -134,7 +134,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         threshold: str = "auto",
         optimize: str = "micro-f1",
         confidence: float | None = CONFIDENCE,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.threshold = threshold
         self.optimize = optimize
