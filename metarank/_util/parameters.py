@@ -27,7 +27,7 @@ def with_parameters(cls: C) -> C:
     """Makes an estimator of a class whose annotated attributes are its parameters.
 
     They are keyword only and stored as they are given, as scikit-learn wants it. A subclass inherits them,
-    and may give them other defaults. What a fit learns is not annotated in the class.
+    and may give them other defaults. What a fit learns is not annotated in the class, but where it is set.
 
     Examples
     --------
