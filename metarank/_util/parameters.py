@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeAlias, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -16,6 +16,9 @@ LARGEST_SEED = 2**63 - 1
 # The range of positive numbers, for `check_real`.
 POSITIVE = 5e-324, float(np.finfo(np.float64).max)
 
+# What a `random_state` may be; see `seed_of`.
+RandomState: TypeAlias = "int | np.integer | np.random.RandomState | np.random.Generator | None"
+
 C = TypeVar("C", bound=type)
 
 
@@ -24,7 +27,7 @@ def with_parameters(cls: C) -> C:
     """Makes an estimator of a class whose annotated attributes are its parameters.
 
     They are keyword only and stored as they are given, as scikit-learn wants it. A subclass inherits them,
-    and may give them other defaults. What a fit learns is not annotated in the class.
+    and may give them other defaults. What a fit learns is not annotated in the class, but where it is set.
 
     Examples
     --------

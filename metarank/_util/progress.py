@@ -25,7 +25,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-logger = logging.getLogger("metarank")
+logger: logging.Logger = logging.getLogger("metarank")
 
 Listener = Callable[[str, float], None]
 _listener: ContextVar[Listener | None] = ContextVar("metarank_progress", default=None)

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from metarank._util.cgroup import cpu_limit
 
-logger = logging.getLogger("metarank.threads")
+logger: logging.Logger = logging.getLogger("metarank.threads")
 
 T = TypeVar("T")
 

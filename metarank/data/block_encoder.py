@@ -20,11 +20,12 @@ from metarank.data.column_names import logger
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder
 from metarank.data.scaling import FeatureTransform
+from metarank.data.vectorizer import TextVectorizer
 from metarank.persist.fields import Array, Declared, Ids, Known, List, Number, Object, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.block_columns import BlockColumns, side_by_side
 from metarank.types.blocks import CATEGORIES, KINDS, NUMBERS, Blocks, holds_blocks
-from metarank.types.checks import check_savable_width
+from metarank.types.checks import Layout, check_savable_width
 from metarank.types.containers import table_columns
 from metarank.types.view import Features
 
@@ -58,7 +59,7 @@ class NumbersEncoder(Saved):
     scale: np.ndarray
     missing: np.ndarray
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("mean", np.float32, ("columns",)),
         Array("scale", np.float32, ("columns",), above=0),
         Ids("missing", np.int32, below="columns", ascending=True),
@@ -110,7 +111,7 @@ class CategoriesEncoder(Saved):
 
     categories: list[list[str]]
 
-    saved: ClassVar = Spec(List("categories", Strings("")))
+    saved: ClassVar[Spec] = Spec(List("categories", Strings("")))
 
     @property
     def n_features(self) -> int:
@@ -169,7 +170,7 @@ class EncodedBlock(Saved):
     weight: float = 1.0
     length: float = 1.0
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("name"),
         Text("kind", KINDS),
         Strings("columns"),
@@ -284,9 +285,10 @@ class VectorEncoder(InputEncoder):
     """Dense vectors as they are: their directions and lengths mean something."""
 
     def fit_encode(self, X: Any) -> Features:
-        self.vectorizer, self.layout = None, "dense"
-        self.transform = FeatureTransform()
-        self.n_features = int(X.shape[1])
+        self.vectorizer: TextVectorizer | None = None
+        self.layout: Layout = "dense"
+        self.transform: FeatureTransform = FeatureTransform()
+        self.n_features: int = int(X.shape[1])
         check_savable_width(X, keeps_rows=True)
         return np.array(X, np.float32)
 
@@ -320,7 +322,7 @@ class BlocksEncoder(InputEncoder):
     parts: list[EncodedBlock]
     left_out: list[str]
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
         List("parts", Object("", EncodedBlock, inline=True)),
         Strings("left_out", older=list),
@@ -329,7 +331,7 @@ class BlocksEncoder(InputEncoder):
 
     def __init__(self, language: str | None = None, languages: Mapping[str, str] | None = None) -> None:
         super().__init__(language)
-        self.languages = dict(languages or {})
+        self.languages: dict[str, str] = dict(languages or {})
 
     def fit_encode(self, X: Blocks) -> Features:
         """Learn the encoding; all blocks weigh the same.
@@ -475,11 +477,13 @@ class BlocksEncoder(InputEncoder):
 
     def _joined(self, features: Sequence[Features]) -> Features:
         out = side_by_side(features)
-        self.n_features = int(out.shape[1])
+        self.n_features: int = int(out.shape[1])
         self._restored()
         return out
 
     def _restored(self) -> None:
-        self.layout = "dense" if all(part.is_dense for part in self.used) else "sparse"
+        self.layout: Layout = "dense" if all(part.is_dense for part in self.used) else "sparse"
         alone = self.used[0].encoder if len(self.used) == 1 else None
-        self.transform = alone.transform if isinstance(alone, InputEncoder) else FeatureTransform()
+        self.transform: FeatureTransform = (
+            alone.transform if isinstance(alone, InputEncoder) else FeatureTransform()
+        )

@@ -10,7 +10,7 @@ from typing import Any
 
 from metarank._util.printable import first_few
 
-logger = logging.getLogger("metarank.data")
+logger: logging.Logger = logging.getLogger("metarank.data")
 _elsewhere: ContextVar[frozenset[str]] = ContextVar("metarank_read_elsewhere", default=frozenset())
 
 

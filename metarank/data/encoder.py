@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -71,7 +71,7 @@ class InputEncoder(Saved):
     names: list[str] | None = None
     transform: FeatureTransform
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
         Text("layout", ("dense", "sparse")),
         Object("transform", FeatureTransform, ("d",)),

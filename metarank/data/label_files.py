@@ -21,7 +21,7 @@ from metarank.data.xc import read_bytes
 from metarank.types.label_descriptions import LabelDescriptions
 
 # Other spellings of the columns, as other programs write them; SKOS and Annif among them.
-COLUMNS = {
+COLUMNS: dict[str, tuple[str, ...]] = {
     "id": ("id", "uri", "label_id"),
     "name": ("name", "label", "preferred_name", "prefLabel"),
     "alternative_names": ("alternative_names", "alternative_name", "synonyms", "altLabel"),

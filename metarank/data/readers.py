@@ -29,7 +29,7 @@ from metarank.data.xc import (
     read_bytes,
 )
 
-logger = logging.getLogger("metarank.data")
+logger: logging.Logger = logging.getLogger("metarank.data")
 
 TABLES = (".csv", ".tsv", ".jsonl")
 TABLE_STARTS = (b"{", b"[", b"__label__")  # a list is refused as a table

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -44,7 +46,7 @@ class FeatureTransform(Saved):
     kind: str = "none"
     weights: np.ndarray | None = None
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("kind", ("scale", "tfidf", "unit", "none")),
         Array("weights", np.float32, ("d",), optional=True),
         check=_check_weights,

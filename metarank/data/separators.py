@@ -35,7 +35,7 @@ from metarank._util.json import parse_json
 from metarank.types.checks import check_writable
 from metarank.types.containers import plain_column
 
-logger = logging.getLogger("metarank.data")
+logger: logging.Logger = logging.getLogger("metarank.data")
 
 SIGNS = (";", "|", ",")
 WHITESPACE, JSON, AUTO = "whitespace", "json", "auto"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank.data.vectorizer import TextVectorizer, count_terms, smooth_idf
 
@@ -54,11 +55,11 @@ class SpellingIndex:
         reader: TextVectorizer | None = None,
     ) -> None:
         self.least = least
-        self.reader = TextVectorizer(
+        self.reader: TextVectorizer = TextVectorizer(
             split_identifiers=reader is not None and reader.split_identifiers,
             language=None if reader is None else reader.language_,
         )
-        self.weights = np.asarray(weights, np.float64)
+        self.weights: NDArray[np.float64] = np.asarray(weights, np.float64)
         runs = [_runs(word) if _WORD.fullmatch(word) else [] for word in words]
         self._column = {run: j for j, run in enumerate(sorted({run for of in runs for run in of}))}
         held = count_terms(runs, self._column, len(self._column))

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from numbers import Integral
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -84,7 +85,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
     array([5, 6], dtype=int32)
     """
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Integer("min_df", 1, _MOST_TEXTS),
         Flag("split_identifiers"),
         Integer("word_ngrams", 1, _LONGEST_RUN),

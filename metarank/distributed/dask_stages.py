@@ -85,7 +85,7 @@ class DaskStages(LocalStages):
         super().__init__(data, n_jobs)
         self.client = client
         self.every_pair = every_pair
-        self.job = Job(digest([__version__, data.__getstate__()]), task_n_jobs, folder)
+        self.job: Job = Job(digest([__version__, data.__getstate__()]), task_n_jobs, folder)
         self._futures: list[Future] = []
         self._data = self._submit(tasks.hold, data)
         self._held_out: dict[tuple[int, int], Any] = {}

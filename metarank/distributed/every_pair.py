@@ -24,6 +24,7 @@ import lightgbm as lgb
 import numpy as np
 from dask.sizeof import sizeof
 from lightgbm.basic import LightGBMError
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank._util.extra import require_extra
@@ -41,7 +42,7 @@ from metarank.types.feature_table import FeatureTable
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-logger = logging.getLogger("metarank.distributed")
+logger: logging.Logger = logging.getLogger("metarank.distributed")
 
 # A fit is begun so often where workers are lost, and LightGBM's errors are these.
 _ATTEMPTS = 3
@@ -118,19 +119,24 @@ class EveryPair:
         pairs: PairsToRank,
         parts: list[np.ndarray],
     ) -> None:
-        self.client, self.submit, self.job, self.pairs = client, submit, job, pairs
+        self.client: Any = client
+        self.submit: Callable[..., Any] = submit
+        self.job: Job = job
+        self.pairs: PairsToRank = pairs
         ranker = make_ranker(pairs.ranker) if isinstance(pairs.ranker, str) else clone(pairs.ranker)
         assert isinstance(ranker, BoostedRanker)
         self.ranker = ranker
         n = pairs.candidates.n_rows
-        self.weight = np.ones(n) if pairs.weight is None else np.asarray(pairs.weight, np.float64)
-        self.told = informative_lists(pairs.gains, pairs.candidates.indptr, self.weight)
+        self.weight: NDArray[np.float64] = (
+            np.ones(n) if pairs.weight is None else np.asarray(pairs.weight, np.float64)
+        )
+        self.told: NDArray[np.bool_] = informative_lists(pairs.gains, pairs.candidates.indptr, self.weight)
         sizes = np.diff(pairs.candidates.indptr)
-        self.gain_of_label = gains_of_labels(pairs.gains[np.repeat(self.told, sizes)])
-        self.longest = int(min(sizes[self.told].max(initial=1), MAX_LIST))
+        self.gain_of_label: np.ndarray = gains_of_labels(pairs.gains[np.repeat(self.told, sizes)])
+        self.longest: int = int(min(sizes[self.told].max(initial=1), MAX_LIST))
         numbers = [i for i, rows in enumerate(parts) if sizes[rows].any()]
-        self.parts = [parts[i] for i in numbers]
-        self.tables = [self._table(columns, i, parts[i]) for i in numbers]
+        self.parts: list[np.ndarray] = [parts[i] for i in numbers]
+        self.tables: list[Any] = [self._table(columns, i, parts[i]) for i in numbers]
 
     def ranked(self, key: str) -> RankedPairs:
         """The ranker, fitted on all lists, and each pair's score from a fit without its fold.
@@ -148,7 +154,7 @@ class EveryPair:
         if not self.told.any():
             raise ValueError(NOTHING_TO_ORDER)
         names, raw = self.submit(_names_of, self.tables[0]).result()
-        self.n_columns = len(names)
+        self.n_columns: int = len(names)
         folds = np.unique(self.pairs.fold)
         scores, places = [], []
         for i, fold in enumerate(folds):

@@ -15,7 +15,7 @@ from metarank.distributed.workers import reason, task_threads
 from metarank.types.view import TrainingSet
 
 T = TypeVar("T")
-logger = logging.getLogger("metarank.distributed")
+logger: logging.Logger = logging.getLogger("metarank.distributed")
 
 # The training set that tasks of this process work on, by its fingerprint: with it stays what is built from it
 # once, such as the index of its rows.

@@ -24,7 +24,7 @@ from metarank.scorers.trees.tree_ensemble import TreeBlock
 from metarank.types.candidates import Candidates
 
 T = TypeVar("T")
-logger = logging.getLogger("metarank.distributed")
+logger: logging.Logger = logging.getLogger("metarank.distributed")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class KeptResults:
     """
 
     def __init__(self, folder: str | Path, missed: Callable[[OSError], None] | None = None) -> None:
-        self.folder = Path(folder)
+        self.folder: Path = Path(folder)
         self.missed = missed
 
     def get(self, key: str, make: Callable[[], T]) -> T:

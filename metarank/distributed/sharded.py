@@ -22,10 +22,11 @@ from metarank.distributed.shards import (
 )
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, task_threads
-from metarank.model.answer import Described
+from metarank.model.answer import Answering, Described
 from metarank.model.cascade import Lists
 from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import blank_rows
+from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.voting import Neighbors, weighed
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking, check_k
@@ -41,17 +42,17 @@ class Head:
 
     def __init__(self, model: MetaRanker) -> None:
         sources = model.sources_
-        self.scorers = [source.scorer for source in sources]
-        self.shortlisters = [i for i, source in enumerate(sources) if source.proposes]
-        self.described = [i for i, source in enumerate(sources) if source.describes]
+        self.scorers: list[LabelScorer] = [source.scorer for source in sources]
+        self.shortlisters: list[int] = [i for i, source in enumerate(sources) if source.proposes]
+        self.described: list[int] = [i for i, source in enumerate(sources) if source.describes]
         self.votes: dict[int, Any] = {
             i: scorer.without_rows()
             for i, scorer in enumerate(self.scorers)
             if scorer.rows_searched() is not None
         }
-        self.is_dense = model.encoder_.layout == "dense"
+        self.is_dense: bool = model.encoder_.layout == "dense"
         whole = model.answering()
-        self.asked = replace(whole, model=replace(whole.model, sources=[]))
+        self.asked: Answering = replace(whole, model=replace(whole.model, sources=[]))
         self.asked.model.unknown = whole.model.unknown  # which only the sources tell
 
     def __getstate__(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ class ShardedRanker:
         if not isinstance(model, MetaRanker):
             raise TypeError(f"model must be a MetaRanker, got {type(model).__name__}")
         check_is_fitted(model, "ranker_")
-        self.client = check_client(client)
+        self.client: Client = check_client(client)
         # Asked of the scheduler now: what a client remembers of it may be of before the first worker came.
         workers = sorted(self.client.nthreads())
         if not workers:
@@ -115,8 +116,8 @@ class ShardedRanker:
         self.model = model
         head = Head(model)
         self._head, shards = head, split(head.scorers, int(count), model.n_labels_)
-        self.shard_bytes = [bytes_of(shard) for shard in shards]
-        self.head_bytes = bytes_of(head.__getstate__())
+        self.shard_bytes: list[int] = [bytes_of(shard) for shard in shards]
+        self.head_bytes: int = bytes_of(head.__getstate__())
         self._where = [[workers[i % len(workers)]] for i in range(len(shards))]
         with dask.config.set(QUIET):
             self._head_future = self.client.submit(hold, head, pure=False)

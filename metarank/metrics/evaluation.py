@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank.metrics.condensed import JudgedInputs
 from metarank.metrics.inputs import Inputs, as_relevance
@@ -150,7 +151,7 @@ def per_row(
     parents: Any = None,
     judged: Any = None,
     n_jobs: int | None = None,
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """Values of one metric for each row, float64 (n,); their mean, NaN left out, is the metric.
 
     A labelwise metric gives one value for each label, (L,).

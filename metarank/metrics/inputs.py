@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
@@ -49,10 +50,10 @@ class Inputs:
     ) -> None:
         self.Y = as_relevance(Y_true)
         self._by_label = False
-        self.scale = as_scale(scale, self.Y)
+        self.scale: float = as_scale(scale, self.Y)
         # CSR (L, L) of ones: the parents of each label, where there is a hierarchy.
-        self.parents = None if parents is None else as_parents(parents, self.n_labels)
-        self.n_jobs = resolve_n_jobs(n_jobs)
+        self.parents: sp.csr_matrix | None = None if parents is None else as_parents(parents, self.n_labels)
+        self.n_jobs: int = resolve_n_jobs(n_jobs)
         self._ranking = scores if isinstance(scores, Ranking) else None
         self._rows = None if scores is None else score_rows(scores)
         self._sets = None if Y_pred is None else as_sets(Y_pred, self.shape)
@@ -124,7 +125,7 @@ class Inputs:
             )
         return ancestors(self.parents)
 
-    def top_k(self, k: int) -> np.ndarray:
+    def top_k(self, k: int) -> NDArray[np.int32]:
         """int32 (n, <= k): the labels at the first k ranks, padded with -1."""
         if self._ranking is not None:
             return self._ranking.labels[:, :k]
@@ -141,7 +142,7 @@ class Inputs:
             self._largest_errors[k] = total / self.scale, squares / self.scale**2
         return self._largest_errors[k]
 
-    def predicted_errors(self, k: int) -> np.ndarray:
+    def predicted_errors(self, k: int) -> NDArray[np.float64]:
         """float64 (n,): the sum of the errors at the first k ranks, as shares of `scale`."""
         return self._errors(_core.predicted_errors_dense, _core.predicted_errors_listed, k) / self.scale
 
@@ -192,7 +193,7 @@ class Inputs:
         return np.repeat(np.arange(self.n_rows), self.n_relevant)
 
     @cached_property
-    def n_relevant(self) -> np.ndarray:
+    def n_relevant(self) -> NDArray[np.int64]:
         """int64 (n,): number of relevant labels of each row."""
         return np.diff(self.Y.indptr).astype(np.int64)
 
@@ -268,7 +269,7 @@ class Inputs:
         """float64 (n,): sums of values of relevant pairs, in ascending order of label."""
         return np.bincount(self.row, values, minlength=self.n_rows)
 
-    def row_max(self, values: np.ndarray) -> np.ndarray:
+    def row_max(self, values: np.ndarray) -> NDArray[np.float64]:
         """float64 (n,): greatest value of a relevant pair of each row, NaN where there is none."""
         out = np.full(self.n_rows, np.nan)
         filled = self.n_relevant > 0
@@ -363,7 +364,7 @@ def as_sets(Y_pred: Any, shape: tuple[int, int]) -> sp.csr_matrix:
     return sets
 
 
-def as_weights(inv_propensity: Any, n_labels: int) -> np.ndarray:
+def as_weights(inv_propensity: Any, n_labels: int) -> NDArray[np.float64]:
     """Inverse propensities as float64 (L,), finite and positive, or ValueError."""
     w = np.asarray(inv_propensity, dtype=np.float64)
     if w.shape != (n_labels,):

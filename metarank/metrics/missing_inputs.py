@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank.metrics.inputs import Inputs
 
@@ -30,7 +31,7 @@ def weights_of_pairs(inv_propensity: Any, inputs: Inputs) -> np.ndarray:
 
 def as_inv_propensity(
     inv_propensity: Any, n_rows: int, n_labels: int | None = None
-) -> np.ndarray | sp.csr_matrix | None:
+) -> NDArray[np.float64] | sp.csr_matrix | None:
     """Inverse propensities as float64 (L,) or (n, L), or a canonical CSR (n, L)."""
     if inv_propensity is None:
         return None
@@ -67,7 +68,7 @@ def _place(weights: np.ndarray | sp.csr_matrix, entry: int) -> str:
     return "row {}, label {}".format(*np.unravel_index(entry, weights.shape))
 
 
-def row_max(weights: np.ndarray | sp.csr_matrix | None, n_rows: int) -> np.ndarray:
+def row_max(weights: np.ndarray | sp.csr_matrix | None, n_rows: int) -> NDArray[np.float64]:
     """float64 (n,): the greatest inverse propensity of each point, 0 where there is none."""
     if weights is None:
         return np.ones(n_rows)
@@ -76,7 +77,7 @@ def row_max(weights: np.ndarray | sp.csr_matrix | None, n_rows: int) -> np.ndarr
     return np.broadcast_to(weights.max(axis=-1, initial=0.0), (n_rows,))
 
 
-def as_n_relevant(n_relevant: Any) -> np.ndarray:
+def as_n_relevant(n_relevant: Any) -> NDArray[np.float64]:
     """Numbers of relevant labels as float64 (n,)."""
     n = _as_numbers(n_relevant, "n_relevant")
     if n.ndim != 1:

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.missing_inputs import (
@@ -142,7 +143,7 @@ def unbiased_per_row(
     g: Any = None,
     Y_pred: Any = None,
     n_jobs: int | None = None,
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """The value of each point, float64 (n,); their mean, NaN left out, is `unbiased`.
 
     Arguments, edge cases and errors as in `unbiased`.
@@ -291,7 +292,7 @@ class _Observed:
         self.n_relevant = None if n_relevant is None else as_complete_counts(n_relevant, inputs)
         self.g = None if g is None else as_g(g, inputs.n_labels)
 
-    def per_row(self, gain: _Gain) -> np.ndarray:
+    def per_row(self, gain: _Gain) -> NDArray[np.float64]:
         """float64 (n,): the value of each point, NaN where it is left out."""
         inputs = self.inputs
         if gain.name == "Hamming":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from metarank.metrics.label_logistic import fit_label_logistic
@@ -48,7 +49,7 @@ class Platt:
         spread = weight @ (scores - (weight @ scores) / max(weight.sum(), 1e-300)) ** 2
         return 1 / float(np.sqrt(max(spread, 1e-300)))
 
-    def logits(self, scores: np.ndarray) -> np.ndarray:
+    def logits(self, scores: np.ndarray) -> NDArray[np.float64]:
         """float64 (m,), held within [-15, 15]."""
         return np.clip(self.slope * scores + self.offset, -_CLIP, _CLIP)
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.ranking_metrics import divide
 
 
-def auc_per_label(Y_true: Any, scores: Any) -> np.ndarray:
+def auc_per_label(Y_true: Any, scores: Any) -> NDArray[np.float64]:
     """Probability, for each label, that a relevant row has a greater score than an irrelevant one.
 
     Returns
@@ -58,7 +59,7 @@ def macro_auc(inputs: Inputs, k: None = None) -> float:
     return float(values[defined].mean()) if defined.any() else float("nan")
 
 
-def label_aucs(inputs: Inputs) -> np.ndarray:
+def label_aucs(inputs: Inputs) -> NDArray[np.float64]:
     """AUC of each label over the rows, float64 (L,); NaN where a label has no two classes."""
     labels = inputs.swapped
     _, _, above, not_below = labels.standing

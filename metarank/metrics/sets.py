@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank.metrics.inputs import Inputs
 from metarank.metrics.statistics import Statistics, mean, ratio
@@ -59,7 +60,7 @@ def macro_f1_rows(inputs: Inputs, k: None = None) -> Statistics:
     return Statistics(counts, finish, over_labels=True)
 
 
-def f1_per_label(Y_true: Any, Y_pred: Any) -> np.ndarray:
+def f1_per_label(Y_true: Any, Y_pred: Any) -> NDArray[np.float64]:
     """F1 of each label, float64 (L,); 0 for a label that is never relevant and never predicted.
 
     Examples

@@ -8,23 +8,26 @@ which the stages of a model are fitted, `answer` the order in which they answer.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Literal, overload
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._util.parameters import check_real, one_target, remembered, seed_of
+from metarank._util.parameters import RandomState, check_real, one_target, remembered, seed_of
 from metarank._util.progress import note, report, shows_progress, taking_notes
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
 from metarank.data.dataset import Dataset
+from metarank.data.encoder import InputEncoder
 from metarank.data.label_files import read_labels as as_labels
+from metarank.metrics.resampling import Interval
 from metarank.model.answer import Answering, names_in_order
 from metarank.model.explain import Explanation, explain_row
 from metarank.model.fit import fit_model
@@ -41,10 +44,17 @@ from metarank.model.targets import check_objectives
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Group, Params
 from metarank.persist.spec import Saved, Spec
+from metarank.ranker import Ranker
+from metarank.scorers.base import LabelScorer
+from metarank.scorers.source import Source
+from metarank.thresholds import LearnedCuts
 from metarank.types.checks import check_rejected
+from metarank.types.label_descriptions import LabelDescriptions
+from metarank.types.label_table import LabelTable
 from metarank.types.missing import MissingLabel
 from metarank.types.ranking import Ranking, check_k, row_index
 from metarank.types.review import ReviewPair, check_goal, review_pairs
+from metarank.types.strings import PackedStrings
 from metarank.types.view import TrainingSet
 
 
@@ -195,33 +205,33 @@ class MetaRanker(Saved, BaseEstimator):
     """
 
     fitted_: FittedModel
-    n_features_in_ = Learned()
-    n_labels_ = Learned()
-    n_rows_ = Learned()
-    label_names_ = Learned()
-    label_separator_ = Learned()
-    label_table_ = Learned()
-    labels_ = Learned()
-    removed_ = Learned()
-    sources_ = Learned()
-    scorers_ = Learned()
-    shortlisters_ = Learned()
-    feature_columns_ = Learned()
-    feature_importances_ = Learned()
-    held_out_quality_ = Learned()
-    choices_ = Learned()
-    ranker_ = Learned()
-    thresholds_ = Learned()
-    inv_propensity_ = Learned()
-    random_state_ = Learned()
-    propensity_weight_ = Learned()
-    objective_names_ = Learned()
-    encoder_ = Learned()
-    row_names_ = Learned()
-    text_columns_ = Learned()
-    prior_ = Learned()
+    n_features_in_: Learned[int] = Learned()
+    n_labels_: Learned[int] = Learned()
+    n_rows_: Learned[int | None] = Learned()
+    label_names_: Learned[list[str] | None] = Learned()
+    label_separator_: Learned[str | None] = Learned()
+    label_table_: Learned[LabelTable] = Learned()
+    labels_: Learned[LabelDescriptions | None] = Learned()
+    removed_: Learned[NDArray[np.int32]] = Learned()
+    sources_: Learned[list[Source]] = Learned()
+    scorers_: Learned[list[LabelScorer]] = Learned()
+    shortlisters_: Learned[list[LabelScorer]] = Learned()
+    feature_columns_: Learned[list[str]] = Learned()
+    feature_importances_: Learned[NDArray[np.float64]] = Learned()
+    held_out_quality_: Learned[dict[str, Interval]] = Learned()
+    choices_: Learned[list[str]] = Learned()
+    ranker_: Learned[Ranker] = Learned()
+    thresholds_: Learned[LearnedCuts] = Learned()
+    inv_propensity_: Learned[NDArray[np.float64]] = Learned()
+    random_state_: Learned[int] = Learned()
+    propensity_weight_: Learned[float] = Learned()
+    objective_names_: Learned[list[str] | None] = Learned()
+    encoder_: Learned[InputEncoder] = Learned()
+    row_names_: Learned[PackedStrings | None] = Learned()
+    text_columns_: Learned[list[str] | None] = Learned()
+    prior_: Learned[NDArray[np.float32] | None] = Learned()
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(
             of=saved_parameters,
             omits=("language", "tune"),
@@ -232,22 +242,22 @@ class MetaRanker(Saved, BaseEstimator):
 
     def __init__(
         self,
-        shortlister: Any = "auto",
-        features: Any = "auto",
-        label_text: Any = "auto",
-        ranker: Any = "auto",
-        threshold: Any = "auto",
+        shortlister: str | LabelScorer | Sequence[str | LabelScorer] | None = "auto",
+        features: str | Sequence[str | LabelScorer] = "auto",
+        label_text: str | Sequence[str] | None = "auto",
+        ranker: str | Ranker = "auto",
+        threshold: str = "auto",
         n_folds: int = 5,
         n_jobs: int | None = None,
-        random_state: Any = 0,
-        effort: str = "medium",
+        random_state: RandomState = 0,
+        effort: Literal["low", "medium", "high"] = "medium",
         shortlist_size: int = 50,
-        propensity_weight: Any = "auto",
-        memory_budget: Any = None,
+        propensity_weight: float | Literal["auto"] = "auto",
+        memory_budget: int | str | None = None,
         label_separator: str | None = "auto",
         verbose: int = 0,
         language: str | None = None,
-        blocks: Any = "auto",
+        blocks: Mapping[str, Any] | Literal["auto"] = "auto",
         tune: int = 0,
     ) -> None:
         self.shortlister = shortlister
@@ -592,7 +602,7 @@ class MetaRanker(Saved, BaseEstimator):
         propensity_weight: float | None = None,
         candidates: Any = None,
         pair_features: Any = None,
-    ) -> np.ndarray:
+    ) -> NDArray[np.float32]:
         """Ranking scores, float32 (n, L): those of `rank` with the same arguments.
 
         Labels that are not candidates of a row get its lowest score minus 1.
@@ -615,7 +625,7 @@ class MetaRanker(Saved, BaseEstimator):
         allowed: Any = None,
         candidates: Any = None,
         pair_features: Any = None,
-    ) -> np.ndarray | sp.csr_matrix:
+    ) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance; 0 for labels in `exclude`, those that are not `allowed`, and
         those that are not among `candidates`, where these are given as in `rank`.
 

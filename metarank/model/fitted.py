@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank._util.elementary import log, log_odds
 from metarank._util.parameters import check_real, seed_of
@@ -49,6 +50,8 @@ from metarank.types.view import Features
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
+
+T = TypeVar("T")
 
 # Attributes that models saved by earlier versions lack.
 _NOT_IN_EARLIER_FILES = ("feature_importances", "held_out_quality")
@@ -162,7 +165,7 @@ class FittedModel:
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
-        self.label_table = LabelTable(self.n_labels, self.label_names, self.removed, ids)
+        self.label_table: LabelTable = LabelTable(self.n_labels, self.label_names, self.removed, ids)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "plan"}
@@ -173,7 +176,7 @@ class FittedModel:
         return plan_of(self)
 
     @cached_property
-    def unknown(self) -> np.ndarray | None:
+    def unknown(self) -> NDArray[np.bool_] | None:
         """bool (L,): labels without a training row, where no source tells of them; None if there is none."""
         if not self.unknown_by_share or self.prior is None or self.n_rows is None:
             return None
@@ -232,7 +235,7 @@ class FittedModel:
         frequencies and answer blank rows like any other."""
         return self.prior is not None and bool(np.count_nonzero(blank))
 
-    def untold(self, candidates: Candidates, blank: np.ndarray) -> np.ndarray:
+    def untold(self, candidates: Candidates, blank: np.ndarray) -> NDArray[np.bool_]:
         """bool (m,): the pairs of rows that are `blank` (n,), and of labels, of which nothing is known."""
         if self.answers_by_frequency(blank):
             untold = np.repeat(blank, np.diff(candidates.indptr))
@@ -264,7 +267,7 @@ class FittedModel:
             scores = finite_scores(scores.astype(np.float32))
         return Scored(candidates, evidence, scores, blank, untold)
 
-    def probabilities(self, scored: Scored) -> np.ndarray:
+    def probabilities(self, scored: Scored) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance of the pairs, float32 (m,). Of `untold` pairs: the label's
         share of the training rows."""
         found = self.thresholds.probabilities(scored.candidates, scored.evidence)
@@ -272,7 +275,7 @@ class FittedModel:
             found[scored.untold] = self.prior[scored.candidates.labels[scored.untold]]
         return found
 
-    def kept(self, scored: Scored, metric: str) -> np.ndarray:
+    def kept(self, scored: Scored, metric: str) -> NDArray[np.bool_]:
         """bool (m,): the pairs above the cut learned for a metric; none that are `untold`."""
         above = self.thresholds.cut(scored.candidates, scored.evidence, metric)
         return above & ~scored.untold
@@ -308,26 +311,32 @@ class FittedModel:
         return self.ranker.reweighted(objective_weights)
 
 
-class Learned:
+class Learned(Generic[T]):
     """A fitted attribute of `MetaRanker`, read from its `FittedModel` under the name without underscore."""
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name.removesuffix("_")
+        self.name: str = name.removesuffix("_")
 
-    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> Any:
+    @overload
+    def __get__(self, estimator: None, owner: type | None = None) -> Learned[T]: ...
+    @overload
+    def __get__(self, estimator: MetaRanker, owner: type | None = None) -> T: ...
+    def __get__(self, estimator: MetaRanker | None, owner: type | None = None) -> T | Learned[T]:
         if estimator is None:
             return self
         fitted = vars(estimator).get("fitted_")
-        value = None if fitted is None else getattr(fitted, self.name)
+        value: Any = None if fitted is None else getattr(fitted, self.name)
         if fitted is None or (value is None and self.name in _NOT_IN_EARLIER_FILES):
             raise AttributeError(f"this {type(estimator).__name__} has no {self.name}_: fit it first")
-        return value
+        found: T = value
+        return found
 
-    def __set__(self, estimator: MetaRanker, value: Any) -> None:
-        estimator.fitted_ = replace(estimator.fitted_, **{self.name: value})
+    def __set__(self, estimator: MetaRanker, value: T) -> None:
+        changed: dict[str, Any] = {self.name: value}
+        estimator.fitted_ = replace(estimator.fitted_, **changed)
 
 
-def blank_rows(X: Features) -> np.ndarray:
+def blank_rows(X: Features) -> NDArray[np.bool_]:
     """bool (n,): encoded sparse rows without an entry, such as texts without a known word.
 
     Only the frequency of the labels is known for them. A dense row of zeros is a measurement like any other.

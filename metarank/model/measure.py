@@ -113,7 +113,7 @@ class Evaluation:
             pair_features=pair_features,
         )
         if isinstance(Y, Relevance):
-            self.relevance = Y
+            self.relevance: Relevance = Y
         else:
             self.relevance = aligned_relevance(model, Y, sum(s.candidates.n_rows for s in self._scored))
             self.relevance.warn(stacklevel=4)

@@ -25,7 +25,7 @@ from metarank.scorers.source import Source, describers, proposers
 from metarank.types.dense_index import index_bytes
 from metarank.types.view import CHUNK_PAIRS
 
-logger = logging.getLogger("metarank.memory")
+logger: logging.Logger = logging.getLogger("metarank.memory")
 
 MEMINFO = Path("/proc/meminfo")
 _LEAST_CHUNK_PAIRS = 2_000

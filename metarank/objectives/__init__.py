@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metarank._util.lazy import imported_when_used
 from metarank.objectives.aggregation import LabelAggregation, LossAggregation
@@ -23,6 +23,8 @@ from metarank.objectives.ndcg import ndcg_gradients
 from metarank.objectives.pairwise import auc_gradients, auc_loss
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from metarank.objectives.multi_objective import MultiObjectiveRanker
     from metarank.objectives.pareto import ParetoFront
     from metarank.objectives.weight_sweep import pareto_front
@@ -62,7 +64,7 @@ __all__ = [
 
 
 # What trains rankers is imported when first used.
-__getattr__ = imported_when_used(
+__getattr__: Callable[[str], Any] = imported_when_used(
     __name__,
     {
         "MultiObjectiveRanker": "metarank.objectives.multi_objective",

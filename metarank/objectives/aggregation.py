@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
@@ -214,7 +215,7 @@ class LabelAggregation(Aggregation):
         if weights is not None:
             weights = check_weights(weights, len(names), names=names)
             weights = weights / weights.max()
-        self.target = aggregate_labels(
+        self.target: NDArray[np.float64] = aggregate_labels(
             dict(zip(names, values.T)),
             how,
             weights=weights,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import lightgbm as lgb
 import numpy as np
@@ -29,14 +29,14 @@ class BoostedScorer(ObjectiveModel):
 
     kind = "boosted"
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("text"),
         Object("arrays", BoosterArrays, {"d": "d", "outputs": "one"}, inline=True),
     )
 
     def __init__(self, text: str, arrays: BoosterArrays | None = None) -> None:
         self.text = text
-        self.arrays = BoosterArrays.from_text(text) if arrays is None else arrays
+        self.arrays: BoosterArrays = BoosterArrays.from_text(text) if arrays is None else arrays
 
     def score(self, X: np.ndarray | sp.csr_matrix, n_jobs: int = 1) -> np.ndarray:
         """float64 (n,): raw scores."""
@@ -77,11 +77,13 @@ class Boosting:
         params: dict[str, Any],
         n_rounds: int,
     ) -> None:
-        self.params = params | {"metric": "None", "feature_pre_filter": False}
+        self.params: dict[str, Any] = params | {"metric": "None", "feature_pre_filter": False}
         self.n_rounds = n_rounds
         unlabelled = np.zeros(X.shape[0], np.float32)
-        self.train = lgb.Dataset(X, label=unlabelled, params=self.params, free_raw_data=False).construct()
-        self.held_out = None
+        self.train: lgb.Dataset = lgb.Dataset(
+            X, label=unlabelled, params=self.params, free_raw_data=False
+        ).construct()
+        self.held_out: lgb.Dataset | None = None
         if X_eval is not None:
             unlabelled = np.zeros(X_eval.shape[0], np.float32)
             self.held_out = self.train.create_valid(X_eval, label=unlabelled, params=self.params)

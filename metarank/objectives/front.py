@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank.objectives.checks import check_matrix
 
 
-def non_dominated(points: Any, tolerance: float = 0.0) -> np.ndarray:
+def non_dominated(points: Any, tolerance: float = 0.0) -> NDArray[np.bool_]:
     """Points that no other point dominates: the Pareto front (Definition 3.1).
 
     Parameters
@@ -87,7 +88,7 @@ def hypervolume(points: Any, reference: Any) -> float:
     return _volume(np.unique(above, axis=0))
 
 
-def check_reference(reference: Any, n_objectives: int) -> np.ndarray:
+def check_reference(reference: Any, n_objectives: int) -> NDArray[np.float64]:
     """A reference point, float64 (K,); a number stands for K of them."""
     corner = np.asarray(reference, dtype=np.float64)
     if corner.ndim == 0:

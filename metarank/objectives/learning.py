@@ -48,7 +48,8 @@ class PlugIn:
     """
 
     def __init__(self, top_grade: np.ndarray, spread: np.ndarray | None) -> None:
-        self.top_grade, self.spread = top_grade, spread
+        self.top_grade: np.ndarray = top_grade
+        self.spread: np.ndarray | None = spread
 
     def combine(self, log_odds: list[np.ndarray], weights: np.ndarray) -> np.ndarray:
         """float64 (n,): ``sum_k w_k E[y_k | x]``, or with ``w_k / spread_k``."""
@@ -86,21 +87,24 @@ class Training:
         weights: np.ndarray,
         n_jobs: int,
     ) -> None:
-        self.ranker, self.grouping = ranker, grouping
+        self.ranker: MultiObjectiveRanker = ranker
+        self.grouping: Grouping = grouping
         self.Y = dict(zip(names, values.T))
-        self.values, self.names, self.weights = values, names, weights
+        self.values: np.ndarray = values
+        self.names: list[str] = names
+        self.weights: np.ndarray = weights
         self.n_jobs = n_jobs
         self.metric: RankMetric = "ndcg" if metric_of(ranker.metric, grouping) == "ndcg@10" else "auc"
-        self.stop_on = self._check_stop_on()
-        self.share = self._check_constraints()
-        self.alone = np.full(len(names), np.nan)
+        self.stop_on: int | str = self._check_stop_on()
+        self.share: np.ndarray = self._check_constraints()
+        self.alone: np.ndarray = np.full(len(names), np.nan)
         self._losses: dict[str, LossAggregation] = {}
-        self.n_watched = 0
+        self.n_watched: int = 0
 
     def prepare(self, X: np.ndarray | sp.csr_matrix, X_eval: Any, metrics: Metrics) -> None:
         """Bins or standardises the features, once for all models."""
         self.watched = metrics
-        self.watched_rows = X if X_eval is None else X_eval
+        self.watched_rows: np.ndarray | sp.csr_matrix = X if X_eval is None else X_eval
         ranker = self.ranker
         self.trainer: Boosting | LinearFit
         if ranker.model == "linear":

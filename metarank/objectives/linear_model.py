@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -30,7 +30,7 @@ class LinearScorer(ObjectiveModel):
 
     kind = "linear"
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("mean", np.float64, ("d",)),
         Array("weights", np.float64, ("d",)),
         Number("intercept"),
@@ -40,7 +40,10 @@ class LinearScorer(ObjectiveModel):
     def __init__(
         self, mean: np.ndarray, weights: np.ndarray, intercept: float, spread: np.ndarray | None = None
     ) -> None:
-        self.mean, self.weights, self.intercept, self.spread = mean, weights, intercept, spread
+        self.mean: np.ndarray = mean
+        self.weights: np.ndarray = weights
+        self.intercept: float = intercept
+        self.spread: np.ndarray | None = spread
 
     def importances(self) -> np.ndarray:
         """float64 (d,): size of each weight times the standard deviation of its column."""
@@ -72,13 +75,18 @@ class LinearFit:
     def __init__(
         self, X: np.ndarray, X_eval: np.ndarray | None, l2: float, max_iterations: int, n_jobs: int
     ) -> None:
-        self.X, self.X_eval = X, X if X_eval is None else X_eval
-        self.l2, self.max_iterations, self.n_jobs = l2, max_iterations, n_jobs
+        self.X: np.ndarray = X
+        self.X_eval: np.ndarray = X if X_eval is None else X_eval
+        self.l2: float = l2
+        self.max_iterations: int = max_iterations
+        self.n_jobs: int = n_jobs
+        self.mean: np.ndarray
+        self.scale: np.ndarray
         self.mean, self.scale = column_scale(X)
         # Columns go together: in coordinates where their covariance is one, L-BFGS takes few steps.
         rows = X[:: max(1, len(X) // _CURVATURE_ROWS)]
         z = (rows - self.mean) * self.scale
-        self.root = cholesky(0.25 * (z.T @ z) / len(z) + max(l2, 1e-6) * np.eye(X.shape[1]))
+        self.root: np.ndarray = cholesky(0.25 * (z.T @ z) / len(z) + max(l2, 1e-6) * np.eye(X.shape[1]))
 
     def fit(self, objective: Aggregation, watch: Watch, start: Aggregation | None = None) -> LinearScorer:
         """The optimum of an objective; one that weighs pairs by ranks renews them from `start`'s optimum on.

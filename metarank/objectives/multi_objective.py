@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -195,7 +196,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     ((500,), array([0.67, 0.33]))
     """
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(of=_params_of, seeded=LARGEST_SEED, check=lambda model: model._check_parameters()),
         Strings("objective_names_", "K"),
         Array("weights_", np.float64, ("K",), least=0),
@@ -337,19 +338,19 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             training.prepare(features, held_out, metrics)
             result = training.fit()
         report("done", 1.0)
-        self.random_state_ = seeded.random_state
+        self.random_state_: int = seeded.random_state
         self._given_ = given
         self.objective_names_ = names
-        self.weights_ = result.weights
+        self.weights_: NDArray[np.float64] = result.weights
         self.metric_ = training.metric
-        self.evals_ = result.evals
-        self.best_round_ = result.best_round
-        self.attained_ = result.attained
-        self.alone_ = training.alone
-        self.n_features_in_ = features.shape[1]
+        self.evals_: dict[str, dict[str, list[float]]] = result.evals
+        self.best_round_: int | list[int] = result.best_round
+        self.attained_: NDArray[np.float64] = result.attained
+        self.alone_: NDArray[np.float64] = training.alone
+        self.n_features_in_: int = features.shape[1]
         self.layout_ = layout_of(features)
-        self.scorers_ = result.scorers
-        self.plug_in_ = training.plug_in()
+        self.scorers_: list[Any] = result.scorers
+        self.plug_in_: PlugIn = training.plug_in()
         self._feature_names = columns or []
         return self
 
@@ -404,7 +405,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
 
     # --- use ---------------------------------------------------------------
 
-    def predict(self, X: Any, weights: Any = None) -> np.ndarray:
+    def predict(self, X: Any, weights: Any = None) -> NDArray[np.float64]:
         """Scores, float64 (n,): rows with greater scores rank higher (within their query).
 
         Parameters
@@ -458,7 +459,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         return float(metrics.measure(scores)[:, column].mean())
 
     @property
-    def feature_importances_(self) -> np.ndarray:
+    def feature_importances_(self) -> NDArray[np.float64]:
         """Importance of each column, float64 (d,), summing to 1; all 0 if no column is used.
 
         For boosted trees it is the gain of all splits by the column, as LightGBM counts it; for the linear
@@ -497,7 +498,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         raw = [scorer.score(features, n_jobs) for scorer in self.scorers_]
         return self.plug_in_.combine(raw, self.weights_) if self.aggregation in PLUG_IN else raw[0]
 
-    def contributions(self, features: np.ndarray) -> np.ndarray:
+    def contributions(self, features: np.ndarray) -> NDArray[np.float64]:
         """Contributions to the score, float64 (n, d + 1): a value for each column and, last, a constant.
 
         A row sums to its score up to rounding. For plug-ins the shares of each model's log-odds are scaled
@@ -536,7 +537,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         if names and len(names) != self.n_features_in_:
             raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
         if names:
-            self.feature_names_in_ = np.array(names, dtype=object)
+            self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
 
 
 def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.elementary import exp2
@@ -53,13 +54,13 @@ class NdcgLists:
     ) -> None:
         check_real("sigmoid", sigmoid, *POSITIVE, "a positive number")
         check_integer("truncation", truncation, 1)
-        self.sigmoid = float(sigmoid)
-        self.truncation = int(truncation)
-        self.norm = bool(norm)
-        self.order = grouping.order
-        self.indptr = grouping.indptr
-        self.gains = gains_of(target, label_gain, name)[self.order]
-        self.ideal = _core.ideal_dcg(self.gains, self.indptr, self.truncation, 1)
+        self.sigmoid: float = float(sigmoid)
+        self.truncation: int = int(truncation)
+        self.norm: bool = bool(norm)
+        self.order: np.ndarray = grouping.order
+        self.indptr: np.ndarray = grouping.indptr
+        self.gains: np.ndarray = gains_of(target, label_gain, name)[self.order]
+        self.ideal: NDArray[np.float64] = _core.ideal_dcg(self.gains, self.indptr, self.truncation, 1)
         filled = grouping.sizes > 0
         starts = self.indptr[:-1][filled]
         most, least = (extreme.reduceat(self.gains, starts) for extreme in (np.maximum, np.minimum))

@@ -13,7 +13,7 @@ from metarank.persist.spec import Saved
 class ObjectiveModel(Saved):
     """Scores rows; a saved model says by `kind` of which class it is."""
 
-    tag = "kind"
+    tag: ClassVar[str] = "kind"
     kind: ClassVar[str]
 
     @classmethod

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.persist.fields import Object, Params
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import sampled_pairs
 from metarank.ranker.lists import RankingData, informative_lists
@@ -49,7 +50,7 @@ class ObjectivesRanker(Ranker):
 
     model_: MultiObjectiveRanker
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Object("model_", MultiObjectiveRanker, {"d": "columns"}), params=Params(without=("model",))
     )
 

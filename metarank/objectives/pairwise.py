@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.parameters import check_choice
@@ -57,12 +58,12 @@ class AucPairs:
     ) -> None:
         check_choice("surrogate", surrogate, SURROGATES)
         check_choice("cost", cost, COSTS)
-        self.target = np.ascontiguousarray(target, np.float64)
+        self.target: NDArray[np.float64] = np.ascontiguousarray(target, np.float64)
         check_range(self.target, name)
         self.surrogate = surrogate
         self.cost = cost
-        self.order = grouping.sorted_by(self.target)
-        self.indptr = grouping.indptr
+        self.order: np.ndarray = grouping.sorted_by(self.target)
+        self.indptr: np.ndarray = grouping.indptr
         ordered = self.target[self.order]
         filled = grouping.sizes > 0
         ends = ordered[self.indptr[1:][filled] - 1] > ordered[self.indptr[:-1][filled]]

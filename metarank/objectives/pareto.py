@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank._util.files import whole_file
 from metarank._util.tables import frame_of, plain_table
@@ -47,18 +48,18 @@ class ParetoFront:
 
     objective_names: list[str]
     metric: str
-    weights: np.ndarray
+    weights: NDArray[np.float64]
     aggregation: list[str]
-    points: np.ndarray
+    points: NDArray[np.float64]
     models: list[MultiObjectiveRanker]
     alone: dict[str, MultiObjectiveRanker]
-    alone_points: np.ndarray
-    reference: np.ndarray
+    alone_points: NDArray[np.float64]
+    reference: NDArray[np.float64]
     n_rows: int
     n_queries: int
 
     @cached_property
-    def on_front(self) -> np.ndarray:
+    def on_front(self) -> NDArray[np.bool_]:
         """bool array (m,): the points that no other point dominates."""
         return non_dominated(self.points)
 

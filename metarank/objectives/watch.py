@@ -37,7 +37,8 @@ class Metrics:
         where: str = "Y",
         n_jobs: int = 1,
     ) -> None:
-        self.objectives, self.grouping = list(objectives), grouping
+        self.objectives: list[str] = list(objectives)
+        self.grouping: Grouping = grouping
         self.n_jobs = n_jobs
         called = [f"the label {name!r} of {where}" for name in objectives]
         columns = list(zip(values.T, called))
@@ -45,7 +46,7 @@ class Metrics:
         self._lists = []
         if grouping.has_queries:
             self._lists = [NdcgLists(y, grouping, label_gain=label_gain, name=name) for y, name in columns]
-        self.names = ["auc", "ndcg@10"] if self._lists else ["auc"]
+        self.names: list[str] = ["auc", "ndcg@10"] if self._lists else ["auc"]
 
     def measure(self, scores: np.ndarray) -> np.ndarray:
         """float64 (K, M): a row an objective, a column a metric."""
@@ -85,11 +86,11 @@ class Watch:
     ) -> None:
         self.metrics = metrics
         self.part = part
-        self.column = metrics.column(metric)
+        self.column: int = metrics.column(metric)
         self.stop_on = stop_on
         self.patience = patience
         self.history: list[np.ndarray] = []
-        self.best = 0  # round, from 0
+        self.best: int = 0  # round, from 0
 
     def record(self, scores: np.ndarray) -> bool:
         """Measure the scores after a round; whether to stop."""

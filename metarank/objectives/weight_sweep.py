@@ -9,6 +9,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank._util.parameters import LARGEST_SEED, check_integer, seed_of
@@ -215,7 +216,7 @@ class _Sweep:
         return model
 
 
-def simplex_lattice(n_objectives: int, n_weights: int) -> np.ndarray:
+def simplex_lattice(n_objectives: int, n_weights: int) -> NDArray[np.float64]:
     """Weights that cover the simplex evenly, float64 (m, K), descending: all on the first objective first.
 
     Parameters

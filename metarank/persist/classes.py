@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, TypeVar
 
 from metarank._util.registry import SAVED
 
 # Classes by family and name. Objects name classes of family ""; tags select classes of the other families.
 _REGISTERED: dict[tuple[str, str], type] = {}
 
+C = TypeVar("C", bound=type)
+
 
 class ModelError(ValueError):
     """The folder is damaged, incomplete, or not a model."""
 
 
-def register(cls: type) -> type:
+def register(cls: C) -> C:
     """Register a class with `get_state` and `from_state`, so that models may contain its objects.
 
     Use it as a decorator on your own scorers. Import the module that defines them before `metarank.load`.

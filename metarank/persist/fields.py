@@ -42,7 +42,11 @@ class Known:
     def __init__(
         self, name: str, sizes: dict[str, int], cls: Any = None, made: Any = None, outer: Known | None = None
     ) -> None:
-        self.name, self.sizes, self.cls, self.made, self.outer = name, sizes, cls, made, outer
+        self.name: str = name
+        self.sizes: dict[str, int] = sizes
+        self.cls: Any = cls
+        self.made: Any = made
+        self.outer: Known | None = outer
         self.values: dict[str, Any] = {}
 
     def __getattr__(self, name: str) -> Any:

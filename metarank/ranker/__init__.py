@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from metarank.ranker.listwise import ListwiseRanker
 from metarank.ranker.pointwise import PointwiseRanker
 from metarank.ranker.svmmap import SVMMAP
 
-RANKERS = {
+RANKERS: dict[str, Callable[..., Ranker]] = {
     "auto": AutoRanker,
     "ensemble": EnsembleRanker,
     "lambdarank": partial(BoostedRanker, objective="lambdarank"),
@@ -48,7 +49,7 @@ def make_ranker(name: str, **params: Any) -> Ranker:
     """
     if name not in RANKERS:
         raise ValueError(f"ranker must be one of {list(RANKERS)}, got {name!r}")
-    ranker: Ranker = RANKERS[name](**params)  # type: ignore[operator]
+    ranker: Ranker = RANKERS[name](**params)
     return ranker
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -11,6 +12,7 @@ from metarank import _core
 from metarank._util.parameters import with_parameters
 from metarank._util.progress import in_turn, note
 from metarank.persist.fields import Each, Number, Object, Params, Text
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.ensemble import EnsembleRanker
@@ -74,7 +76,7 @@ class AutoRanker(Ranker):
 
     name = "auto"
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Text("choice_"),
         Each("quality_", Number("", floats="any")),
         Object("ranker_", Ranker, ("columns",), inline=True),
@@ -92,14 +94,16 @@ class AutoRanker(Ranker):
             for candidate, own in zip(candidates, held_out):
                 scores[candidate.name] = own
                 quality[candidate.name] = list_quality(part.placed(own), part, n_jobs)
-            self.choice_ = first_near_the_best(quality, self.tolerance)
+            self.choice_: str = first_near_the_best(quality, self.tolerance)
         else:
             self.choice_ = candidates[0].name
-        self.ranker_ = next(c for c in candidates if c.name == self.choice_)
+        self.ranker_: Ranker = next(c for c in candidates if c.name == self.choice_)
         if part is not data or len(candidates) == 1:
             scores[self.choice_] = self.ranker_.fit_out_of_fold(data, n_jobs)
-        self.quality_ = {name: float(q.mean()) if len(q) else float("nan") for name, q in quality.items()}
-        self.names_ = list(data.table.names)
+        self.quality_: dict[str, float] = {
+            name: float(q.mean()) if len(q) else float("nan") for name, q in quality.items()
+        }
+        self.names_: list[str] = list(data.table.names)
         note(f"ranker: {self.summary()}")
         return scores[self.choice_]
 

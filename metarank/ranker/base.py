@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from numpy.typing import NDArray
+from sklearn.base import clone
 
 from metarank._util.progress import as_part
 from metarank._util.threads import resolve_n_jobs
+from metarank._util.typed_base import BaseEstimator
 from metarank.persist.fields import Field, Nested, Params, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData, as_float32, cross_fit_scores
@@ -27,7 +29,7 @@ class Ranker(Saved, BaseEstimator):
     an underscore, and says by `saved_with` what it learns; this class validates at the door.
     """
 
-    tag = "kind"
+    tag: ClassVar[str] = "kind"
 
     # What `make_ranker` calls it.
     name: Any
@@ -74,7 +76,7 @@ class Ranker(Saved, BaseEstimator):
         self.names_ = list(data.table.names)
         return self
 
-    def score(self, table: FeatureTable, *, n_jobs: int | None = 1) -> np.ndarray:
+    def score(self, table: FeatureTable, *, n_jobs: int | None = 1) -> NDArray[np.float64]:
         """float64 (m,): the higher, the earlier. The score of a pair depends on its own values only.
 
         Raises
@@ -88,7 +90,7 @@ class Ranker(Saved, BaseEstimator):
         """Boosted trees, the mean of whose outputs is the score, to the bit; None where it is not."""
         return None
 
-    def contributions(self, table: FeatureTable) -> np.ndarray:
+    def contributions(self, table: FeatureTable) -> NDArray[np.float64]:
         """float64 (m, F + 1): each feature's share of the score and, last, the expected score.
 
         A row sums to the pair's score, up to rounding.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, List, Object, Params
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData, spread_within_lists
 from metarank.types.feature_table import FeatureTable
@@ -45,7 +47,7 @@ class BlendRanker(Ranker):
     weights: Sequence[float] | None = None
     scales: Sequence[float] | None = None
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         List("members_", Object("", Ranker, ("columns",), inline=True), "members"),
         Array("factors_", np.float64, ("members",), least=0),
         params=Params(of=lambda blend: {"members": []}),
@@ -65,12 +67,12 @@ class BlendRanker(Ranker):
             raise ValueError("members must hold at least one ranker, got none")
         if self.scales is not None:
             self.factors(self.scales)  # refuse bad numbers before the work
-        self.members_ = [clone(member).fit_lists(data, n_jobs) for member in self.members]
+        self.members_: list[Ranker] = [clone(member).fit_lists(data, n_jobs) for member in self.members]
         scales = self.scales
         if scales is None:
             fitted = (member.score(data.table, n_jobs=n_jobs) for member in self.members_)
             scales = [spread_within_lists(scores, data.indptr) for scores in fitted]
-        self.factors_ = self.factors(scales)
+        self.factors_: np.ndarray = self.factors(scales)
 
     def factors(self, scales: Sequence[float]) -> np.ndarray:
         """float64 (members,): what each member's scores are multiplied by, given their scales."""

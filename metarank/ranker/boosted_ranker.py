@@ -9,6 +9,7 @@ import numpy as np
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Object, Text
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosting import (
     lightgbm_params,
@@ -78,7 +79,7 @@ class BoostedRanker(Ranker):
         "binary": "binary",
     }
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Text("model_text_"),
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "one"}, inline=True),
     )
@@ -124,12 +125,12 @@ class BoostedRanker(Ranker):
         params = self._lightgbm_params(lists, label_gain, n_jobs)
         target = np.searchsorted(label_gain, lists.gains)
         self._learn(params, self._dataset(lists, target, params, pair_weight))
-        self.names_ = list(lists.table.names)
+        self.names_: list[str] = list(lists.table.names)
         return self
 
     def _learn(self, params: dict[str, Any], train: lgb.Dataset, held_out: lgb.Dataset | None = None) -> None:
-        self.model_text_ = trained(params, train, self.n_rounds, held_out)
-        self.arrays_ = BoosterArrays.from_text(self.model_text_)
+        self.model_text_: str = trained(params, train, self.n_rounds, held_out)
+        self.arrays_: BoosterArrays = BoosterArrays.from_text(self.model_text_)
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether the gains differ: within a list or, pointwise, anywhere."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank import _core
@@ -43,7 +45,7 @@ class LabelCorrections(Saved):
     scale_: np.ndarray
     weights_: np.ndarray  # (L, number of columns + 2): columns, pooled score, intercept
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Strings("columns"),
         Number("strength_", 0),
         Ids("ids_", np.int64, ("own",), below="columns"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import clone
 
 from metarank._util.parameters import with_parameters
 from metarank._util.progress import as_part, report
 from metarank.persist.fields import Object
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.boosted_ranker import BoostedRanker
 from metarank.ranker.corrections import LabelCorrections
@@ -53,7 +56,7 @@ class EnsembleRanker(Ranker):
 
     name = "ensemble"
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Object("pooled_", LogisticRanker, ("columns",), inline=True),
         Object("corrections_", LabelCorrections, ("columns",), inline=True),
         Object("boosted_", BoostedRanker, ("columns",), inline=True),
@@ -66,7 +69,7 @@ class EnsembleRanker(Ranker):
         """
         with as_part("fitting", 0.0, 0.3):
             self._fit(data, n_jobs)
-        self.names_ = list(data.table.names)
+        self.names_: list[str] = list(data.table.names)
 
         def fit(seen: RankingData, threads: int) -> Ranker:
             return clone(self)._learn(seen, threads, LogisticRanker(l2=self.pooled_.l2_), self.corrections_)
@@ -90,17 +93,17 @@ class EnsembleRanker(Ranker):
     ) -> EnsembleRanker:
         """Fit all three with a tuned pooled model; corrections as strong as others, or as chosen."""
         with as_part("pooled model", 0.0, 0.3):
-            self.pooled_ = clone(pooled).fit_lists(data, n_jobs)
+            self.pooled_: LogisticRanker = clone(pooled).fit_lists(data, n_jobs)
             held_out = (
                 cross_fit_scores(pooled, data, n_jobs)
                 if len(np.unique(data.fold)) > 1
                 else self.pooled_.score(data.table, n_jobs=n_jobs)
             )
         report("corrections by label", 0.3)
-        self.corrections_ = LabelCorrections(columns=self.label_columns or [])
+        self.corrections_: LabelCorrections = LabelCorrections(columns=self.label_columns or [])
         self.corrections_.fit(data, held_out, None if like is None else like.strength_)
         with as_part("boosting", 0.5, 0.5):
-            self.boosted_ = self._boosted(len(data.gains) <= _SMALL).fit_lists(data, n_jobs)
+            self.boosted_: BoostedRanker = self._boosted(len(data.gains) <= _SMALL).fit_lists(data, n_jobs)
         self.names_ = list(data.table.names)
         return self
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import clone
@@ -17,6 +18,7 @@ from metarank._util.elementary import logistic
 from metarank._util.parameters import with_parameters
 from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number
+from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
 from metarank.ranker.lists import RankingData
 from metarank.types.feature_table import FeatureTable
@@ -39,12 +41,14 @@ class LinearProblem:
     """
 
     def __init__(self, data: RankingData, ranker: LinearRanker, n_jobs: int) -> None:
-        self.values = data.table.values
+        self.values: np.ndarray = data.table.values
+        self.mean: np.ndarray
+        self.scale: np.ndarray
         self.mean, self.scale = column_scale(self.values)
-        self.target = ranker._target(data)
-        self.indptr = data.indptr
-        self.weight = ranker._list_weight(data)
-        self.list_loss = ranker._list_loss
+        self.target: np.ndarray = ranker._target(data)
+        self.indptr: np.ndarray = data.indptr
+        self.weight: np.ndarray = ranker._list_weight(data)
+        self.list_loss: ListLoss = ranker._list_loss
         self.n_jobs = n_jobs
 
     def loss(self, w: np.ndarray, b: float) -> tuple[float, np.ndarray, float]:
@@ -126,24 +130,26 @@ class LinearRanker(Ranker):
     # Second derivative of the loss along a direction of unit variance, about.
     _bend: ClassVar[float] = 1.0
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Array("mean_", np.float64, ("columns",)),
         Array("weights_", np.float64, ("columns",)),
         Number("intercept_"),
         Number("l2_", 0),
     )
 
-    def tuned(self, data: RankingData, n_jobs: int) -> LinearRanker:
+    def tuned(self, data: RankingData, n_jobs: int) -> Self:
         """A copy whose `l2` is the one of least held-out loss over the folds of the lists."""
-        copy: LinearRanker = clone(self)
+        copy: Self = clone(self)
         return copy.set_params(l2=self._choose_l2(data, n_jobs))
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
         with single_threaded_blas():
-            self.l2_ = self._choose_l2(data, n_jobs)
+            self.l2_: float = self._choose_l2(data, n_jobs)
             problem = LinearProblem(data, self, n_jobs)
             ((w, b),) = self._solve_path(problem, data, [self.l2_], tolerance=1e-7)
-        self.mean_, self.weights_, self.intercept_ = problem.mean, problem.scale * w, float(b)
+        self.mean_: NDArray[np.float64] = problem.mean
+        self.weights_: NDArray[np.float64] = problem.scale * w
+        self.intercept_: float = float(b)
 
     def _choose_l2(self, data: RankingData, n_jobs: int) -> float:
         if self.l2 != "auto":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.progress import as_part, report
 from metarank.persist.fields import List, Object
+from metarank.persist.spec import Spec
 from metarank.ranker.averaged import AveragedRanker
 from metarank.ranker.base import saved_with
 from metarank.ranker.boosted_ranker import MAX_LIST, NOTHING_TO_ORDER, BoostedRanker, pairs_within
@@ -62,7 +64,9 @@ class ListwiseRanker(AveragedRanker):
 
     name = "listwise"
 
-    saved = saved_with(List("members_", Object("", BoostedRanker, ("columns",), inline=True), "models"))
+    saved: ClassVar[Spec] = saved_with(
+        List("members_", Object("", BoostedRanker, ("columns",), inline=True), "models")
+    )
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether the gains differ within a list."""
@@ -76,7 +80,7 @@ class ListwiseRanker(AveragedRanker):
             kept, weight = self._chosen(data, n_jobs)
         part = data.pairs(kept)
         weight = weight * np.repeat(part.weight, part.sizes)
-        self.members_ = []
+        self.members_: list[BoostedRanker] = []
         with as_part("boosting", 0.1, 0.9):
             for number, seen, told in self._models(data):
                 seen &= data.informative

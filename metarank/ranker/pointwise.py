@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import lightgbm as lgb
 import numpy as np
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank.persist.fields import Object, Strings
+from metarank.persist.spec import Spec
 from metarank.ranker.averaged import AveragedRanker
 from metarank.ranker.base import saved_with
 from metarank.ranker.boosting import lightgbm_params, pointwise_objective, sampled_pairs, trained
@@ -72,7 +75,7 @@ class PointwiseRanker(AveragedRanker):
 
     name = "pointwise"
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Strings("model_texts_", "models"),
         Object("arrays_", BoosterArrays, {"d": "columns", "outputs": "models"}, inline=True),
     )
@@ -87,7 +90,7 @@ class PointwiseRanker(AveragedRanker):
         params["objective"] = objective
         whole = lgb.Dataset(data.table.values, label=target, params=params, free_raw_data=False)
         whole.construct()
-        self.model_texts_ = []
+        self.model_texts_: list[str] = []
         for number, seen, told in self._models(data):
             if not _differ(data.gains, np.repeat(seen & (data.weight > 0), data.sizes)):
                 seen[:] = True
@@ -98,7 +101,9 @@ class PointwiseRanker(AveragedRanker):
             own = params | lightgbm_params(self, data.seed + number, n_jobs, n_values)
             with told:
                 self.model_texts_.append(trained(own, part, self.n_rounds))
-        self.arrays_ = BoosterArrays.stack([BoosterArrays.from_text(text) for text in self.model_texts_])
+        self.arrays_: BoosterArrays = BoosterArrays.stack(
+            [BoosterArrays.from_text(text) for text in self.model_texts_]
+        )
 
     def can_learn(self, data: RankingData) -> bool:
         """Whether gains differ among the pairs of positive weight."""

@@ -52,9 +52,9 @@ class Planes:
     """Lower bounds ``offset_t + slope_t.w`` of a convex loss; the first says that it is not negative."""
 
     def __init__(self, n_features: int) -> None:
-        self.slopes = np.zeros((1, n_features))
-        self.offsets = np.zeros(1)
-        self.share = np.ones(1)  # dual variables: a point of the simplex
+        self.slopes: np.ndarray = np.zeros((1, n_features))
+        self.offsets: np.ndarray = np.zeros(1)
+        self.share: np.ndarray = np.ones(1)  # dual variables: a point of the simplex
 
     def add(self, slope: np.ndarray, offset: float) -> None:
         self.slopes = np.vstack([self.slopes, slope])

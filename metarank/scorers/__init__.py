@@ -13,12 +13,14 @@ name or as objects; those that propose are in `metarank.shortlist` too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from metarank._util.lazy import imported_when_used
 from metarank._util.registry import SOURCES
 
 if TYPE_CHECKING:  # what type checkers know by its class
+    from collections.abc import Callable
+
     from metarank.scorers.base import LabelScorer as LabelScorer
     from metarank.scorers.classical.boosted_trees import BoostedTrees as BoostedTrees
     from metarank.scorers.classical.forest import ExtraTrees as ExtraTrees
@@ -46,7 +48,7 @@ _HOME = {entry.cls: entry.module for entry in SOURCES.values()} | {"LabelScorer"
 
 __all__ = sorted(_HOME)
 
-__getattr__ = imported_when_used(__name__, _HOME)
+__getattr__: Callable[[str], Any] = imported_when_used(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

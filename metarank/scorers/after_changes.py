@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,11 +37,10 @@ class KeptScorer(LabelScorer):
         Present size L of the label set.
     """
 
-    shown_as = as_of_scorer("shown_as")
-    is_classifier = as_of_scorer("is_classifier")
-    proposes = as_of_scorer("proposes")
+    is_classifier: bool = as_of_scorer("is_classifier")
+    proposes: bool = as_of_scorer("proposes")
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Object("scorer", LabelScorer, {"d": "d", "L": "before", "rows": "rows"}),
         Declared("n_labels", size="L"),
         Ids("now", np.int32, ("before",), first=-1, below="L"),
@@ -52,6 +51,10 @@ class KeptScorer(LabelScorer):
         self.scorer = scorer
         self.now = now
         self.n_labels = n_labels
+
+    @property
+    def shown_as(self) -> str:
+        return self.scorer.shown_as
 
     @classmethod
     def of(cls, scorer: Any, now: np.ndarray, n_labels: int) -> KeptScorer:

@@ -6,8 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 
+from metarank._util.typed_base import BaseEstimator
 from metarank.persist.spec import Saved
 from metarank.scorers.sizes import DESCRIBE, FIT, FitSizes, MemoryPart
 from metarank.types.block_columns import BlockColumns

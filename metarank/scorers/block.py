@@ -43,9 +43,9 @@ class BlockScorer(WrappedScorer):
 
     columns_: BlockColumns
 
-    proposes = as_of_scorer("proposes")
+    proposes: bool = as_of_scorer("proposes")
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("block"),
         Object("columns_", BlockColumns, inline=True),
         Integer("n_features_", 1, size="d"),
@@ -75,7 +75,8 @@ class BlockScorer(WrappedScorer):
         return self._with(clone(self.scorer).fit(view.of_block(self.block), n_jobs=n_jobs), view)
 
     def _with(self, scorer: LabelScorer, view: View) -> BlockScorer:
-        self.scorer_, self.n_features_ = scorer, view.n_features
+        self.scorer_ = scorer
+        self.n_features_: int = view.n_features
         self.columns_ = replace(view.block(self.block), words=None)
         return self
 

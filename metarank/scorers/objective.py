@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from sklearn.base import clone
 
@@ -28,7 +30,9 @@ class ObjectiveScorer(WrappedScorer):
     ['clicks: prior']
     """
 
-    saved = Spec(Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_))
+    saved: ClassVar[Spec] = Spec(
+        Text("objective"), Object("scorer", LabelScorer, ("d", "L"), of=lambda own: own.scorer_)
+    )
 
     def __init__(self, *, scorer: LabelScorer, objective: str) -> None:
         self.scorer = scorer
@@ -45,7 +49,7 @@ class ObjectiveScorer(WrappedScorer):
 
     def fit(self, view: View, *, n_jobs: int = 1) -> ObjectiveScorer:
         """Fit the scorer on the View's rows and the labels of the objective. Returns self."""
-        self.scorer_ = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
+        self.scorer_: LabelScorer = clone(self.scorer).fit(view.of_objective(self.objective), n_jobs=n_jobs)
         return self
 
     def score_held_out(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
 
 from metarank import persist
 from metarank._util.parameters import one_target, seed_of
@@ -23,7 +22,7 @@ from metarank.types.checks import (
     check_savable_width,
     is_ready,
 )
-from metarank.types.view import Features, TrainingSet, View, fold_of_rows
+from metarank.types.view import Features, TrainingSet, View
 
 S = TypeVar("S", bound="Shortlister")
 
@@ -45,8 +44,6 @@ class Shortlister(LabelScorer):
     n_labels_: int
     random_state: Any = 0
     verbose: int = 0
-    # Parameters of the cheaper model that is fitted to make choices within `fit`.
-    _cheaper: ClassVar[dict[str, Any]] = {}
 
     @shows_progress
     def fit(
@@ -117,25 +114,6 @@ class Shortlister(LabelScorer):
 
     def _learn(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> None:
         raise TypeError(f"{type(self).__name__} must implement _learn")
-
-    def _held_out(
-        self: S, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
-    ) -> tuple[S, View, View] | None:
-        """A cheaper model fitted without 1 / `share` of the rows, the View of its rows, and that of the
-        others.
-
-        Returns None if there are too few rows to hold any out.
-        """
-        if view.n_rows < 2 * share:
-            return None
-        inside = fold_of_rows(view.n_rows, share, self.random_state, groups=view.groups) == 0
-        if not inside.any() or inside.all():
-            return None
-        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
-        weight = None if sample_weight is None else sample_weight[~inside]
-        cheaper = clone(self).set_params(**self._cheaper)
-        cheaper.n_trees = min(cheaper.n_trees, self.n_trees)
-        return cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
 
     def _check_is_fitted(self) -> None:
         if "n_features_in_" not in vars(self):

@@ -35,7 +35,7 @@ class Source(Saved):
     proposes: bool
     describes: bool
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Object("scorer", LabelScorer, ("d", "L", "rows")),
         Flag("proposes"),
         Flag("describes"),

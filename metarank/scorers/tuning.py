@@ -21,7 +21,7 @@ from metarank.types.view import View, first_of_unit, fold_of_rows
 
 T = TypeVar("T", bound="Tunable")
 
-logger = logging.getLogger(__name__)
+logger: logging.Logger = logging.getLogger(__name__)
 
 # One row in so many is held out.
 _HELD_OUT = 5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,14 +34,14 @@ class WrappedScorer(LabelScorer):
     scorer: LabelScorer
     scorer_: LabelScorer
 
-    is_classifier = as_of_scorer("is_classifier")
-    is_label_free = as_of_scorer("is_label_free")
-    reads_names = as_of_scorer("reads_names")
-    reads_given = as_of_scorer("reads_given")
-    is_quick = as_of_scorer("is_quick")
-    is_tunable = as_of_scorer("is_tunable")
-    score_without_rows = as_of_scorer("score_without_rows")
-    source = as_of_scorer("source")
+    is_classifier: bool = as_of_scorer("is_classifier")
+    is_label_free: bool = as_of_scorer("is_label_free")
+    reads_names: bool = as_of_scorer("reads_names")
+    reads_given: bool = as_of_scorer("reads_given")
+    is_quick: bool = as_of_scorer("is_quick")
+    is_tunable: bool = as_of_scorer("is_tunable")
+    score_without_rows: float | None = as_of_scorer("score_without_rows")
+    source: ClassVar[str] = as_of_scorer("source")
 
     @property
     @abstractmethod

@@ -6,9 +6,10 @@ import copy
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +19,7 @@ from metarank._util.extra import require_extra
 from metarank._util.parameters import check_choice, one_target, require_seed, seed_of
 from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
-from metarank.persist.spec import Saved
+from metarank.persist.spec import Saved, Spec
 from metarank.text.index import LabelIndex
 from metarank.text.inference import TextModel
 from metarank.text.inputs import check_checkpoint, check_input, check_texts, check_vectors
@@ -26,7 +27,7 @@ from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, Loss
 from metarank.text.parameters import SEARCHES, STRUCTURE, check_parameters
 from metarank.text.scores import ScoredLabels
 from metarank.text.state import SAVED
-from metarank.text.subwords import TokenLists
+from metarank.text.subwords import Subwords, TokenLists
 from metarank.text.unseen import unseen_ids, with_unseen
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_candidates
@@ -122,7 +123,7 @@ class LabelEmbedder(Saved, BaseEstimator):
     array([[1]], dtype=int32)
     """
 
-    saved = SAVED
+    saved: ClassVar[Spec] = SAVED
 
     def __init__(
         self,
@@ -230,15 +231,16 @@ class LabelEmbedder(Saved, BaseEstimator):
         seeded = clone(self).set_params(random_state=seed_of(self.random_state))
         fitted = fit_network(seeded, texts, Y, named, n_jobs, kept)
         report("done", 1.0)
-        self.structure_ = {name: getattr(self, name) for name in STRUCTURE}
-        self.random_state_ = seeded.random_state
+        self.structure_: dict[str, Any] = {name: getattr(self, name) for name in STRUCTURE}
+        self.random_state_: int = seeded.random_state
         self.label_names_ = names
-        self.n_labels_ = self.n_trained_labels_ = int(Y.shape[1])
-        self.subwords_ = fitted.subwords
-        self.weights_ = fitted.weights
-        self.n_parameters_ = sum(values.size for values in fitted.weights.values())
-        self.history_ = fitted.history
-        self.best_epoch_ = fitted.best_epoch
+        self.n_labels_: int = int(Y.shape[1])
+        self.n_trained_labels_: int = self.n_labels_
+        self.subwords_: Subwords = fitted.subwords
+        self.weights_: dict[str, np.ndarray] = fitted.weights
+        self.n_parameters_: int = sum(values.size for values in fitted.weights.values())
+        self.history_: dict[str, list[float]] = fitted.history
+        self.best_epoch_: int = fitted.best_epoch
         self._settle(n_jobs)
         return self
 
@@ -246,14 +248,16 @@ class LabelEmbedder(Saved, BaseEstimator):
         """Label vectors and biases of the weights; the encoded names need not be given."""
         self.__dict__.pop("_label_index", None)
         self.__dict__.pop("_encoded_names", None)
-        self.model_ = self._text_model()
+        self.model_: TextModel = self._text_model()
         if self._reads_names:
             assert self.label_names_ is not None
             f_text = self._encoded(self.label_names_, n_jobs) if f_text is None else f_text
             self._encoded_names = f_text
-        self.label_vectors_ = self.model_.label_vectors(self.weights_.get("label_ids"), f_text, n_jobs)
+        self.label_vectors_: NDArray[np.float32] = self.model_.label_vectors(
+            self.weights_.get("label_ids"), f_text, n_jobs
+        )
         bias = self.weights_["bias"]
-        self.label_bias_ = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
+        self.label_bias_: NDArray[np.float32] = np.repeat(bias, self.n_labels_) if len(bias) == 1 else bias
 
     @cached_property
     def _encoded_names(self) -> np.ndarray:
@@ -301,15 +305,15 @@ class LabelEmbedder(Saved, BaseEstimator):
             return self._labels.best_proposed(queries, k, n_jobs, self._label_index)
         return self._labels.best(queries, k, n_jobs)
 
-    def decision_function(self, texts: Any) -> np.ndarray:
+    def decision_function(self, texts: Any) -> NDArray[np.float32]:
         """Scores of all labels, float32 (n, L)."""
         return self._labels.scores(self.encode(texts), self._threads())
 
-    def predict_proba(self, texts: Any) -> np.ndarray:
+    def predict_proba(self, texts: Any) -> NDArray[np.float32]:
         """``1 / (1 + exp(-score))`` of all labels, float32 (n, L)."""
         return np.asarray(logistic(self.decision_function(texts)))
 
-    def score_candidates(self, texts: Any, candidates: Any) -> np.ndarray:
+    def score_candidates(self, texts: Any, candidates: Any) -> NDArray[np.float32]:
         """Scores of some labels of each text, float32 (m,); the same bytes as in `decision_function`.
 
         Parameters
@@ -323,13 +327,13 @@ class LabelEmbedder(Saved, BaseEstimator):
         )
         return self._labels.scores_of_pairs(queries, pairs, self._threads())
 
-    def encode(self, texts: Any, *, n_jobs: int | None = None) -> np.ndarray:
+    def encode(self, texts: Any, *, n_jobs: int | None = None) -> NDArray[np.float32]:
         """The vector q of each text, float32 (n, E); `n_jobs=None` takes the model's."""
         check_is_fitted(self)
         tokens = self._tokens(check_texts(texts, "texts"))
         return self.model_.queries(tokens, self._threads(n_jobs))
 
-    def encode_names(self, names: Sequence[str]) -> np.ndarray:
+    def encode_names(self, names: Sequence[str]) -> NDArray[np.float32]:
         """Label vectors f from names alone, float32 (r, E), as for labels never seen in training.
 
         Where f has a part of the label's own, it is the mean over the five training labels whose encoded

@@ -26,7 +26,7 @@ class Encoder(nn.Module):
     def __init__(self, subword_dim: int, hidden_dim: int, embedding_dim: int, relu: bool = True) -> None:
         super().__init__()
         self.relu = relu
-        self.dense = nn.Linear(hidden_dim, embedding_dim)
+        self.dense: nn.Linear = nn.Linear(hidden_dim, embedding_dim)
 
     def summary(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         """Float (n, H) of vectors (n, T, G); lengths int64 (n,) on the CPU, in [1, T]."""
@@ -44,7 +44,7 @@ class BiLSTM(Encoder):
 
     def __init__(self, subword_dim: int, hidden_dim: int, embedding_dim: int, relu: bool = True) -> None:
         super().__init__(subword_dim, hidden_dim, embedding_dim, relu)
-        self.lstm = nn.LSTM(subword_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
+        self.lstm: nn.LSTM = nn.LSTM(subword_dim, hidden_dim // 2, batch_first=True, bidirectional=True)
 
     def summary(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         packed = pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
@@ -57,7 +57,7 @@ class CNN(Encoder):
 
     def __init__(self, subword_dim: int, hidden_dim: int, embedding_dim: int, relu: bool = True) -> None:
         super().__init__(subword_dim, hidden_dim, embedding_dim, relu)
-        self.convolution = nn.Conv1d(subword_dim, hidden_dim, CNN_WIDTH, padding=CNN_WIDTH // 2)
+        self.convolution: nn.Conv1d = nn.Conv1d(subword_dim, hidden_dim, CNN_WIDTH, padding=CNN_WIDTH // 2)
 
     def summary(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         inside = _inside(vectors, lengths)
@@ -71,7 +71,7 @@ class BagOfWords(Encoder):
 
     def __init__(self, subword_dim: int, hidden_dim: int, embedding_dim: int, relu: bool = True) -> None:
         super().__init__(subword_dim, hidden_dim, embedding_dim, relu)
-        self.hidden = nn.Linear(subword_dim, hidden_dim)
+        self.hidden: nn.Linear = nn.Linear(subword_dim, hidden_dim)
 
     def summary(self, vectors: Tensor, lengths: Tensor) -> Tensor:
         total = (vectors * _inside(vectors, lengths)[:, :, None]).sum(dim=1)

@@ -65,11 +65,13 @@ class Optimizer:
     """Adam (Kingma and Ba, 2015); of a table it moves only the rows that a batch has touched."""
 
     def __init__(self, network: Network, learning_rate: float) -> None:
-        self.parameters = dict(network.named_parameters())
-        self.tables = {name for name in _TABLES if name in self.parameters and len(self.parameters[name]) > 1}
+        self.parameters: dict[str, Tensor] = dict(network.named_parameters())
+        self.tables: set[str] = {
+            name for name in _TABLES if name in self.parameters and len(self.parameters[name]) > 1
+        }
         tables = [p for name, p in self.parameters.items() if name in self.tables]
         others = [p for name, p in self.parameters.items() if name not in self.tables]
-        self.optimizers = [
+        self.optimizers: list[torch.optim.Optimizer] = [
             torch.optim.SparseAdam(tables, lr=learning_rate),
             torch.optim.Adam(others, lr=learning_rate),
         ]

@@ -7,8 +7,8 @@ order here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,7 +54,7 @@ class RowGradient(NamedTuple):
     values: Tensor
 
 
-Gradients = dict[str, Tensor | RowGradient]
+Gradients: TypeAlias = dict[str, Tensor | RowGradient]
 
 
 class _Part(NamedTuple):
@@ -82,8 +82,11 @@ class BatchGradients:
     """
 
     def __init__(self, network: Network, data: TextData, loss: str, device: torch.device, run: Map) -> None:
-        self.network, self.data, self.device, self.run = network, data, device, run
-        self.loss = FUNCTIONS[loss]
+        self.network: Network = network
+        self.data: TextData = data
+        self.device: torch.device = device
+        self.run: Map = run
+        self.loss: Callable[[Tensor, Tensor], Tensor] = FUNCTIONS[loss]
 
     def __call__(
         self,

@@ -30,7 +30,7 @@ class LabelIndex:
     """
 
     def __init__(self, vectors: np.ndarray, bias: np.ndarray) -> None:
-        self.n_labels = len(vectors)
+        self.n_labels: int = len(vectors)
         extended = np.column_stack([vectors, bias]).astype(np.float64)
         square = (extended**2).sum(axis=1)
         points = np.column_stack([extended, np.sqrt(square.max() - square)]).astype(np.float32)

@@ -31,7 +31,9 @@ class TextModel:
     def __init__(
         self, weights: Mapping[str, np.ndarray], encoder: str, combine: str, name_activation: str = "linear"
     ) -> None:
-        self.weights, self.encoder, self.combine = dict(weights), encoder, combine
+        self.weights: dict[str, np.ndarray] = dict(weights)
+        self.encoder: str = encoder
+        self.combine: str = combine
         self.name_activation = name_activation
 
     def queries(self, texts: TokenLists, n_jobs: int = 1) -> np.ndarray:

@@ -65,7 +65,7 @@ class Network(nn.Module):
         self.has_label_bias = label_bias
         width = sizes.embedding_dim
         # Of length sqrt(G): from short vectors the layers above start nearly at zero, and training is slow.
-        self.subwords = nn.Parameter(torch.randn(n_subwords, sizes.subword_dim))
+        self.subwords: nn.Parameter = nn.Parameter(torch.randn(n_subwords, sizes.subword_dim))
         self.query: Encoder = ENCODERS[encoder](*sizes)
         if combine in WITH_NAMES:
             self.name: Encoder = ENCODERS[encoder](*sizes, relu=name_activation == "relu")
@@ -73,12 +73,12 @@ class Network(nn.Module):
         if combine in WITH_IDS:
             ids = torch.randn(n_labels, width)
             ids = 1 + _ID_SPREAD * ids if combine == "lale" else ids / math.sqrt(width)
-            self.label_ids = nn.Parameter(ids)
+            self.label_ids: nn.Parameter = nn.Parameter(ids)
         if combine == "concat":
-            self.project = nn.Linear(2 * width, width)
+            self.project: nn.Linear = nn.Linear(2 * width, width)
         if combine == "gile":
-            self.scale = nn.Parameter(torch.ones(width))
-        self.bias = nn.Parameter(torch.zeros(n_labels if label_bias else 1))
+            self.scale: nn.Parameter = nn.Parameter(torch.ones(width))
+        self.bias: nn.Parameter = nn.Parameter(torch.zeros(n_labels if label_bias else 1))
 
     def head_parameters(self) -> dict[str, Tensor]:
         """The parameters common to all label vectors, by name."""

@@ -15,7 +15,7 @@ from metarank.thresholds.lists import ScoredLists
 class Cut(Saved, ABC):
     """A rule learned on training lists for one metric and applied to each new list by itself."""
 
-    tag = "family"
+    tag: ClassVar[str] = "family"
     family: ClassVar[str]
 
     @classmethod

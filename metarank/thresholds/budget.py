@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank.persist.fields import Number
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
@@ -20,7 +23,7 @@ class BudgetCut(Cut):
 
     threshold: float
 
-    saved = saved_with(Number("threshold", floats="extended"))
+    saved: ClassVar[Spec] = saved_with(Number("threshold", floats="extended"))
 
     def fit(self, lists: ScoredLists, metric: str) -> BudgetCut:
         budget = min(int(np.count_nonzero(lists.truth) + lists.n_missed), len(lists.logits))

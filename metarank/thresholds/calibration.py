@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank.metrics.label_logistic import fit_label_logistic
@@ -77,7 +78,7 @@ class LabelLogistic(Saved):
     by_label: np.ndarray
     cross: CrossLabel | None = None
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("form", FORMS, of=lambda model: _name_of(model.form), into=FORMS.__getitem__),
         _within("shared", lambda known: known.form.columns),
         _within("by_label", lambda known: known["labels"] + 1, lambda known: known.form.label_columns),
@@ -133,7 +134,7 @@ class Calibrator(Saved):
     cross_fitted_: np.ndarray
     trust_: Platt | None
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         _platt("platt_"),
         _platt("trust_", optional=True),
         _within("mean_", _CONTEXT),
@@ -153,14 +154,15 @@ class Calibrator(Saved):
     ) -> Calibrator:
         """Learn from out-of-fold scores (m,), relevance (m,) and a fold for each row (n,)."""
         target = relevant.astype(np.float64)
-        self.platt_ = Platt().fit(scores, target)
+        self.platt_: Platt = Platt().fit(scores, target)
         s = self.platt_.logits(scores)
-        self.index_ = LabelPositions(np.unique(candidates.labels))
+        self.index_: LabelPositions = LabelPositions(np.unique(candidates.labels))
         X = _core.list_context(s, candidates.indptr)
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale[scale < 1e-9] = 1.0
         mean[0], scale[0] = 0.0, 1.0
-        self.mean_, self.scale_ = mean, scale
+        self.mean_: NDArray[np.float64] = mean
+        self.scale_: NDArray[np.float64] = scale
         X = (X - mean) / scale
         data = _CalibrationData(
             candidates, X, s, self.index_.of(candidates.labels), target, fold, len(self.index_)

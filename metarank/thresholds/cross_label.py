@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from scipy.special import expit
 
@@ -27,7 +29,7 @@ class CrossLabel(Saved):
     weights: np.ndarray
 
     # Bounds within which sums of products stay within single precision.
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Number("ridge", 0),
         Array("mean", np.float64, ("L",), least=-1e3, most=1e3),
         Number("scale", 1e-20, 1e3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Sweep:
@@ -17,17 +18,18 @@ class Sweep:
     """
 
     def __init__(self, z: np.ndarray, group: np.ndarray, n_groups: int) -> None:
-        self.order = np.lexsort((-z, group))
-        self.z = z[self.order]
+        self.order: NDArray[np.intp] = np.lexsort((-z, group))
+        self.z: np.ndarray = z[self.order]
         group = group[self.order]
         first = np.concatenate([[True], group[1:] != group[:-1]])
-        self.starts = np.flatnonzero(first)
-        self.within = np.cumsum(first) - 1
-        self.last = np.append(first[1:], True)
+        self.starts: NDArray[np.intp] = np.flatnonzero(first)
+        self.within: NDArray[np.intp] = np.cumsum(first) - 1
+        self.last: NDArray[np.bool_] = np.append(first[1:], True)
         # Equal scores are kept or cut together.
         self._ends = self.last | np.append(self.z[1:] != self.z[:-1], True)
-        self.groups, self.n_groups = group[self.starts], n_groups
-        self.count = np.arange(1, len(z) + 1) - self.starts[self.within]
+        self.groups: np.ndarray = group[self.starts]
+        self.n_groups: int = n_groups
+        self.count: NDArray[np.int64] = np.arange(1, len(z) + 1) - self.starts[self.within]
 
     def prefix_sums(self, y: np.ndarray) -> np.ndarray:
         """For each cut, in sorted order, the sum of `y` over the pairs kept."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank import _core
 from metarank.persist.fields import Flag, Number
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
@@ -27,7 +30,7 @@ class ExpectedF1Cut(Cut):
     unseen: float
     keep_best: bool
 
-    saved = saved_with(Number("unseen", 0), Flag("keep_best"))
+    saved: ClassVar[Spec] = saved_with(Number("unseen", 0), Flag("keep_best"))
 
     def fit(self, lists: ScoredLists, metric: str) -> ExpectedF1Cut:
         self.keep_best = lists.never_empty

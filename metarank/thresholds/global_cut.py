@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank.persist.fields import Flag, Number
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.set_metrics import quality
@@ -31,7 +34,9 @@ class GlobalCut(Cut):
     threshold: float
     keep_best: bool
 
-    saved = saved_with(Flag("plug_in"), Number("threshold", floats="extended"), Flag("keep_best"))
+    saved: ClassVar[Spec] = saved_with(
+        Flag("plug_in"), Number("threshold", floats="extended"), Flag("keep_best")
+    )
 
     def __init__(self, plug_in: bool = False) -> None:
         self.plug_in = plug_in
@@ -62,7 +67,7 @@ class HalfCut(Cut):
 
     keep_best: bool = False
 
-    saved = saved_with()
+    saved: ClassVar[Spec] = saved_with()
 
     def fit(self, lists: ScoredLists, metric: str) -> HalfCut:
         return self

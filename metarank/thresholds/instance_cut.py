@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank import _core
 from metarank.persist.fields import Array, Flag, Number
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 
@@ -30,7 +33,9 @@ class InstanceCut(Cut):
     weights: np.ndarray
     bias: float
 
-    saved = saved_with(Flag("by_label"), Array("weights", np.float64), Number("bias", floats="extended"))
+    saved: ClassVar[Spec] = saved_with(
+        Flag("by_label"), Array("weights", np.float64), Number("bias", floats="extended")
+    )
 
     def fit(self, lists: ScoredLists, metric: str) -> InstanceCut:
         n, n_labels = lists.n_rows, lists.candidates.n_labels

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank.persist.fields import Array, Flag, Number
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.lists import LabelPositions, ScoredLists, saved_index
@@ -31,7 +34,7 @@ class LabelCut(Cut):
     thresholds: np.ndarray
     keep_best: bool
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Number("shrinkage", 0),
         saved_index("index"),
         Array("thresholds", np.float64, (lambda known: known["labels"] + 1,), floats="extended"),

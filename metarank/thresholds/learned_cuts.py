@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.elementary import logistic
@@ -122,7 +124,7 @@ class LearnedCuts(Saved):
     held_out_: dict[str, tuple[float, float, float]]
     promises_: Promises | None
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("threshold"),
         Object("calibrator_", Calibrator, inline=True),
         # Not kept in older files.
@@ -240,11 +242,11 @@ class LearnedCuts(Saved):
         self.promises_.check(wish)
         return self.promises_
 
-    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
+    def probabilities(self, candidates: Candidates, scores: np.ndarray) -> NDArray[np.float32]:
         """Calibrated probabilities of relevance, float32 (m,)."""
         return logistic(self._logits(candidates, scores)).astype(np.float32)
 
-    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> np.ndarray:
+    def cut(self, candidates: Candidates, scores: np.ndarray, metric: str) -> NDArray[np.bool_]:
         """bool (m,): the pairs kept by the cut learned for a metric, or that keep a promise such as
         "recall>=0.9". Each row is judged by itself."""
         metric = check_metric(metric)

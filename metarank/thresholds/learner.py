@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from metarank import persist
-from metarank._util.parameters import check_random_state, one_target, seed_of
+from metarank._util.parameters import RandomState, check_random_state, one_target, seed_of
 from metarank.metrics import evaluate
 from metarank.persist.fields import Integer, Object, Params, Strings
 from metarank.persist.spec import Saved, Spec
@@ -121,7 +122,7 @@ class ThresholdLearner(Saved, BaseEstimator):
     random_state_: int
     feature_names_in_: np.ndarray
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(seeded=2**31 - 1, check=lambda learner: learner._check_parameters()),
         Integer("n_features_in_", least=1, most=2**31 - 1, size="L", optional=True),
         Strings("_names", "L", optional=True),
@@ -133,7 +134,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         threshold: str = "auto",
         optimize: str = "micro-f1",
         confidence: float | None = CONFIDENCE,
-        random_state: Any = 0,
+        random_state: RandomState = 0,
     ) -> None:
         self.threshold = threshold
         self.optimize = optimize
@@ -228,7 +229,7 @@ class ThresholdLearner(Saved, BaseEstimator):
         ones = np.ones(indptr[-1], np.int8)
         return sp.csr_matrix((ones, c.labels[kept], indptr), shape=(c.n_rows, c.n_labels))
 
-    def predict_proba(self, S: Any) -> np.ndarray | sp.csr_matrix:
+    def predict_proba(self, S: Any) -> NDArray[np.float32] | sp.csr_matrix:
         """Calibrated probabilities of relevance, float32 (n, L).
 
         Returns

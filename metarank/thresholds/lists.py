@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.elementary import logistic
@@ -121,7 +122,7 @@ class LabelPositions:
     """Positions of label ids in a sorted list of known ones; any other gets the position behind the last."""
 
     def __init__(self, ids: np.ndarray) -> None:
-        self.ids = np.asarray(ids, np.int32)
+        self.ids: NDArray[np.int32] = np.asarray(ids, np.int32)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -142,7 +142,7 @@ class Promises(Saved):
     n_rows: int
     unseen: float
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Number("confidence", 0, 1, optional=True),
         Integer("n_rows"),
         Number("unseen", 0),
@@ -153,7 +153,7 @@ class Promises(Saved):
     )
 
     def __init__(self, confidence: float | None = CONFIDENCE) -> None:
-        self.confidence = check_confidence(confidence)
+        self.confidence: float | None = check_confidence(confidence)
 
     def fit(
         self, lists: ScoredLists, missed: np.ndarray, group: np.ndarray | None = None, seed: int = 0

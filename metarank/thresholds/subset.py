@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank import _core
 from metarank._util.elementary import log
 from metarank.persist.fields import Array, Flag, Ids, Number
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 from metarank.types.candidates import Candidates
@@ -34,7 +37,7 @@ class SubsetCut(Cut):
     prior_weight: float
     keep_best: bool
 
-    saved = saved_with(
+    saved: ClassVar[Spec] = saved_with(
         Array("sets", np.bool_, ("sets", None)),
         Ids("counts", np.int64, ("sets",), first=1, below=2**62),
         Number("prior_weight", 0, 1),

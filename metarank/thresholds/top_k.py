@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank.persist.fields import Integer
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.set_metrics import quality
@@ -19,7 +22,7 @@ class TopKCut(Cut):
 
     k: int
 
-    saved = saved_with(Integer("k"))
+    saved: ClassVar[Spec] = saved_with(Integer("k"))
 
     def fit(self, lists: ScoredLists, metric: str) -> TopKCut:
         most = int(min(lists.rank.max(initial=-1) + 1, _MAX_K))

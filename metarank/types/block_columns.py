@@ -48,7 +48,7 @@ class BlockColumns(Saved):
     is_dense: bool
     words: list[str] | None = field(default=None, compare=False)
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("name"),
         Text("kind", KINDS),
         Integer("start"),

@@ -120,11 +120,11 @@ class Blocks(Mapping[str, Any]):
         kinds: Mapping[str, str],
         columns: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self.parts = dict(parts)
-        self.kinds = dict(kinds)
-        self.columns = {name: list(of) for name, of in (columns or {}).items()}
+        self.parts: dict[str, Any] = dict(parts)
+        self.kinds: dict[str, str] = dict(kinds)
+        self.columns: dict[str, list[str]] = {name: list(of) for name, of in (columns or {}).items()}
         self.left_out: list[str] = []
-        self.n_rows = _equal_length(self.parts)
+        self.n_rows: int = _equal_length(self.parts)
 
     @classmethod
     def of(cls, X: Any, wanted: Mapping[str, Block | None] | None = None) -> Blocks:

@@ -77,7 +77,7 @@ class BoosterArrays(Saved):
     n_outputs: int
     _trees: Any = field(init=False, repr=False)
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("feature", np.int32, ("nodes",)),
         Array("threshold", np.float64, ("nodes",)),
         Array("children", np.int32, ("nodes", 2)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank import _core
 
@@ -91,18 +92,18 @@ class Candidates:
         return len(self.labels)
 
     @property
-    def row_of_pair(self) -> np.ndarray:
+    def row_of_pair(self) -> NDArray[np.int64]:
         """int64 array (m,): the row of each pair."""
         return np.repeat(np.arange(self.n_rows, dtype=np.int64), np.diff(self.indptr))
 
     @property
-    def pair_keys(self) -> np.ndarray:
+    def pair_keys(self) -> NDArray[np.int64]:
         """int64 array (m,): a number for each pair, ascending; equal pairs of other `Candidates` have equal
         numbers."""
         return self.row_of_pair * np.int64(self.n_labels) + self.labels
 
     @property
-    def final_score(self) -> np.ndarray:
+    def final_score(self) -> NDArray[np.float32]:
         """float32 array (m,): the first of the scores; ValueError if there is none."""
         if not self.scores:
             raise ValueError("these candidates carry no scores; pass values")
@@ -151,7 +152,7 @@ class Candidates:
         out.has_sorted_indices = out.has_canonical_format = True
         return out
 
-    def values_of(self, Y: sp.csr_matrix) -> np.ndarray:
+    def values_of(self, Y: sp.csr_matrix) -> NDArray[np.float32]:
         """The entry of a canonical CSR matrix (n, L) at each pair, float32 (m,); 0 if it is not stored."""
         stored = Candidates.of_core(Y.indptr, Y.indices, self.n_labels, {}).pair_keys
         values = np.zeros(self.n_pairs, np.float32)
@@ -173,7 +174,7 @@ class Candidates:
         """
         return self.where(~self.among(excluded))
 
-    def among(self, others: Candidates) -> np.ndarray:
+    def among(self, others: Candidates) -> NDArray[np.bool_]:
         """bool (m,): whether each pair is in `others` (of the same n and L)."""
         found: np.ndarray = np.isin(self.pair_keys, others.pair_keys)
         return found
@@ -192,7 +193,7 @@ class Candidates:
         scores = {name: values[kept] for name, values in self.scores.items()}
         return Candidates.of_core(indptr, self.labels[kept], self.n_labels, scores)
 
-    def to_dense(self, values: np.ndarray) -> np.ndarray:
+    def to_dense(self, values: np.ndarray) -> NDArray[np.float32]:
         """Values (m,) as float32 (n, L). Other labels get the row's lowest value minus 1."""
         values = values.astype(np.float32)
         if self.is_full:

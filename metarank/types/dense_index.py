@@ -68,7 +68,7 @@ class HnswIndex:
 
     def __init__(self, X: np.ndarray, arrays: dict[str, Any] | None = None) -> None:
         faiss = _faiss()
-        self.n_rows = len(X)
+        self.n_rows: int = len(X)
         self._scale = _scale_of(X) if arrays is None else float(arrays["scale"])
         X = _scaled(X, self._scale)
         self._faiss = faiss.IndexHNSWFlat(X.shape[1], self.LINKS)
@@ -134,6 +134,8 @@ class IvfPqIndex:
     FETCHED: ClassVar = 10  # times k, since codes tell distances roughly
 
     def __init__(self, X: np.ndarray, arrays: dict[str, Any] | None = None) -> None:
+        self.n_rows: int
+        self.n_features: int
         self.n_rows, self.n_features = X.shape
         self._arrays = self._build(X) if arrays is None else arrays
         self._restore()

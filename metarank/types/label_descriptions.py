@@ -6,10 +6,11 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank._util.printable import first_few
 from metarank.persist.fields import Array, Csr, List, Strings
@@ -70,7 +71,7 @@ class LabelDescriptions(Saved):
     (1, array([0, 1]))
     """
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Strings("ids", "L"),
         Strings("names", "L"),
         List("alternative_names", Strings(""), n="L", optional=True),
@@ -95,23 +96,25 @@ class LabelDescriptions(Saved):
         given = {"ids": ids, "names": names, "alternative_names": alternative_names}
         given |= {"descriptions": descriptions, "parents": parents, "related": related, "vectors": vectors}
         n = _common_length(given)
-        self.names = _texts(names, "names") if names is not None else [""] * n
+        self.names: list[str] = _texts(names, "names") if names is not None else [""] * n
         if ids is None:
             check_names_as_ids(self.names, "names of labels without ids")
-        self.ids = list(self.names) if ids is None else [_id(label) for label in ids]
+        self.ids: list[str] = list(self.names) if ids is None else [_id(label) for label in ids]
         check_names_as_ids(self.ids, "ids")
-        self.alternative_names = self._alternatives(alternative_names)
-        self.descriptions = None if descriptions is None else _texts(descriptions, "descriptions")
-        self.parents = self._relation(parents, "parents")
-        self.related = self._relation(related, "related")
+        self.alternative_names: list[list[str]] | None = self._alternatives(alternative_names)
+        self.descriptions: list[str] | None = (
+            None if descriptions is None else _texts(descriptions, "descriptions")
+        )
+        self.parents: sp.csr_matrix | None = self._relation(parents, "parents")
+        self.related: sp.csr_matrix | None = self._relation(related, "related")
         if self.parents is not None:
-            self.depth = depths(self.parents, lambda label: repr(self.shown_names[label]))
+            self.depth: NDArray[np.int64] = depths(self.parents, lambda label: repr(self.shown_names[label]))
         else:
             self.depth = np.zeros(n, np.int64)
         if self.related is not None:
             first, second = self.related.nonzero()
             self.related = relation(np.append(first, second), np.append(second, first), n)
-        self.vectors = None if vectors is None else self._vectors(vectors)
+        self.vectors: NDArray[np.float32] | None = None if vectors is None else self._vectors(vectors)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -56,7 +56,7 @@ class MissingPairs(Saved):
     labels: np.ndarray
     probabilities: np.ndarray
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Ids("rows", np.int64, ("pairs",), below=lambda known: known.sizes.get("rows", 2**31)),
         Ids("labels", np.int32, ("pairs",), below="L"),
         Array("probabilities", np.float32, ("pairs",), least=0, most=1),

@@ -35,7 +35,7 @@ class OtherNames(Saved):
     array([1, 1], dtype=int32)
     """
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Csr("text", ("M", "d")), Ids("label", np.int32, ("M",), below="L"), check=_check_order
     )
 

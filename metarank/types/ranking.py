@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util import html as _html
@@ -173,7 +174,7 @@ class Ranking:
         return self.rows(np.asarray(row, np.int64) if isinstance(row, list) and not row else row)
 
     @property
-    def names(self) -> np.ndarray:
+    def names(self) -> NDArray[np.object_]:
         """Object array (n, k) of the labels' names, None for the padding.
 
         If several labels share a name, it is given with the id, as in "tree (id 7)". A label without a name

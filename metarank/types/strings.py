@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class PackedStrings(Saved, Sequence[str]):
     (3, 'süßer', ['ein', ''])
     """
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("utf8", np.uint8, ("bytes",)),
         Ids("ends", np.int64, below=lambda known: known["bytes"] + 1),
         check=_check_texts,
@@ -65,4 +65,4 @@ class PackedStrings(Saved, Sequence[str]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from metarank import _core
@@ -41,7 +42,7 @@ _HASHED_ROWS = 4096
 
 def fold_of_rows(
     n: int, n_folds: int, seed: int, X: Features | None = None, groups: np.ndarray | None = None
-) -> np.ndarray:
+) -> NDArray[np.int32]:
     """The fold map: hash(seed, row number) mod K, int32 (n,). Labels play no part in it.
 
     Rows that belong together share a fold, see `first_of_unit`: rows of X that say the same, since a copy of
@@ -69,7 +70,7 @@ def fold_of_rows(
     return (number if number.any() else np.arange(n)).astype(np.int32) % np.int32(n_folds)
 
 
-def first_of_unit(n: int, X: Features | None, groups: np.ndarray | None) -> np.ndarray:
+def first_of_unit(n: int, X: Features | None, groups: np.ndarray | None) -> NDArray[np.int64]:
     """For each row the number of the first row that must be on its side of every division, int64 (n,).
 
     These are the rows of the same content (`same_content`) and those of the same group, and in turn the rows
@@ -111,7 +112,7 @@ def _evenly_filled(first: np.ndarray, n_folds: int, seed: int) -> np.ndarray:
     return out[unit]
 
 
-def same_content(X: Features) -> np.ndarray:
+def same_content(X: Features) -> NDArray[np.int64]:
     """For each row the number of the first row of the same content, int64 (n,).
 
     What more than a tenth of the rows have in common, and more than two, is no copy but a value that X takes
@@ -154,7 +155,7 @@ def _mixed(bits: np.ndarray) -> np.ndarray:
     return bits
 
 
-def hidden_labels(n_labels: int, n_folds: int, seed: int) -> np.ndarray:
+def hidden_labels(n_labels: int, n_folds: int, seed: int) -> NDArray[np.int32]:
     """For each label the fold that its rows are hidden from, or -1, int32 (L,).
 
     Each fold hides 2 % of the labels, one at least, or none of fewer than 20.
@@ -242,7 +243,7 @@ class TrainingSet:
 
     def __post_init__(self) -> None:
         self.fold = np.ascontiguousarray(self.fold, np.int32)
-        self.n_folds = int(self.fold.max()) + 1 if len(self.fold) else 1
+        self.n_folds: int = int(self.fold.max()) + 1 if len(self.fold) else 1
         self._shared: dict[str, Any] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._lock = threading.Lock()
@@ -254,7 +255,7 @@ class TrainingSet:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _shared={}, _locks={}, _lock=threading.Lock())
 
-    def shows(self, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    def shows(self, rows: np.ndarray, labels: np.ndarray) -> NDArray[np.bool_]:
         """Bool (m,): of pairs, whether the View without the row's fold shows the label; see `hidden_in`."""
         if self.hidden_in is None:
             return np.ones(len(rows), bool)
@@ -350,19 +351,24 @@ class View:
 
     def __init__(self, data: TrainingSet, mask: np.ndarray, hidden: np.ndarray | None = None) -> None:
         self._data = data
-        self.mask = mask
+        self.mask: NDArray[np.bool_] = mask
         self._hidden = hidden
-        self.rows = np.flatnonzero(mask)
+        self.rows: NDArray[np.int64] = np.flatnonzero(mask)
         self._Y: sp.csr_matrix | None = None
         self._by_label: tuple[np.ndarray, np.ndarray] | None = None
-        self.n_rows = len(self.rows)
-        self.all_X = data.X
-        self.n_features, self.n_labels = int(data.X.shape[1]), int(data.Y.shape[1])
-        self.seed = data.seed
-        self.label_names, self.label_phrases = data.label_names, data.label_phrases
-        self.label_text, self.label_spelling = data.label_text, data.label_spelling
-        self.other_names, self.label_vectors = data.other_names, data.label_vectors
-        self.words, self.feature_scale = data.words, data.feature_scale
+        self.n_rows: int = len(self.rows)
+        self.all_X: Features = data.X
+        self.n_features: int = int(data.X.shape[1])
+        self.n_labels: int = int(data.Y.shape[1])
+        self.seed: int = data.seed
+        self.label_names: list[str] | None = data.label_names
+        self.label_phrases: list[str] | None = data.label_phrases
+        self.label_text: sp.csr_matrix | None = data.label_text
+        self.label_spelling: sp.csr_matrix | None = data.label_spelling
+        self.other_names: dict[str, OtherNames] = data.other_names
+        self.label_vectors: LabelVectors | None = data.label_vectors
+        self.words: list[str] | None = data.words
+        self.feature_scale: NDArray[np.float32] | None = data.feature_scale
 
     def of_objective(self, name: str) -> View:
         """The same rows with the labels of one objective."""
@@ -424,7 +430,7 @@ class View:
         self._data.release(prefix)
 
     @property
-    def label_counts(self) -> np.ndarray:
+    def label_counts(self) -> NDArray[np.int64]:
         """int64 (L,): number of relevant rows of each label in the View."""
         return np.bincount(self.Y.indices, minlength=self.n_labels)
 

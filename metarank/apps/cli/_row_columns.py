@@ -13,7 +13,7 @@ from metarank.data.separators import cut_column
 from metarank.data.text import LABELS_COLUMNS
 from metarank.types.blocks import Blocks
 
-logger = logging.getLogger("metarank.data")
+logger: logging.Logger = logging.getLogger("metarank.data")
 
 
 def add_row_column_options(parser: argparse.ArgumentParser) -> None:

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
         write_page(args.report, args, labelled, quiet=args.json)
     if args.json:
         # JSON has no NaN: a metric without a row to count is null.
-        facts = {
+        facts: dict[str, Any] = {
             "propensity_weight": model.propensity_weight_,
             "unknown_labels": len(relevance.unknown),
             "unknown_pairs": relevance.n_unknown_pairs,

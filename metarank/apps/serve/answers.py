@@ -22,7 +22,7 @@ from metarank.types.blocks import Blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import ScoresNotFiniteError
 
-logger = logging.getLogger("metarank.serve")
+logger: logging.Logger = logging.getLogger("metarank.serve")
 
 # Sources of evidence that an explanation puts into words.
 _N_REASONS = 4
@@ -139,7 +139,7 @@ class Answerer:
     def __init__(self, model: MetaRanker, options: ServeOptions, observe: Observer | None = None) -> None:
         self.model = model
         self.options = options
-        self.reader = InputReader(model, options)
+        self.reader: InputReader = InputReader(model, options)
         self._observe = observe or (lambda stage, seconds: None)
 
     def answer_one(self, call: Call) -> Reply:

@@ -159,10 +159,13 @@ class Service:
     def __init__(self, model: MetaRanker, options: ServeOptions, name: str, digest: str | None) -> None:
         self.options = options
         self.name = name
-        self.metrics = metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
+        metrics = ServiceMetrics(PATHS, {"version": __version__, "model": name})
+        self.metrics: ServiceMetrics = metrics
         answerer = self.answerer(model)
-        self.workers = workers = Workers(answerer, options, metrics.stage, metrics.batch)
-        self.held = held = Budget(options.queue_bytes)
+        workers = Workers(answerer, options, metrics.stage, metrics.batch)
+        self.workers: Workers = workers
+        held = Budget(options.queue_bytes)
+        self.held: Budget = held
         self.use(answerer, digest)
         metrics.watch(
             waiting=lambda: workers.waiting,
@@ -178,8 +181,11 @@ class Service:
     def use(self, answerer: Answerer, digest: str | None) -> None:
         """Answer what comes from now on by this model. Requests that were read stay with theirs."""
         self.workers.answering = answerer
-        self.facts = {"version": __version__, **_facts(answerer, self.name)}
-        self.loaded = {"digest": digest, "loaded": datetime.now(UTC).isoformat(timespec="seconds")}
+        self.facts: dict[str, Any] = {"version": __version__, **_facts(answerer, self.name)}
+        self.loaded: dict[str, str | None] = {
+            "digest": digest,
+            "loaded": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
 
     @asynccontextmanager
     async def lifespan(self, app: FastAPI) -> AsyncIterator[None]:

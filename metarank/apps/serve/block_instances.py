@@ -42,10 +42,11 @@ class BlockReader:
     def __init__(
         self, parts: Sequence[EncodedBlock], optional: Sequence[EncodedBlock], max_text: int
     ) -> None:
-        self.parts = list(parts)
-        self.known = [*parts, *optional]
+        self.parts: list[EncodedBlock] = list(parts)
+        self.known: list[EncodedBlock] = [*parts, *optional]
         self.max_text = max_text
-        self.kinds, self.optional = _kinds(parts), _kinds(optional)
+        self.kinds: dict[str, str] = _kinds(parts)
+        self.optional: dict[str, str] = _kinds(optional)
 
     def read(self, instances: Sequence[Any], field: str) -> Blocks:
         """The instances of a request.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -13,11 +13,13 @@ from metarank.apps.model_blocks import needed_blocks
 from metarank.apps.serve.block_instances import BlockReader
 from metarank.apps.serve.errors import invalid, refusing
 from metarank.apps.serve.options import ServeOptions
+from metarank.data.encoder import InputEncoder
 from metarank.model.estimator import MetaRanker
 from metarank.types.blocks import Blocks
 from metarank.types.candidates import Candidates
 from metarank.types.checks import check_features
-from metarank.types.given import read_given
+from metarank.types.given import Given, read_given
+from metarank.types.label_table import LabelTable
 from metarank.types.restrict import check_lists
 
 Rows: TypeAlias = "list[str] | np.ndarray | sp.csr_matrix | Blocks"
@@ -36,13 +38,14 @@ class InputReader:
         if model.fitted_.given_sources and model.n_features_in_ == 0:
             raise ValueError("the model must take instances to be served: it was fitted with X=None")
         self.options = options
-        self.encoder = model.encoder_
-        self.n_features, self.labels = model.n_features_in_, model.label_table_
-        self.check_given = model.fitted_.check_given
+        self.encoder: InputEncoder = model.encoder_
+        self.n_features: int = model.n_features_in_
+        self.labels: LabelTable = model.label_table_
+        self.check_given: Callable[[Given | None], None] = model.fitted_.check_given
         parts = needed_blocks(self.encoder)
         own = [part for part in getattr(self.encoder, "parts", ()) if not part.is_joint]
         optional = [part for part in own if part not in parts]
-        self.blocks = BlockReader(parts, optional, options.max_text) if parts else None
+        self.blocks: BlockReader | None = BlockReader(parts, optional, options.max_text) if parts else None
 
     @property
     def kind(self) -> Literal["text", "features", "blocks"]:

@@ -48,7 +48,7 @@ class ServiceMetrics:
     """
 
     def __init__(self, paths: tuple[str, ...], facts: dict[str, str]) -> None:
-        self.registry = CollectorRegistry()
+        self.registry: CollectorRegistry = CollectorRegistry()
         self._paths = frozenset(paths)
         own: dict[str, Any] = {"namespace": "metarank", "registry": self.registry}
         self._requests = Counter("requests", "Requests by path and status", ["path", "status"], **own)

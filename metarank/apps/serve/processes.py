@@ -28,7 +28,7 @@ from metarank._util.parameters import check_integer
 from metarank.apps.serve.options import Access, ServeOptions
 from metarank.apps.serve.reload import Loaded, Reloader, controlled
 
-logger = logging.getLogger("metarank.serve")
+logger: logging.Logger = logging.getLogger("metarank.serve")
 
 # More are a typing error: each takes about 200 MiB of its own, and needs a core to be of use.
 _MOST = 256

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from metarank.apps.serve.app import Service
     from metarank.model.estimator import MetaRanker
 
-logger = logging.getLogger("metarank.serve")
+logger: logging.Logger = logging.getLogger("metarank.serve")
 
 # Seconds that a client of the socket has for each of its reads, and bytes of a body, which says nothing.
 _PATIENCE = 10

@@ -18,7 +18,7 @@ from metarank.apps.serve.budget import Budget, Share
 from metarank.apps.serve.errors import Refused
 from metarank.apps.serve.options import ServeOptions
 
-logger = logging.getLogger("metarank.serve")
+logger: logging.Logger = logging.getLogger("metarank.serve")
 
 # Waiting requests that a thread takes at once: enough for batches to pay, and few enough that none waits long
 # for the others.

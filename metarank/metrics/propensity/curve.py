@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank._util.parameters import POSITIVE, check_real
 
@@ -20,7 +21,7 @@ PRESETS: Final[dict[str, tuple[float, float]]] = {
 
 def inv_propensity(
     Y: np.ndarray | sp.spmatrix | sp.sparray, a: float = 0.55, b: float = 1.5, *, n_points: int | None = None
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """Inverse propensity ``w_l = 1 / p_l`` of every label.
 
     Jain et al. (2016), eq. 1, with the natural logarithm::
@@ -68,7 +69,9 @@ def inv_propensity(
     return weights
 
 
-def counts_of_weights(weights: np.ndarray, n_points: int, a: float = 0.55, b: float = 1.5) -> np.ndarray:
+def counts_of_weights(
+    weights: np.ndarray, n_points: int, a: float = 0.55, b: float = 1.5
+) -> NDArray[np.int64]:
     """N_l, int64 (L,), of weights that `inv_propensity` gave: its inverse.
 
     Examples

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank._util.parameters import POSITIVE, check_real
 from metarank.metrics.propensity.curve import inv_propensity, label_counts
@@ -20,7 +21,7 @@ def label_weights(
     b: float = 1.5,
     beta: float = 0.5,
     n_points: int | None = None,
-) -> np.ndarray:
+) -> NDArray[np.float64]:
     """One weight for every label: the rarer the label, the greater.
 
     Jain et al. (2016), section 5, "Recommending rare items", with N points of which N_l carry label l:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import lightgbm as lgb
 import numpy as np
@@ -57,7 +58,9 @@ class BoostedTrees(LabelScorer):
 
     is_classifier = True
 
-    saved = Spec(Params(), Object("trees_", BoosterArrays, {"d": "d", "outputs": "L"}, inline=True))
+    saved: ClassVar[Spec] = Spec(
+        Params(), Object("trees_", BoosterArrays, {"d": "d", "outputs": "L"}, inline=True)
+    )
 
     def fit(self, view: View, *, n_jobs: int = 1) -> BoostedTrees:
         """Learn from the rows of the View. Returns self.
@@ -103,7 +106,7 @@ class BoostedTrees(LabelScorer):
         for label, found in enumerate(in_threads(one_label, range(view.n_labels), n_jobs=n_jobs)):
             report(f"label {label} of {view.n_labels}", label / view.n_labels)
             trees.append(found)
-        self.trees_ = BoosterArrays.stack(trees)
+        self.trees_: BoosterArrays = BoosterArrays.stack(trees)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -64,7 +64,7 @@ class ExtraTrees(TreeEnsemble):
     is_classifier = True
     trees_per_block: ClassVar[int] = 50
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(check=lambda trees: trees._check_params()),
         Declared("n_features_", size="d"),
         Entries(
@@ -126,9 +126,9 @@ class ExtraTrees(TreeEnsemble):
         return _joined([_arrays_of(tree) for tree in in_threads(grown, range(count), n_jobs=n_jobs)])
 
     def _take(self, blocks: list[TreeBlock]) -> None:
-        self.n_features_ = blocks[0].n_features
+        self.n_features_: int = blocks[0].n_features
         arrays = [block.arrays for block in blocks]
-        self.arrays_ = arrays[0] if len(arrays) == 1 else _joined(arrays)
+        self.arrays_: dict[str, Any] = arrays[0] if len(arrays) == 1 else _joined(arrays)
         self.__dict__.pop("_forest", None)
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank._util.parameters import with_parameters
@@ -76,7 +77,7 @@ class KernelRidge(GramScorer):
 
     score_without_rows = 0.0
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Object("kernel_", Kernel, ("d",), inline=True, optional=True),
         Nested(
@@ -131,7 +132,7 @@ class KernelRidge(GramScorer):
     def _tune(self, view: View, n_jobs: int) -> None:
         """Set `kernel_` and `alpha_`, choosing what is left open."""
         params = {**self.get_params(), **self._chosen(view, n_jobs)}
-        self.alpha_ = float(params["alpha"])
+        self.alpha_: float = float(params["alpha"])
         self.kernel_ = None
         if params["kernel"] != "linear":
             applied = view.feature_scale if params["scaling"] == "raw" else None
@@ -152,9 +153,9 @@ class KernelRidge(GramScorer):
         report("solving", 0.7)
         dual = scipy.linalg.cho_solve(factor, relevant, check_finite=False)
         dual[:, everywhere] = 0.0
-        self.bias_ = np.where(everywhere, 1.0, dual.sum(axis=0)).astype(np.float32)
+        self.bias_: NDArray[np.float32] = np.where(everywhere, 1.0, dual.sum(axis=0)).astype(np.float32)
         if self.kernel_ is not None:
-            self.support_ = self.kernel_.rows(view.X)
-            self.dual_ = np.ascontiguousarray(dual.T, np.float32)
+            self.support_: NDArray[np.float32] = self.kernel_.rows(view.X)
+            self.dual_: NDArray[np.float32] = np.ascontiguousarray(dual.T, np.float32)
         else:
-            self.weights_ = np.ascontiguousarray(view.X.T @ dual, np.float32)
+            self.weights_: NDArray[np.float32] = np.ascontiguousarray(view.X.T @ dual, np.float32)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from metarank._util.parameters import with_parameters
@@ -54,7 +56,7 @@ class KernelSVM(GramScorer):
 
     score_without_rows = -1.0
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Object("kernel_", Kernel, ("d",), inline=True),
         Array("support_", np.float32, ("support", "d")),
@@ -90,5 +92,6 @@ class KernelSVM(GramScorer):
             dual[label, svm.support_] = svm.dual_coef_[0]
             bias[label] = svm.intercept_[0]
         used = np.flatnonzero((dual != 0).any(axis=0))
-        self.support_ = self.kernel_.rows(view.X)[used]
-        self.dual_, self.bias_ = np.ascontiguousarray(dual[:, used]), bias
+        self.support_: NDArray[np.float32] = self.kernel_.rows(view.X)[used]
+        self.dual_: NDArray[np.float32] = np.ascontiguousarray(dual[:, used])
+        self.bias_: NDArray[np.float32] = bias

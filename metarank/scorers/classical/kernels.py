@@ -42,7 +42,7 @@ class Kernel(Saved):
     gamma: float
     scale: np.ndarray | None = None
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Text("name", METRICS), Number("gamma", 1e-30, 1e30), Array("scale", np.float32, ("d",), optional=True)
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank._util.elementary import log, log2
@@ -97,7 +99,7 @@ class GivenScorer(LabelScorer):
     reads_given = True
     proposes_given = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Declared("n_labels_", size="L"),
         Array("edges_", np.float32, ("edges",)),
@@ -143,17 +145,21 @@ class GivenScorer(LabelScorer):
 
     def _see(self, view: View) -> None:
         """Learn what does not depend on labels, from all rows of the training set."""
+        self.edges_: np.ndarray
+        self.least_log_: float
         self.edges_, self.least_log_ = view.shared(
             f"given {self.given}", lambda X: edges(view.all_given.scores[self.given].data)
         )
-        self.habits_ = None
+        self.habits_: Habits | None = None
         if not self.by_fold:
             self.habits_ = view.shared(
                 f"habits of {self.given}", lambda X: Habits.of(view.all_given.scores[self.given], self.edges_)
             )
-        self.n_labels_ = view.n_labels
+        self.n_labels_: int = view.n_labels
         # Unknown if there is no pair.
-        self.by_place_ = (_OWN, self.given) in view.all_given.unscored if len(self.edges_) else None
+        self.by_place_: bool | None = (
+            (_OWN, self.given) in view.all_given.unscored if len(self.edges_) else None
+        )
 
     def _learn(self, record: ProposedPairs, kept: np.ndarray) -> GivenScorer:
         """Learn from the labels of some rows, bool (n,)."""
@@ -163,25 +169,29 @@ class GivenScorer(LabelScorer):
             values[at] for values in (record.label, record.hit, record.bin, record.place)
         )
         n_bins, n_labels = len(self.edges_) + 1, self.n_labels_
+        self.rate_: float
         self.rate_ = rate = float((hit.sum() + 0.5) / (len(hit) + 1.0))
         counts, hits = tally(in_bin, hit, n_bins)
-        self.chance_ = monotone((hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS), counts + _BIN_PAIRS)
+        self.chance_: NDArray[np.float64] = monotone(
+            (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS), counts + _BIN_PAIRS
+        )
         counts, hits = tally(in_place, hit, len(PLACES) + 1)
         # The first bin holds the first place alone.
-        self.top_rows_, self.top_right_ = int(counts[0]), float(hits[0] / max(1, counts[0]))
-        self.right_at_ = (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS)
+        self.top_rows_: int = int(counts[0])
+        self.top_right_: float = float(hits[0] / max(1, counts[0]))
+        self.right_at_: NDArray[np.float64] = (hits + _BIN_PAIRS * rate) / (counts + _BIN_PAIRS)
         counts, hits = tally(label, hit, n_labels)
-        self.right_ = (hits + _RATE_PAIRS * rate) / (counts + _RATE_PAIRS)
+        self.right_: NDArray[np.float64] = (hits + _RATE_PAIRS * rate) / (counts + _RATE_PAIRS)
         expected = np.bincount(label, weights=self.chance_[in_bin], minlength=n_labels)
         weight = weight_of_scores(hits, expected)
-        self.lift_ = (hits + weight) / (expected + weight)
+        self.lift_: NDArray[np.float64] = (hits + weight) / (expected + weight)
         relevant = np.bincount(record.relevant[kept[record.relevant_row]], minlength=n_labels)
         missed, elsewhere = relevant - hits, kept.sum() - counts
-        self.miss_rate_ = float((missed.sum() + 0.5) / (elsewhere.sum() + 1.0))
+        self.miss_rate_: float = float((missed.sum() + 0.5) / (elsewhere.sum() + 1.0))
         # A label is missed as often as any other until rows enough have shown that it is not.
         unseen = 1.0 / self.miss_rate_
-        self.new_missed_ = 1.0 / (unseen + 1.0)
-        self.missed_ = (missed + 1.0) / (elsewhere + unseen + 1.0)
+        self.new_missed_: float = 1.0 / (unseen + 1.0)
+        self.missed_: NDArray[np.float64] = (missed + 1.0) / (elsewhere + unseen + 1.0)
         return self
 
     # --- what is said of pairs ---------------------------------------------------------

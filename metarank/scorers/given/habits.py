@@ -42,7 +42,7 @@ class Habits(Saved):
     usual_spread: float
     least_share: float
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("mean", np.float32, ("L",), above=0, most=1),
         Array("spread", np.float32, ("L",), above=0),
         Array("log_share", np.float32, ("L",)),

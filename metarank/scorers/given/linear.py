@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank._util.elementary import log, log2
 from metarank._util.parameters import with_parameters
@@ -57,7 +59,7 @@ class GivenLinear(LabelScorer):
 
     reads_given = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(of=lambda scorer: {"given": list(scorer.given)}),
         Declared("n_labels_", size="L"),
         Ids("labels_", np.int32, ("known",), below="L", ascending=True),
@@ -70,13 +72,17 @@ class GivenLinear(LabelScorer):
         """Learn from the rows of the View and their candidates. Returns self."""
         rows = self._see(view.shared(self._key, lambda X: _Rows.of(view.all_given, self.given)), view.Y)
         data = TrainingSet(rows.X[view.rows], view.Y[:, self.labels_], view.fold, seed=view.seed)
-        self.linear_ = _linear().fit(data.view(), n_jobs=n_jobs)
+        self.linear_: OneVsAll = _linear().fit(data.view(), n_jobs=n_jobs)
         return self
 
     def _see(self, rows: _Rows, Y: sp.csr_matrix) -> _Rows:
         """Keep what does not depend on relevance, and which labels have rows."""
-        self.n_labels_, self.features_, self.idf_ = Y.shape[1], rows.features, rows.idf
-        self.labels_ = np.unique(Y.indices).astype(np.int32) if Y.nnz else np.zeros(1, np.int32)
+        self.n_labels_: int = Y.shape[1]
+        self.features_: NDArray[np.int64] = rows.features
+        self.idf_: NDArray[np.float32] = rows.idf
+        self.labels_: NDArray[np.int32] = (
+            np.unique(Y.indices).astype(np.int32) if Y.nnz else np.zeros(1, np.int32)
+        )
         return rows
 
     def score(self, X: Given, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -42,11 +43,13 @@ class PairFeatures(LabelScorer):
     reads_names = False
     has_held_out_columns = True
 
-    saved = Spec(Params(of=lambda scorer: {"names": list(scorer.names)}), Strings("valued_", older=list))
+    saved: ClassVar[Spec] = Spec(
+        Params(of=lambda scorer: {"names": list(scorer.names)}), Strings("valued_", older=list)
+    )
 
     def fit(self, view: View, *, n_jobs: int = 1) -> PairFeatures:
         """Nothing is learned but which features have values. Returns self."""
-        self.valued_ = [name for name in self.names if (_OWN, name) not in view.all_given.unscored]
+        self.valued_: list[str] = [name for name in self.names if (_OWN, name) not in view.all_given.unscored]
         return self
 
     def check_given(self, given: Given) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank._util.parameters import with_parameters
 from metarank.persist.fields import Array, List, Object, Params
@@ -40,7 +42,7 @@ class GivenTogether(LabelScorer):
 
     reads_given = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(of=lambda scorer: {"given": list(scorer.given)}),
         List("scorers_", Object("", GivenScorer, ("L",))),
         Array("log_prior_", np.float32, ("L",)),
@@ -49,8 +51,10 @@ class GivenTogether(LabelScorer):
     def fit(self, view: View, *, n_jobs: int = 1) -> GivenTogether:
         """Learn from the rows of the View and their candidates. Returns self."""
         # Odds and presence are all that is read of them, so no habits.
-        self.scorers_ = [GivenScorer(given=name, by_fold=True).fit(view) for name in self.given]
-        self.log_prior_ = LabelPrior().fit(view).log_prior_
+        self.scorers_: list[GivenScorer] = [
+            GivenScorer(given=name, by_fold=True).fit(view) for name in self.given
+        ]
+        self.log_prior_: NDArray[np.float32] = LabelPrior().fit(view).log_prior_
         return self
 
     def score(self, X: Given, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

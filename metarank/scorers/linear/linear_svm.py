@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank import _core
@@ -69,7 +70,7 @@ class LinearClassifier(LabelScorer):
     is_classifier = True
     score_without_rows = -1.0
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(),
         Number("C_", 0),
         Array("bias_", np.float32, ("L",)),
@@ -92,6 +93,8 @@ class LinearClassifier(LabelScorer):
             raise ValueError(f"max_epochs must be positive, got {self.max_epochs!r}")
         require_rows(view)
         self.C_ = self._choose(view, n_jobs) if self.C == "auto" else float(self.C)
+        self.weights_: NDArray[np.float32]
+        self.bias_: NDArray[np.float32]
         self.weights_, self.bias_ = self._train(view.X, view.Y, self.C_, view.seed, n_jobs)
         return self
 

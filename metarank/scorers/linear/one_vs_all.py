@@ -141,7 +141,7 @@ class OneVsAll(Tunable):
         ),
     }
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), omits=("tune",), check=lambda scorer: scorer._check_params()),
         Number("C_", 0),
         Object("index_", WeightIndex, ("d", "L"), inline=True),
@@ -160,7 +160,8 @@ class OneVsAll(Tunable):
         C = self._tuned_C(view, n_jobs)
         solve = self._fit_ridge if self.loss == "ridge" else self._fit_squared_hinge
         W, bias = solve(view, C, n_jobs)
-        self.C_, self.index_ = C, WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
+        self.C_: float = C
+        self.index_: WeightIndex = WeightIndex.quantised(W, bias, np.flatnonzero(view.label_counts))
 
     def _fit_ridge(self, view: View, C: float, n_jobs: int) -> tuple[sp.csr_matrix, np.ndarray]:
         extended = self._extended(view.X)
@@ -451,7 +452,8 @@ class OneVsAll(Tunable):
         return _C_GRID[int(np.argmax(quality))]
 
     def _restored(self) -> None:
-        self.n_features_in_, self.n_labels_ = self.index_.n_features, self.index_.n_labels
+        self.n_features_in_: int = self.index_.n_features
+        self.n_labels_: int = self.index_.n_labels
 
 
 def _scale_columns(T: sp.csr_matrix, factors: np.ndarray) -> sp.csr_matrix:

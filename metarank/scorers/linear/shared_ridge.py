@@ -47,9 +47,9 @@ class SharedRidge:
         magnitude = abs(X)
         largest = float((magnitude @ (magnitude.T @ np.ones(X.shape[0]))).max(initial=0.0))  # >= eigenvalues
         dtype = np.float32 if largest <= _FLOAT32_CONDITION * penalty else np.float64
-        self.is_dual = X.shape[0] <= X.shape[1]
+        self.is_dual: bool = X.shape[0] <= X.shape[1]
         product = self.gram(X, dtype, n_jobs) if gram is None else gram.astype(dtype)
-        self.inverse = _inverse(product, penalty)
+        self.inverse: np.ndarray = _inverse(product, penalty)
 
     @staticmethod
     def gram(X: sp.csr_matrix, dtype: type = np.float64, n_jobs: int = 1) -> np.ndarray:

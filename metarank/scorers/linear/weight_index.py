@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,7 +55,7 @@ class WeightIndex(Saved):
     bias: np.ndarray
     seen: np.ndarray
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Declared("n_features", size="d"),
         Array("scale", np.float32, ("L",)),
         Array("label", np.uint16, ("weights",)),

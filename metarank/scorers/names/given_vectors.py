@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Array, Integer, Known, Params
@@ -62,7 +63,7 @@ class LabelVectorScorer(LabelScorer):
     is_quick = True
     is_label_free = True
     title: ClassVar[str] = "vectors of the labels alone"
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(check=lambda scorer: scorer._check_params()),
         Array("vectors_", np.float32, ("L", None)),
         Array("scale_", np.float32, (None,), optional=True),
@@ -88,8 +89,10 @@ class LabelVectorScorer(LabelScorer):
             raise ValueError(
                 "LabelVectorScorer needs vectors of the labels: pass labels with a vector column"
             )
-        self.vectors_ = view.shared("label-vectors", lambda X: unit_rows(own.vectors))
-        self.start_, self.scale_, self.n_features_ = own.start, own.scale, view.n_features
+        self.vectors_: NDArray[np.float32] = view.shared("label-vectors", lambda X: unit_rows(own.vectors))
+        self.start_: int = own.start
+        self.scale_: NDArray[np.float32] | None = own.scale
+        self.n_features_: int = view.n_features
         if self._uses_index:
             self._index = view.shared(
                 "label-vectors-index", lambda X: LabelIndex(self.vectors_, self._no_bias)

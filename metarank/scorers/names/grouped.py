@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank.types.arrays import csr_parts
@@ -31,10 +32,10 @@ class GroupedNames:
         order = np.argsort(label, kind="stable")
         rows = sp.csr_matrix(sp.vstack([text, others.text], "csr")[order])
         rows.sort_indices()
-        self.n_labels = text.shape[0]
-        self.label = label[order]
-        self.indptr = np.searchsorted(self.label, np.arange(self.n_labels + 1))
-        self.index = _core.LabelText(text.shape[1], *csr_parts(rows))
+        self.n_labels: int = text.shape[0]
+        self.label: NDArray[np.int32] = label[order]
+        self.indptr: NDArray[np.int64] = np.searchsorted(self.label, np.arange(self.n_labels + 1))
+        self.index: _core.LabelText = _core.LabelText(text.shape[1], *csr_parts(rows))
 
     def evidence(self, rows: Parts, candidates: Candidates, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
         """What the best name of each pair's label says, float32 (4, m), and how many match, float32 (m,).

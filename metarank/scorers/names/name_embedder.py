@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.parameters import check_choice, check_integer, with_parameters
@@ -67,7 +68,7 @@ class NameEmbedder(LabelScorer):
     by_block = True
     needs_words = True
     reads_names = True
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(check=lambda scorer: check_integer("max_words", scorer.max_words, 1)),
         Strings("words_", "d", into=lambda words: np.array(words, dtype=object)),
         Object("embedder_", "LabelEmbedder", ("L",)),
@@ -93,7 +94,7 @@ class NameEmbedder(LabelScorer):
         if view.words is None or view.label_phrases is None:
             missing = "the words of the features" if view.words is None else "label_names"
             raise ValueError(f"NameEmbedder needs rows of words and the labels' names: {missing} are unknown")
-        self.words_ = np.array(view.words, dtype=object)
+        self.words_: NDArray[np.object_] = np.array(view.words, dtype=object)
         texts = self._texts(view.X)
         self.embedder_: LabelEmbedder = LabelEmbedder(
             self.combine,  # type: ignore[arg-type]  # checked there

@@ -75,7 +75,7 @@ class NameScorer(LabelScorer):
     of_best: ClassVar[dict[int, str]] = dict(enumerate(BEST))
     matched: ClassVar[str] = MATCHED
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Csr("label_text_", ("L", "d")),
         Object("other_names_", OtherNames, ("L", "d"), inline=True, optional=True),
     )
@@ -95,6 +95,7 @@ class NameScorer(LabelScorer):
             raise ValueError(f"{title} needs the text of the labels: pass label_names, got {source}=None")
         if text.shape != (view.n_labels, view.n_features):
             raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
+        self.label_text_: sp.csr_matrix
         self.label_text_, self._index = view.shared(source, lambda X: _indexed(text))
         self.other_names_ = others = view.other_names.get(source)
         if others is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -45,7 +47,7 @@ class Centroids(LabelScorer):
     suits_any_block = True
     is_quick = True
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Group(
             "means_",
             LabelMeans,
@@ -58,7 +60,9 @@ class Centroids(LabelScorer):
     def fit(self, view: View, *, n_jobs: int = 1) -> Centroids:
         """Average the View's points of each label. Returns self."""
         rows = shared_rows(view)
-        self.means_ = LabelMeans.of_rows(rows.X, *view.rows_by_label, rows.max_sq_norm, n_jobs=n_jobs)
+        self.means_: LabelMeans = LabelMeans.of_rows(
+            rows.X, *view.rows_by_label, rows.max_sq_norm, n_jobs=n_jobs
+        )
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

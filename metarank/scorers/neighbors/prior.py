@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from metarank import _core
@@ -41,11 +44,13 @@ class LabelPrior(LabelScorer):
 
     is_quick = True
 
-    saved = Spec(Array("log_prior_", np.float32, ("L",)))
+    saved: ClassVar[Spec] = Spec(Array("log_prior_", np.float32, ("L",)))
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelPrior:
         """Count. Returns self."""
-        self.log_prior_ = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(np.float32)
+        self.log_prior_: NDArray[np.float32] = np.log(smoothed_shares(view.label_counts, view.n_rows)).astype(
+            np.float32
+        )
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from metarank import _core
 from metarank._util.parameters import check_choice, check_integer, with_parameters
@@ -132,13 +133,15 @@ class LabelNeighbors(LabelScorer):
     by_block = True
     is_quick = True
 
-    saved = Spec(Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS)
+    saved: ClassVar[Spec] = Spec(
+        Integer("k", 1, _MOST_NEIGHBORS), Strings("metrics", into=tuple), Text("columns"), *_ROWS
+    )
 
     def fit(self, view: View, *, n_jobs: int = 1) -> LabelNeighbors:
         """Store the View's points of each label. Returns self."""
         self._check_params()
-        self.rows_ = shared_rows(view)
-        self.labels_ = view_labels(view)
+        self.rows_: TrainingRows = shared_rows(view)
+        self.labels_: LabelRows = view_labels(view)
         return self
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -317,7 +320,7 @@ class NeighborShortlister(LabelScorer):
     by_block = True
     is_quick = True
     title = "nearest neighbours"
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         List("ks", Integer("", 1, _MOST_NEIGHBORS), into=tuple),
         # Older files are of a time before there was more to choose.
         Plain("relevance", older="binary"),
@@ -338,12 +341,12 @@ class NeighborShortlister(LabelScorer):
     def fit(self, view: View, *, n_jobs: int = 1) -> NeighborShortlister:
         """Store the View's rows and their labels. Returns self."""
         self._check_params()
-        self.rows_ = shared_rows(view)
-        self.labels_ = view_labels(view)
-        self.voters_ = view.rows.astype(np.int32)
-        self.worth_ = relevance_weights(view, self.relevance, self.propensity)
+        self.rows_: TrainingRows = shared_rows(view)
+        self.labels_: LabelRows = view_labels(view)
+        self.voters_: NDArray[np.int32] = view.rows.astype(np.int32)
+        self.worth_: np.ndarray | None = relevance_weights(view, self.relevance, self.propensity)
         text = view.label_text if self.names else None
-        self.label_text_ = None if text is None else as_canonical(text)
+        self.label_text_: sp.csr_matrix | None = None if text is None else as_canonical(text)
         self.__dict__.pop("_votes", None)
         return self
 

@@ -87,7 +87,7 @@ class Hierarchy(Saved):
     child: np.ndarray
     n_labels: int
 
-    saved: ClassVar = Spec(
+    saved: ClassVar[Spec] = Spec(
         Array("roots", np.int32, ("trees",)),
         Array("child_start", np.int64, (None,)),
         Array("child", np.int32, ("slots",)),

@@ -144,7 +144,7 @@ class FastXML(ShortlistingTrees):
     trees_per_block: ClassVar[int] = 5
     _common: ClassVar[tuple[str, ...]] = ("scale",)
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(tuples=("propensity",), seeded=MOST, check=lambda trees: trees._check_params()),
         Declared("n_features_in_", key="n_features", size="d"),
         Declared("n_labels_", size="L"),
@@ -208,10 +208,10 @@ class FastXML(ShortlistingTrees):
 
     def _take(self, blocks: list[TreeBlock]) -> None:
         super()._take(blocks)
-        self.scale_ = float(blocks[0].arrays["scale"][0])
+        self.scale_: float = float(blocks[0].arrays["scale"][0])
         n_nodes = [len(block.arrays["bias"]) for block in blocks]
         n_leaves = [len(block.arrays["leaf_start"]) - 1 for block in blocks]
-        self.forest_ = {}
+        self.forest_: dict[str, np.ndarray] = {}
         for name in _FOREST:
             if name in ("roots", "child"):
                 self.forest_[name] = stacked_ids(blocks, name, n_nodes, n_leaves)

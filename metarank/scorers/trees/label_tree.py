@@ -137,7 +137,7 @@ class LabelTree(Tunable, ShortlistingTrees):
 
     _losses: ClassVar[tuple[str, ...]] = tuple(LOSSES)
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Params(
             without=("hierarchy", "label_vectors"),
             tuples=("propensity",),
@@ -299,20 +299,20 @@ class LabelTree(Tunable, ShortlistingTrees):
     def _take(self, blocks: list[TreeBlock]) -> None:
         super()._take(blocks)
         # Logistic probabilities multiply along the path, whatever else is asked of the powers of a hinge.
-        self.link_ = self._link
-        self.path_weight_ = 1.0 if self._loss == "logistic" else float(self.path_weight)
-        self.label_scale_ = blocks[0].arrays["label_scale"]
-        self.scale_ = float(self.label_scale_.max(initial=0.0)) or 1.0
+        self.link_: int = self._link
+        self.path_weight_: float = 1.0 if self._loss == "logistic" else float(self.path_weight)
+        self.label_scale_: np.ndarray = blocks[0].arrays["label_scale"]
+        self.scale_: float = float(self.label_scale_.max(initial=0.0)) or 1.0
         n_nodes = [len(block.arrays["child_start"]) - 1 for block in blocks]
         no_leaves = [0] * len(blocks)  # labels, which are the same in all trees
-        self.hierarchy_ = Hierarchy(
+        self.hierarchy_: Hierarchy = Hierarchy(
             stacked_ids(blocks, "roots", n_nodes, no_leaves),
             stacked_starts(blocks, "child_start"),
             stacked_ids(blocks, "child", n_nodes, no_leaves),
             self.n_labels_,
         )
-        self.row_share_ = stacked(blocks, "row_share")
-        self.weights_ = {}
+        self.row_share_: np.ndarray = stacked(blocks, "row_share")
+        self.weights_: dict[str, Any] = {}
         for name in _WEIGHTS:
             join = stacked_starts if name in _STARTS else stacked
             self.weights_[name] = _stacked_bytes(blocks) if name == "data" else join(blocks, name)

@@ -10,6 +10,7 @@ from metarank._util.elementary import log, log1p, logistic
 from metarank._util.parameters import with_parameters
 from metarank.metrics.platt import Platt
 from metarank.persist.fields import List, Number
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
 from metarank.scorers.label_weights import LEAST
 from metarank.scorers.trees.label_tree import LabelTree
@@ -128,7 +129,7 @@ class Parabel(LabelTree):
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "calibrate": False}
     rest: ClassVar[tuple[str, ...]] = ("curve",)
 
-    saved = LabelTree.saved.extended(List("curve_", Number(""), 2, optional=True))
+    saved: ClassVar[Spec] = LabelTree.saved.extended(List("curve_", Number(""), 2, optional=True))
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -139,7 +140,7 @@ class Parabel(LabelTree):
         return {"curve": self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None}
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
-        self.curve_ = rest["curve"]
+        self.curve_: list[float] | None = rest["curve"]
 
     def _curve_of(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> list[float] | None:
         """(a, b) from held-out rows; None where they teach nothing."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
+from metarank.persist.spec import Spec
 from metarank.scorers.trees.instance_tree import PfastXML
 from metarank.scorers.trees.tail import SOLUTIONS, TailClassifiers
 from metarank.scorers.trees.tail_reranking import TAIL, TailReranking, check_alpha
@@ -74,7 +75,7 @@ class PfastreXML(TailReranking, PfastXML):
     column = "pfastrexml"
     _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0}
 
-    saved = PfastXML.saved.extended(*TAIL)
+    saved: ClassVar[Spec] = PfastXML.saved.extended(*TAIL)
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -104,7 +104,7 @@ class TailClassifiers(LabelScorer):
     solution: str = "means"
     propensity: Any = "default"
 
-    saved = Spec(
+    saved: ClassVar[Spec] = Spec(
         Plain("gamma"),
         Plain("unit_means"),
         Plain("max_terms"),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from metarank import _core
@@ -56,8 +57,12 @@ class Ascent:
         gamma: float,
         unit: bool,
     ) -> None:
-        self.label, self.positive, self.gamma, self.unit = label, positive, gamma, unit
-        self.n_labels, self.n_features = len(propensity), rows.shape[1]
+        self.label: np.ndarray = label
+        self.positive: np.ndarray = positive
+        self.gamma: float = gamma
+        self.unit: bool = unit
+        self.n_labels: int = len(propensity)
+        self.n_features: int = rows.shape[1]
         self._p = propensity[label]
         self._sq_row = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         # All mu as one flat vector over the (label, feature) with a point, so that the rows of all labels
@@ -65,14 +70,14 @@ class Ascent:
         key = np.repeat(label, np.diff(rows.indptr)).astype(np.int64) * self.n_features + rows.indices
         present = np.zeros(self.n_labels * self.n_features, bool)
         present[key] = True
-        self.support = np.flatnonzero(present)
+        self.support: np.ndarray = np.flatnonzero(present)
         column = np.cumsum(present, dtype=np.int32)[key] - 1
         self._owner = self.support // self.n_features
         shape = (len(label), len(self.support))
         self._rows = sp.csr_matrix((rows.data, column, rows.indptr), shape=shape)
         self._columns = self._rows.T
         count = np.bincount(label, positive, self.n_labels)
-        self.mu = self._columns @ (positive / count[label])
+        self.mu: NDArray[np.float64] = self._columns @ (positive / count[label])
         if unit:
             length = np.sqrt(self._sums(self.mu**2))
             self.mu /= np.where(length > 0, length, 1)[self._owner]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
+from sklearn.base import clone
 
 from metarank import _core
 from metarank._util.parameters import check_integer, require_seed
@@ -17,9 +18,10 @@ from metarank.scorers.neighbors.training_rows import check_lists
 from metarank.scorers.shortlister import Shortlister
 from metarank.types.arrays import joined_ids
 from metarank.types.candidates import Candidates
-from metarank.types.view import View
+from metarank.types.view import View, fold_of_rows
 
 E = TypeVar("E", bound="TreeEnsemble")
+T = TypeVar("T", bound="ShortlistingTrees")
 
 # What makes an ensemble smaller.
 FEWER_TREES = "take fewer trees (n_trees), or another shortlister"
@@ -225,6 +227,27 @@ class ShortlistingTrees(TreeEnsemble, Shortlister):
     is_classifier = True
     # Names of the score columns start with it.
     column: ClassVar[str]
+    # Parameters of the cheaper model that is fitted to make choices within `fit`.
+    _cheaper: ClassVar[dict[str, Any]] = {}
+
+    def _held_out(
+        self: T, share: int, view: View, sample_weight: np.ndarray | None, n_jobs: int
+    ) -> tuple[T, View, View] | None:
+        """A cheaper model fitted without 1 / `share` of the rows, the View of its rows, and that of the
+        others.
+
+        Returns None if there are too few rows to hold any out.
+        """
+        if view.n_rows < 2 * share:
+            return None
+        inside = fold_of_rows(view.n_rows, share, self.random_state, groups=view.groups) == 0
+        if not inside.any() or inside.all():
+            return None
+        others, held_out = view.part(np.flatnonzero(~inside)), view.part(np.flatnonzero(inside))
+        weight = None if sample_weight is None else sample_weight[~inside]
+        cheaper = clone(self).set_params(**self._cheaper)
+        cheaper.n_trees = min(cheaper.n_trees, self.n_trees)
+        return cheaper.fit(others, sample_weight=weight, n_jobs=n_jobs), others, held_out
 
     def _seed_on(self, view: View) -> int:
         """The seed of the trees grown on a View."""
@@ -232,8 +255,9 @@ class ShortlistingTrees(TreeEnsemble, Shortlister):
         return int(drawn >> 1)
 
     def _take(self, blocks: list[TreeBlock]) -> None:
-        self.n_features_in_, self.n_labels_ = blocks[0].n_features, blocks[0].n_labels
-        self.random_state_ = int(self.random_state)
+        self.n_features_in_: int = blocks[0].n_features
+        self.n_labels_: int = blocks[0].n_labels
+        self.random_state_: int = int(self.random_state)
 
     def _unit_parts(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """CSR arrays of new rows, of unit length."""

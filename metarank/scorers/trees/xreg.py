@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
+from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
 from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import TailClassifiers
@@ -78,7 +79,7 @@ class XReg(TailReranking, LabelTree):
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None}
 
-    saved = LabelTree.saved.extended(*TAIL)
+    saved: ClassVar[Spec] = LabelTree.saved.extended(*TAIL)
 
     def _check_params(self) -> None:
         super()._check_params()
