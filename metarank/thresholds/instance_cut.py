@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from metarank import _core
+from metarank._util.algebra import dot, gram, solve_positive, transposed_times
 from metarank.persist.fields import Array, Flag, Number
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.lists import ScoredLists
@@ -45,9 +46,9 @@ class InstanceCut(Cut):
             return self
         mean = X.mean(axis=0)
         centred = X - mean
-        gram = centred.T @ centred + _RIDGE * len(t) * np.eye(X.shape[1])
-        self.weights = np.linalg.solve(gram, centred.T @ (t - t.mean()))
-        self.bias = float(t.mean() - mean @ self.weights)
+        curvature = gram(centred) + _RIDGE * len(t) * np.eye(X.shape[1])
+        self.weights = solve_positive(curvature, transposed_times(centred, t - t.mean()))
+        self.bias = float(t.mean() - dot(mean, self.weights))
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:

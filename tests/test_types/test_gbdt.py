@@ -11,6 +11,7 @@ from metarank import _core
 from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 
+ONE_ROW = np.zeros((1, 1))
 QUIET = {"verbose": -1, "num_threads": 1, "force_row_wise": True, "min_data_in_leaf": 3}
 
 
@@ -80,14 +81,14 @@ def test_shares_of_a_tree_without_a_split_and_of_no_rows() -> None:
 
 
 def test_shares_are_of_trees_alone() -> None:
-    """Each node a child once, and no deeper than the recursion may go."""
+    """Each node a child once, and no deeper than the recursion may go; threads change no byte."""
 
-    def shares(children: list[list[int]]) -> np.ndarray:
+    def shares(children: list[list[int]], X: np.ndarray = ONE_ROW, n_threads: int = 1) -> np.ndarray:
         n = len(children)
         return _core.tree_shares(
             np.zeros(n, np.int32), np.zeros(n), np.array(children, np.int32), np.zeros(n, np.uint8),
             np.zeros(1, np.int32), np.ones(n + 1), np.ones(n, np.int32), np.ones(n + 1, np.int32),
-            np.zeros((1, 1)), 1,
+            X, n_threads,
         )  # fmt: skip
 
     with pytest.raises(ValueError, match="child once"):
@@ -95,6 +96,8 @@ def test_shares_are_of_trees_alone() -> None:
     with pytest.raises(ValueError, match="1024 deep"):
         shares([[i + 1, ~i] for i in range(1024)] + [[~1024, ~1025]])
     np.testing.assert_array_equal(shares([[i + 1, ~i] for i in range(1023)] + [[~1023, ~1024]])[0, 1], 1025)
+    X = np.random.default_rng(0).normal(size=(200, 1))
+    assert shares([[~0, 1], [~1, ~2]], X, 4).tobytes() == shares([[~0, 1], [~1, ~2]], X).tobytes()
 
 
 def test_best_iteration_is_respected() -> None:
