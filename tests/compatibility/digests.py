@@ -3,9 +3,10 @@
     python tests/compatibility/digests.py fit OUT.json [SET ...]    every kind, and `MetaRanker` on named sets
     python tests/compatibility/digests.py differ BEFORE.json AFTER.json
 
-A fit may depend on the machine's LAPACK and on what LightGBM and SciPy were compiled for, so these are compared on
-one machine (`emulated/arm64.py` on two). What saved models answer does not: `kinds/` holds a folder of every kind, `kinds.json` the digests of what it answers.
-They were made once, by `python tests/compatibility/digests.py keep`.
+A fit may depend on the machine's LAPACK and on what LightGBM and SciPy were compiled for, so these are
+compared on one machine (and by `emulated/arm64.py` on two). What saved models answer does not: `kinds/` holds
+a folder of every kind, `kinds.json` the digests of what it answers. They were made once, by
+`python tests/compatibility/digests.py keep`.
 """
 
 from __future__ import annotations
