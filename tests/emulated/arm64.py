@@ -189,7 +189,7 @@ def main() -> None:
 
     lines, equal = table(work)
     page = PAGE.read_text(encoding="utf-8")
-    before = re.findall(r"^\| (.*?) \| equal \|", page, re.MULTILINE)
+    before = re.findall(r"^\| ([^|]*) \| equal \|", page, re.MULTILINE)
     PAGE.write_text(TABLE.sub(lambda _: "\n".join(["", *lines, "", ""]), page), encoding="utf-8")
     print("\n".join(lines))
     here, there = (said_by(work / name) for name in ("here", "there"))
