@@ -20,7 +20,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels clang crash isolation fuzz sanitize stubs bench clean
+.PHONY: setup demo test test-quick check lint docs wheel levels arm64 clang crash isolation fuzz sanitize stubs bench clean
 
 setup: $(ALL)
 
@@ -50,6 +50,11 @@ isolation: $(TEST)
 # Saved models, and fits, under every level of the processor that can be forced.
 levels: $(TEST)
 	$(BIN)/python -m pytest tests/check/test_cpu_levels.py
+
+# Saved models, and fits, on an arm64 that is emulated, against those of this x86-64; writes the table of docs/platforms.md.
+# Debian's debootstrap, qemu-user-static and g++-aarch64-linux-gnu must be there, and root runs it.
+arm64: $(ALL)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tests/emulated/arm64.py
 
 # The core by Clang, warnings as errors, and what tests ask of kernels and saved models.
 clang: $(ALL)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
+from metarank._util.algebra import dot
+from metarank._util.elementary import logistic
 from metarank.metrics.label_logistic import fit_label_logistic
 
 # Log-odds beyond say nothing more, and could overflow.
@@ -44,9 +45,9 @@ class Platt:
 
     def slope_error(self, scores: np.ndarray) -> float:
         """The standard error of the slope on the scores it was learned from."""
-        p = expit(self.logits(scores))
+        p = logistic(self.logits(scores))
         weight = p * (1 - p)
-        spread = weight @ (scores - (weight @ scores) / max(weight.sum(), 1e-300)) ** 2
+        spread = dot(weight, (scores - dot(weight, scores) / max(weight.sum(), 1e-300)) ** 2)
         return 1 / float(np.sqrt(max(spread, 1e-300)))
 
     def logits(self, scores: np.ndarray) -> NDArray[np.float64]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
 
 from metarank import _core
+from metarank._util.algebra import gram, solve_upper, times, upper_factor
 from metarank.objectives.aggregation import Aggregation
 from metarank.objectives.objective_model import ObjectiveModel
 from metarank.objectives.watch import Watch
@@ -86,7 +86,9 @@ class LinearFit:
         # Columns go together: in coordinates where their covariance is one, L-BFGS takes few steps.
         rows = X[:: max(1, len(X) // _CURVATURE_ROWS)]
         z = (rows - self.mean) * self.scale
-        self.root: np.ndarray = cholesky(0.25 * (z.T @ z) / len(z) + max(l2, 1e-6) * np.eye(X.shape[1]))
+        self.root: np.ndarray = upper_factor(
+            0.25 * gram(z, n_jobs=n_jobs) / len(z) + max(l2, 1e-6) * np.eye(X.shape[1])
+        )
 
     def fit(self, objective: Aggregation, watch: Watch, start: Aggregation | None = None) -> LinearScorer:
         """The optimum of an objective; one that weighs pairs by ranks renews them from `start`'s optimum on.
@@ -129,29 +131,35 @@ class LinearFit:
             gradient = _core.linear_gradient(self.X, self.mean, slope, self.n_jobs)
             return value, self.scale * gradient, float(slope.sum())
 
-        kept = np.append(self.root @ w, 0.0)
+        kept = np.append(times(self.root, w), 0.0)
 
-        def after(intermediate_result: Any) -> None:
+        def after(u: np.ndarray) -> None:
             nonlocal kept
             if watch is None:
                 return
-            u = intermediate_result.x
             watch.report(f"step {len(watch.history)}", min(1.0, len(watch.history) / self.max_iterations))
-            stop = watch.record(self._scores(self.X_eval, solve_triangular(self.root, u[:-1]), u[-1]))
+            stop = watch.record(self._scores(self.X_eval, solve_upper(self.root, u[:-1]), u[-1]))
             if watch.best == len(watch.history) - 1:
                 kept = u.copy()
             if stop:
                 raise StopIteration
 
-        stop = {"maxiter": self.max_iterations, "gtol": 1e-7, "ftol": 1e-13}
         found = minimised(
-            in_weights, kept, self.root, self.l2, stop, has_intercept=has_intercept, callback=after
+            in_weights,
+            kept,
+            self.root,
+            self.l2,
+            most_steps=self.max_iterations,
+            flat=1e-7,
+            least_gain=1e-13,
+            has_intercept=has_intercept,
+            after=after,
         )
         if watch is None:
             kept = found.x
         elif not watch.history:  # the start is the optimum
-            watch.record(self._scores(self.X_eval, solve_triangular(self.root, kept[:-1]), kept[-1]))
-        return solve_triangular(self.root, kept[:-1]), float(kept[-1])
+            watch.record(self._scores(self.X_eval, solve_upper(self.root, kept[:-1]), kept[-1]))
+        return solve_upper(self.root, kept[:-1]), float(kept[-1])
 
     def _scores(self, X: np.ndarray, w: np.ndarray, b: float) -> np.ndarray:
         return _core.linear_scores(X, self.mean, self.scale * w, float(b), self.n_jobs)

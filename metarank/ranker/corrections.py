@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from metarank import _core
-from metarank._util.threads import single_threaded_blas
+from metarank._util.algebra import dot, gram, solve_positive, times, transposed_times
+from metarank._util.elementary import logistic, softplus
 from metarank.persist.fields import Array, Ids, Known, Number, Strings
 from metarank.persist.spec import Saved, Spec
 from metarank.ranker.lists import RankingData
@@ -88,32 +89,31 @@ class LabelCorrections(Saved):
 
         self.weights_ = np.zeros((candidates.n_labels, design.shape[1]))
         self.weights_[:, -2] = 1.0
-        with single_threaded_blas():
-            looked_at = 0
-            losses = np.zeros(len(_STRENGTHS))
-            for label in labels[np.argsort(-relevant[labels], kind="stable")] if strength is None else []:
-                pairs = by_label[starts[label] : starts[label + 1]]
-                if looked_at > _TUNING_PAIRS:
-                    break
-                looked_at += len(pairs)
-                for f in folds:
-                    out = pair_fold[pairs] == f
-                    train, test = pairs[~out], pairs[out]
-                    if not len(train) or not len(test):
-                        continue
-                    w = None
-                    # The strongest penalty first: each solution is where the next one starts.
-                    for k in reversed(range(len(_STRENGTHS))):
-                        w = _solve(design[train], target[train], pair_weight[train], _STRENGTHS[k], spread, w)
-                        z = design[test] @ w
-                        losses[k] += float(pair_weight[test] @ (np.logaddexp(0.0, z) - target[test] * z))
-            best = int(np.argmin(losses)) if len(labels) else len(_STRENGTHS) - 1
-            self.strength_ = _STRENGTHS[best] if strength is None else strength
-            for label in labels:
-                pairs = by_label[starts[label] : starts[label + 1]]
-                self.weights_[label] = _solve(
-                    design[pairs], target[pairs], pair_weight[pairs], self.strength_, spread, None
-                )
+        looked_at = 0
+        losses = np.zeros(len(_STRENGTHS))
+        for label in labels[np.argsort(-relevant[labels], kind="stable")] if strength is None else []:
+            pairs = by_label[starts[label] : starts[label + 1]]
+            if looked_at > _TUNING_PAIRS:
+                break
+            looked_at += len(pairs)
+            for f in folds:
+                out = pair_fold[pairs] == f
+                train, test = pairs[~out], pairs[out]
+                if not len(train) or not len(test):
+                    continue
+                w = None
+                # The strongest penalty first: each solution is where the next one starts.
+                for k in reversed(range(len(_STRENGTHS))):
+                    w = _solve(design[train], target[train], pair_weight[train], _STRENGTHS[k], spread, w)
+                    z = times(design[test], w)
+                    losses[k] += dot(pair_weight[test], softplus(z) - target[test] * z)
+        best = int(np.argmin(losses)) if len(labels) else len(_STRENGTHS) - 1
+        self.strength_ = _STRENGTHS[best] if strength is None else strength
+        for label in labels:
+            pairs = by_label[starts[label] : starts[label + 1]]
+            self.weights_[label] = _solve(
+                design[pairs], target[pairs], pair_weight[pairs], self.strength_, spread, None
+            )
         return self
 
     def score(self, table: FeatureTable, pooled: np.ndarray, n_jobs: int = 1) -> np.ndarray:
@@ -154,16 +154,15 @@ def _solve(
     w = prior.copy() if start is None else start.copy()
 
     def loss_of(w: np.ndarray) -> tuple[float, np.ndarray]:
-        z = A @ w
+        z = times(A, w)
         d = w - prior
-        return float(weight @ (np.logaddexp(0.0, z) - y * z)) + 0.5 * float(penalty @ (d * d)), z
+        return dot(weight, softplus(z) - y * z) + 0.5 * dot(penalty, d * d), z
 
     loss, z = loss_of(w)
     for _ in range(30):
-        p = 1.0 / (1.0 + np.exp(-np.clip(z, -35, 35)))
-        gradient = A.T @ (weight * (p - y)) + penalty * (w - prior)
-        hessian = (A * (weight * p * (1 - p))[:, None]).T @ A + np.diag(penalty)
-        step = np.linalg.solve(hessian, gradient)
+        p = logistic(np.clip(z, -35, 35))
+        gradient = transposed_times(A, weight * (p - y)) + penalty * (w - prior)
+        step = solve_positive(gram(A, weight * p * (1 - p)) + np.diag(penalty), gradient)
         size = 1.0
         while size > 1e-4:
             trial, z_trial = loss_of(w - size * step)

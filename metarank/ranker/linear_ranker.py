@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import OptimizeResult, minimize
 from sklearn.base import clone
 
 from metarank import _core
+from metarank._util.algebra import Minimum, dot, gram, minimum, solve_upper, times, upper_factor
 from metarank._util.elementary import logistic
 from metarank._util.parameters import with_parameters
-from metarank._util.threads import single_threaded_blas
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Spec
 from metarank.ranker.base import Ranker, saved_with
@@ -72,11 +70,13 @@ def minimised(
     start: np.ndarray,
     root: np.ndarray,
     l2: float,
-    stop: dict[str, float],
     *,
+    most_steps: int,
+    flat: float,
+    least_gain: float,
     has_intercept: bool,
-    callback: Callable[[Any], None] | None = None,
-) -> OptimizeResult:
+    after: Callable[[np.ndarray], None] | None = None,
+) -> Minimum:
     """The optimum of ``loss(w, b) + l2 / 2 |w|²`` by L-BFGS, as R w and, last, b in `x`.
 
     Parameters
@@ -88,21 +88,19 @@ def minimised(
     root : float64 array (d, d)
         R, upper triangular: in R w the curvature should be about one. Where columns are strongly correlated,
         a dozen steps in R w do what hundreds in w would.
-    stop : dict
-        SciPy's options "maxiter", "gtol" and "ftol".
+    most_steps, flat, least_gain, after
+        As `minimum` takes them.
     has_intercept : bool
         Whether b may move.
-    callback : function, optional
-        SciPy's.
     """
 
     def objective(u: np.ndarray) -> tuple[float, np.ndarray]:
-        w = solve_triangular(root, u[:-1])
+        w = solve_upper(root, u[:-1])
         value, gradient, slope = loss(w, u[-1])
-        gradient = solve_triangular(root, gradient + l2 * w, trans="T")
-        return value + 0.5 * l2 * float(w @ w), np.append(gradient, slope * has_intercept)
+        gradient = solve_upper(root, gradient + l2 * w, transposed=True)
+        return value + 0.5 * l2 * dot(w, w), np.append(gradient, slope * has_intercept)
 
-    return minimize(objective, start, jac=True, method="L-BFGS-B", callback=callback, options=stop)
+    return minimum(objective, start, most_steps=most_steps, flat=flat, least_gain=least_gain, after=after)
 
 
 @with_parameters
@@ -143,10 +141,9 @@ class LinearRanker(Ranker):
         return copy.set_params(l2=self._choose_l2(data, n_jobs))
 
     def _fit(self, data: RankingData, n_jobs: int) -> None:
-        with single_threaded_blas():
-            self.l2_: float = self._choose_l2(data, n_jobs)
-            problem = LinearProblem(data, self, n_jobs)
-            ((w, b),) = self._solve_path(problem, data, [self.l2_], tolerance=1e-7)
+        self.l2_: float = self._choose_l2(data, n_jobs)
+        problem = LinearProblem(data, self, n_jobs)
+        ((w, b),) = self._solve_path(problem, data, [self.l2_], tolerance=1e-7)
         self.mean_: NDArray[np.float64] = problem.mean
         self.weights_: NDArray[np.float64] = problem.scale * w
         self.intercept_: float = float(b)
@@ -178,17 +175,24 @@ class LinearRanker(Ranker):
         """
         w, b, optima = np.zeros(len(problem.mean)), 0.0, []
         curvature = self._curvature(problem, data, w, b)
-        stop = {"gtol": tolerance, "ftol": 1e-6 * tolerance}
         for l2 in path:
             left = _MOST_STEPS
             while left > 0:
                 steps = min(self._steps, left)
-                root = cholesky(curvature + l2 * np.eye(len(w)))
-                start, stop["maxiter"] = np.append(root @ w, b), steps
-                found = minimised(problem.loss, start, root, l2, stop, has_intercept=self._has_intercept)
-                w, b = solve_triangular(root, found.x[:-1]), float(found.x[-1])
+                root = upper_factor(curvature + l2 * np.eye(len(w)))
+                found = minimised(
+                    problem.loss,
+                    np.append(times(root, w), b),
+                    root,
+                    l2,
+                    most_steps=steps,
+                    flat=tolerance,
+                    least_gain=1e-6 * tolerance,
+                    has_intercept=self._has_intercept,
+                )
+                w, b = solve_upper(root, found.x[:-1]), float(found.x[-1])
                 left -= steps
-                if found.nit < steps:
+                if found.steps < steps:
                     break
                 curvature = self._curvature(problem, data, w, b)
             optima.append((w, b))
@@ -205,7 +209,7 @@ class LinearRanker(Ranker):
             filled = part.sizes > 0
             means = np.add.reduceat(z, part.indptr[:-1][filled]) / part.sizes[filled, None]
             z -= np.repeat(means, part.sizes[filled], axis=0)
-        return self._bend * (z.T @ z) / len(z)
+        return self._bend * gram(z, n_jobs=problem.n_jobs) / len(z)
 
     def _target(self, data: RankingData) -> np.ndarray:
         """float32 (m,): the gains as the loss wants them."""
@@ -257,11 +261,11 @@ class LogisticRanker(LinearRanker):
     def _curvature(self, problem: LinearProblem, data: RankingData, w: np.ndarray, b: float) -> np.ndarray:
         part = data.sample(_CURVATURE_PAIRS)
         z = (part.table.values - problem.mean) * problem.scale
-        p = logistic(z @ w + b) if w.any() else problem.target.mean(dtype=np.float64)
-        return (z.T * np.maximum(p * (1.0 - p), _LEAST_BEND)) @ z / len(z)
+        p = logistic(times(z, w) + b) if w.any() else np.full(len(z), problem.target.mean(dtype=np.float64))
+        return gram(z, np.maximum(p * (1.0 - p), _LEAST_BEND), problem.n_jobs) / len(z)
 
     def _list_weight(self, data: RankingData) -> np.ndarray:
-        return data.weight / (float(data.weight @ data.sizes) or 1.0)
+        return data.weight / (dot(data.weight, data.sizes) or 1.0)
 
 
 class ListNet(LinearRanker):

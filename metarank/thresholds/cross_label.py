@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from metarank import _core
+from metarank._util.algebra import dot, gram, solve_positive, times, transposed_times
+from metarank._util.elementary import logistic, softplus
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Saved, Spec
 from metarank.types.candidates import Candidates
@@ -55,9 +56,9 @@ class CrossLabel(Saved):
             w, y, o = self.weights[label], Y[:, label], offset[:, label]
             value = self._loss(V, w, y, o)
             for _ in range(_MAX_STEPS):
-                P = expit(o + V @ w)
-                hessian = (V * (P * (1 - P))[:, None]).T @ V + self.ridge * np.eye(n_labels + 1)
-                new = w - np.linalg.solve(hessian, V.T @ (P - y) + self.ridge * w)
+                P = logistic(o + times(V, w))
+                hessian = gram(V, P * (1 - P)) + self.ridge * np.eye(n_labels + 1)
+                new = w - solve_positive(hessian, transposed_times(V, P - y) + self.ridge * w)
                 new_value = self._loss(V, new, y, o)
                 if not new_value < value - 1e-7 * abs(value):
                     break
@@ -66,8 +67,8 @@ class CrossLabel(Saved):
         return self
 
     def _loss(self, V: np.ndarray, w: np.ndarray, y: np.ndarray, offset: np.ndarray) -> float:
-        z = offset + V @ w
-        return float((np.logaddexp(0, z) - y * z).sum() + 0.5 * self.ridge * (w @ w))
+        z = offset + times(V, w)
+        return float((softplus(z) - y * z).sum() + 0.5 * self.ridge * dot(w, w))
 
     def _inputs(self, S: np.ndarray) -> np.ndarray:
         standardised = (np.clip(S, _LOW, _HIGH) - self.mean) / self.scale
@@ -75,7 +76,8 @@ class CrossLabel(Saved):
 
     def terms(self, S: np.ndarray) -> np.ndarray:
         """Added log-odds (n, L) in training."""
-        return self._inputs(S) @ self.weights.T
+        V = self._inputs(S)
+        return np.column_stack([times(V, w) for w in self.weights])
 
     def logits(self, candidates: Candidates, scores: np.ndarray) -> np.ndarray:
         """Added log-odds, float32 (m,), in a fixed order; a label that is no candidate counts as average.

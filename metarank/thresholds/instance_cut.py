@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from metarank import _core
+from metarank._util.algebra import dot, gram, solve_positive, transposed_times
 from metarank.persist.fields import Array, Flag, Number
 from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
@@ -50,9 +51,9 @@ class InstanceCut(Cut):
             return self
         mean = X.mean(axis=0)
         centred = X - mean
-        gram = centred.T @ centred + _RIDGE * len(t) * np.eye(X.shape[1])
-        self.weights = np.linalg.solve(gram, centred.T @ (t - t.mean()))
-        self.bias = float(t.mean() - mean @ self.weights)
+        curvature = gram(centred) + _RIDGE * len(t) * np.eye(X.shape[1])
+        self.weights = solve_positive(curvature, transposed_times(centred, t - t.mean()))
+        self.bias = float(t.mean() - dot(mean, self.weights))
         return self
 
     def keep(self, lists: ScoredLists) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.algebra import times
 from metarank.thresholds.lists import ScoredLists
 from metarank.thresholds.promises import parse_wish
 
@@ -72,8 +73,8 @@ def quality(
     hits_of_row, kept_of_row = (np.bincount(lists.row[pairs], minlength=n) for pairs in (hit, kept))
     total_of_row = kept_of_row + lists.relevant_per_row + lists.missed_per_row
     if metric == "micro-f1":
-        total = W @ total_of_row
-        return 2 * (W @ hits_of_row) / np.where(total > 0, total, 1.0)
+        total = times(W, total_of_row)
+        return 2 * times(W, hits_of_row) / np.where(total > 0, total, 1.0)
     wrong = total_of_row - 2 * hits_of_row
     if metric == "example-f1":
         whole = np.where(total_of_row > 0, total_of_row, 1.0)
@@ -82,7 +83,7 @@ def quality(
         value = -wrong / n_labels
     else:
         value = (wrong == 0).astype(np.float64)
-    return W @ value / np.maximum(W.sum(axis=1), 1e-12)
+    return times(W, value) / np.maximum(W.sum(axis=1), 1e-12)
 
 
 def _by_label(pairs: np.ndarray, lists: ScoredLists, weight: np.ndarray | None) -> np.ndarray:

@@ -1,42 +1,21 @@
 """A LightGBM model from a saved text that need not be trusted, for the shares of features in its scores.
 
 LightGBM's own parser follows the sizes, child numbers and parameters of a text without looking. So it never
-sees that text: the trees are read here, checked, and written anew, with nothing else of it.
+sees that text: the trees are read here and checked, and the core computes the shares, with the bytes of
+``booster.predict(X, pred_contrib=True)`` on x86-64, and with the same bytes on every other platform.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-# TreeSHAP goes down a tree by recursion, with memory that grows with the square of the depth.
-_DEEPEST = 1024
-_HEADER = """tree
-version=v4
-num_class=1
-num_tree_per_iteration=1
-label_index=0
-max_feature_idx={most}
-feature_names={names}
-feature_infos={infos}
+from metarank import _core
+from metarank.types.arrays import joined_ids
 
-"""
-
-
-def booster_of(text: str, n_features: int) -> Any:
-    """A `lightgbm.Booster` with the trees of a model in LightGBM's text format.
-
-    Raises
-    ------
-    ValueError
-        If the text is none, is over another number of features, has categorical splits or linear leaves, or
-        describes anything but binary trees at most 1,024 deep.
-    """
-    import lightgbm as lgb
-
-    return lgb.Booster(model_str=rewritten(text, n_features))
+# LightGBM reads a dense value of this size or less as zero.
+_ZERO = float(np.float32(1e-35))
 
 
 def contributions(text: str, X: np.ndarray) -> np.ndarray:
@@ -45,23 +24,16 @@ def contributions(text: str, X: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        See `booster_of`.
-    """
-    booster = booster_of(text, X.shape[1])
-    if X.shape[0] == 0:  # which LightGBM divides by
-        return np.zeros((0, X.shape[1] + 1))
-    return np.asarray(booster.predict(X, pred_contrib=True, num_threads=1))
-
-
-def rewritten(text: str, n_features: int) -> str:
-    """The trees of a model text, checked and written anew; see `booster_of`.
+        If the text is no model in LightGBM's text format, is over another number of features, has categorical
+        splits or linear leaves, or describes anything but binary trees at most 1,024 deep.
 
     Examples
     --------
-    >>> rewritten("num_tree_per_iteration=1\\nmax_feature_idx=4\\n\\nend of trees", 3)
+    >>> contributions("num_tree_per_iteration=1\\nmax_feature_idx=4\\n\\nend of trees", np.zeros((1, 3)))
     Traceback (most recent call last):
     ValueError: a LightGBM text must be over 3 features with one tree a round, got '5' and '1'
     """
+    n_features = X.shape[1]
     head, blocks = parts_of(text)
     most, rounds = head.get("max_feature_idx"), head.get("num_tree_per_iteration")
     if most != str(n_features - 1) or rounds != "1":
@@ -70,14 +42,26 @@ def rewritten(text: str, n_features: int) -> str:
             f"a LightGBM text must be over {n_features} features with one tree a round, "
             f"got {found or most!r:.40} and {rounds!r:.40}"
         )
-    names = " ".join(f"Column_{i}" for i in range(n_features))
-    out = [_HEADER.format(most=n_features - 1, names=names, infos=" ".join(["none"] * n_features))]
-    for number, tree in enumerate(trees_of(blocks, n_features)):
-        if len(tree["children"]) and _depth(tree["children"], number) > _DEEPEST:
-            raise ValueError(f"tree {number} of a LightGBM text must be at most {_DEEPEST} deep")
-        out.append(f"Tree={number}\n{_written_tree(tree)}\n\n")
-    out.append("end of trees\n")
-    return "".join(out)
+    trees = list(trees_of(blocks, n_features))
+    if not trees:
+        return np.zeros((len(X), n_features + 1))
+    for number, tree in enumerate(trees):
+        _check_children(tree["children"], number)
+    sizes = [[len(tree[name]) for tree in trees] for name in ("feature", "leaf_value")]
+    roots = [np.array([0 if len(tree["children"]) else ~0], np.int32) for tree in trees]
+    joined = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0] if name != "children"}
+    return _core.tree_shares(
+        joined["feature"],
+        outside_zero(joined["threshold"]),
+        joined_ids([tree["children"] for tree in trees], *sizes),
+        joined["missing"],
+        joined_ids(roots, *sizes),
+        joined["leaf_value"],
+        joined["internal_count"],
+        joined["leaf_count"],
+        np.ascontiguousarray(X if X.dtype == np.float32 else X.astype(np.float64)),
+        1,
+    )
 
 
 def split_gains(text: str, n_features: int) -> np.ndarray:
@@ -108,6 +92,12 @@ def split_gains(text: str, n_features: int) -> np.ndarray:
 def finite_thresholds(threshold: np.ndarray) -> np.ndarray:
     """The greatest finite number for infinity, by which LightGBM splits missing values from all others."""
     return np.minimum(threshold, np.finfo(np.float64).max)
+
+
+def outside_zero(threshold: np.ndarray) -> np.ndarray:
+    """Thresholds moved out of LightGBM's zero interval, so that a value inside it splits as 0 does."""
+    threshold = np.where((threshold >= -_ZERO) & (threshold < 0), np.nextafter(-_ZERO, -1.0), threshold)
+    return np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)
 
 
 def parts_of(text: str) -> tuple[dict[str, str], list[str]]:
@@ -163,7 +153,7 @@ def _tree(entries: dict[str, str], n_features: int) -> dict[str, np.ndarray]:
         "missing": numbers("decision_type", np.uint8, n),
         "children": np.stack(sides, axis=1),
         "leaf_value": leaf_value,
-        "leaf_count": numbers("leaf_count", np.int32, n_leaves if n else None),
+        "leaf_count": numbers("leaf_count", np.int32, n_leaves) if n else np.zeros(1, np.int32),
         "internal_count": numbers("internal_count", np.int32, n),
     }
     if np.any(tree["feature"] < 0) or np.any(tree["feature"] >= n_features):
@@ -176,44 +166,12 @@ def _tree(entries: dict[str, str], n_features: int) -> dict[str, np.ndarray]:
     return tree
 
 
-def _written_tree(tree: dict[str, np.ndarray]) -> str:
-    n_leaves = len(tree["leaf_value"])
-    n = n_leaves - 1
-    rows: list[tuple[str, Any]] = [
-        ("num_leaves", [n_leaves]),
-        ("num_cat", [0]),
-        ("split_feature", tree["feature"]),
-        ("split_gain", [0] * n),
-        ("threshold", tree["threshold"]),
-        ("decision_type", tree["missing"]),
-        ("left_child", tree["children"][:, 0]),
-        ("right_child", tree["children"][:, 1]),
-        ("leaf_value", tree["leaf_value"]),
-        ("leaf_weight", [0] * n_leaves),
-        ("leaf_count", tree["leaf_count"] if n else [0]),
-        ("internal_value", [0] * n),
-        ("internal_weight", [0] * n),
-        ("internal_count", tree["internal_count"]),
-        ("is_linear", [0]),
-        ("shrinkage", [1]),
-    ]
-    return "".join(f"{name}={' '.join(map(_written, values))}\n" for name, values in rows)
-
-
-def _written(value: Any) -> str:
-    return repr(float(value)) if isinstance(value, np.floating) else str(int(value))
-
-
-def _depth(children: np.ndarray, number: int) -> int:
-    """Levels below the root; ValueError unless every node but the root and every leaf is a child once."""
+def _check_children(children: np.ndarray, number: int) -> None:
+    """ValueError unless every node but the root and every leaf is a child once, of an earlier node."""
     n = len(children)
+    if not n:
+        return
     if not np.array_equal(np.sort(children.ravel()), np.r_[-n - 1 : 0, 1:n]):
         raise ValueError(f"tree {number} of a LightGBM text: each leaf and later node must be a child once")
-    depth = np.zeros(n, np.int64)
-    for node, pair in enumerate(children.tolist()):
-        for child in pair:
-            if 0 <= child <= node:
-                raise ValueError(f"tree {number} of a LightGBM text: a child must be a leaf or a later node")
-            if child > 0:
-                depth[child] = depth[node] + 1
-    return int(depth.max()) + 1
+    if np.any((children >= 0) & (children <= np.arange(n)[:, None])):
+        raise ValueError(f"tree {number} of a LightGBM text: a child must be a leaf or a later node")

@@ -17,10 +17,8 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared
 from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import joined_ids
-from metarank.types.booster_text import parts_of, trees_of
+from metarank.types.booster_text import outside_zero, parts_of, trees_of
 
-# LightGBM reads a dense value of this size or less as zero.
-_ZERO = float(np.float32(1e-35))
 _NO_TREE: dict[str, np.ndarray] = {
     "feature": np.zeros(0, np.int32),
     "threshold": np.zeros(0),
@@ -119,7 +117,7 @@ class BoosterArrays(Saved):
         n_features, n_outputs = int(header["max_feature_idx"]) + 1, int(header["num_tree_per_iteration"])
         trees = list(trees_of(blocks, n_features))
         for tree in trees:
-            tree["threshold"] = _outside_zero(tree["threshold"])
+            tree["threshold"] = outside_zero(tree["threshold"])
             tree["root"] = np.array([0 if len(tree["children"]) else ~0])
         return cls._joined(trees, np.arange(len(trees)) % n_outputs, n_features, n_outputs)
 
@@ -180,9 +178,3 @@ class BoosterArrays(Saved):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self.from_state, (self.get_state(),)
-
-
-def _outside_zero(threshold: np.ndarray) -> np.ndarray:
-    """Thresholds moved out of LightGBM's zero interval, so that a value inside it splits as 0 does."""
-    threshold = np.where((threshold >= -_ZERO) & (threshold < 0), np.nextafter(-_ZERO, -1.0), threshold)
-    return np.where((threshold >= 0) & (threshold < _ZERO), _ZERO, threshold)

@@ -3,8 +3,9 @@
     python tests/compatibility/digests.py fit OUT.json [SET ...]    every kind, and `MetaRanker` on named sets
     python tests/compatibility/digests.py differ BEFORE.json AFTER.json
 
-A fit depends on the BLAS and C library of the machine, so these are compared on one machine. What saved
-models answer does not: `kinds/` holds a folder of every kind, `kinds.json` the digests of what it answers.
+A fit may depend on the machine's LAPACK and on what LightGBM and SciPy were compiled for, so these are
+compared on one machine (and by `emulated/arm64.py` on two). What saved models answer does not: `kinds/` holds
+a folder of every kind, `kinds.json` the digests of what it answers.
 `python tests/compatibility/digests.py keep` makes those of new kinds, each once.
 """
 

@@ -118,10 +118,10 @@ def _read_label_lists(path: Path) -> None:
 
 
 def _read_booster(path: Path) -> None:
-    from metarank.types.booster_text import booster_of
+    from metarank.types.booster_text import contributions
 
     X = np.random.default_rng(0).normal(size=(4, 3))
-    booster_of(path.read_bytes().decode("utf-8", "replace"), 3).predict(X, pred_contrib=True, num_threads=1)
+    contributions(path.read_bytes().decode("utf-8", "replace"), X)
 
 
 def _read_subwords(path: Path) -> None:

@@ -18,6 +18,7 @@ from sanitize.build import KINDS, ROOT, build, run_with
 
 # The files that call the core more than in passing; together they reach every entry point of it.
 TESTS = [
+    "algebra",
     "centroid",
     "config",
     "dense_index",

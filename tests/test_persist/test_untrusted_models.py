@@ -7,6 +7,7 @@ import copy
 import gzip
 import json
 import lzma
+import platform
 import shutil
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from metarank.persist.manifest import digest_of, sha256_of
 from metarank.persist.tensors import read_tensors
 from metarank.scorers.classical.kernel_ridge import KernelRidge
 from metarank.thresholds.cross_label import CrossLabel
-from metarank.types.booster_text import booster_of
+from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 from metarank.types.candidates import Candidates
 from metarank.types.checks import ScoresNotFiniteError
@@ -536,10 +537,12 @@ def booster():
     return lgb.train({"objective": "binary", "num_leaves": 6, "verbose": -1}, lgb.Dataset(X, y), 3)
 
 
-def test_a_rewritten_booster_gives_the_same_shares(booster):
+def test_a_text_gives_the_shares_that_lightgbm_gives(booster):
     X = np.random.default_rng(1).normal(size=(20, 3))
-    again = booster_of(booster.model_to_string(), 3)
-    assert again.predict(X, pred_contrib=True).tobytes() == booster.predict(X, pred_contrib=True).tobytes()
+    found = contributions(booster.model_to_string(), X)
+    np.testing.assert_allclose(found, booster.predict(X, pred_contrib=True), rtol=1e-10, atol=1e-14)
+    if platform.machine() in ("x86_64", "AMD64"):  # elsewhere LightGBM's compiler contracts
+        assert found.tobytes() == booster.predict(X, pred_contrib=True).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -557,20 +560,16 @@ def test_a_rewritten_booster_gives_the_same_shares(booster):
 )
 def test_texts_that_lightgbm_would_follow_blindly(booster, old, new, match):
     with pytest.raises(ValueError, match=match):
-        booster_of(booster.model_to_string().replace(old, new), 3)
+        contributions(booster.model_to_string().replace(old, new), np.zeros((1, 3)))
 
 
-def test_a_text_names_no_file_and_holds_no_circle(booster):
-    text = booster.model_to_string()
-    asked = text.replace("[forcedsplits_filename: ]", "[forcedsplits_filename: /etc/hostname]")
-    assert "/etc/hostname" in asked
-    assert "/etc/hostname" not in booster_of(asked, 3).model_to_string()
-    lines = text.splitlines()
+def test_a_text_holds_no_circle(booster):
+    lines = booster.model_to_string().splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("left_child="))
     codes = lines[at].split("=")[1].split()
     lines[at] = "left_child=" + " ".join(["0", *codes[1:]])
     with pytest.raises(ValueError, match="child"):
-        booster_of("\n".join(lines), 3)
+        contributions("\n".join(lines), np.zeros((1, 3)))
 
 
 def test_a_chain_of_trees_nodes_does_not_overflow_the_stack():

@@ -1,13 +1,17 @@
 """The compiled evaluator gives LightGBM's own bytes."""
 
 import pickle
+import platform
 
 import lightgbm as lgb
 import numpy as np
 import pytest
 
+from metarank import _core
+from metarank.types.booster_text import contributions
 from metarank.types.boosters import BoosterArrays
 
+ONE_ROW = np.zeros((1, 1))
 QUIET = {"verbose": -1, "num_threads": 1, "force_row_wise": True, "min_data_in_leaf": 3}
 
 
@@ -55,6 +59,45 @@ def test_same_bytes_as_lightgbm(params: dict, dtype: type) -> None:
     np.testing.assert_array_equal(
         BoosterArrays.from_lightgbm(booster).predict(X), booster.predict(X, raw_score=True)
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("params", [{}, {"zero_as_missing": True}, {"use_missing": False}], ids=str)
+def test_shares_of_features_are_those_of_lightgbm(params: dict, dtype: type) -> None:
+    booster = train(num_leaves=40, **params)
+    X = features(1, n=100).astype(dtype)
+    X[::9, 3] = np.nan
+    found, expected = contributions(booster.model_to_string(), X), booster.predict(X, pred_contrib=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    if platform.machine() in ("x86_64", "AMD64"):  # elsewhere LightGBM's compiler contracts
+        assert found.tobytes() == expected.tobytes()
+
+
+def test_shares_of_a_tree_without_a_split_and_of_no_rows() -> None:
+    text = train(rounds=2, min_gain_to_split=1e9).model_to_string()
+    X = features(3, n=5)
+    np.testing.assert_array_equal(contributions(text, X)[:, -1], BoosterArrays.from_text(text).predict(X))
+    assert contributions(text, X[:0]).shape == (0, X.shape[1] + 1)
+
+
+def test_shares_are_of_trees_alone() -> None:
+    """Each node a child once, and no deeper than the recursion may go; threads change no byte."""
+
+    def shares(children: list[list[int]], X: np.ndarray = ONE_ROW, n_threads: int = 1) -> np.ndarray:
+        n = len(children)
+        return _core.tree_shares(
+            np.zeros(n, np.int32), np.zeros(n), np.array(children, np.int32), np.zeros(n, np.uint8),
+            np.zeros(1, np.int32), np.ones(n + 1), np.ones(n, np.int32), np.ones(n + 1, np.int32),
+            X, n_threads,
+        )  # fmt: skip
+
+    with pytest.raises(ValueError, match="child once"):
+        shares([[1, 1], [~0, ~1]])
+    with pytest.raises(ValueError, match="1024 deep"):
+        shares([[i + 1, ~i] for i in range(1024)] + [[~1024, ~1025]])
+    np.testing.assert_array_equal(shares([[i + 1, ~i] for i in range(1023)] + [[~1023, ~1024]])[0, 1], 1025)
+    X = np.random.default_rng(0).normal(size=(200, 1))
+    assert shares([[~0, 1], [~1, ~2]], X, 4).tobytes() == shares([[~0, 1], [~1, ~2]], X).tobytes()
 
 
 def test_best_iteration_is_respected() -> None:

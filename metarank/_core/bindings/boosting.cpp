@@ -1,6 +1,7 @@
 // Ensembles of binary trees: boosted trees and forests.
 #include "../boosted_trees.h"
 #include "../forest.h"
+#include "../tree_shares.h"
 #include "bindings.h"
 
 namespace metarank::bindings {
@@ -17,6 +18,21 @@ void bind_boosting(nb::module_& m) {
       {"feature", "threshold", "children", "missing", "root", "leaf_value", "output", "n_features", "n_outputs"});
   bind(boosted, "predict", &BoostedTrees::predict<float>, {"X", "n_threads"});
   bind(boosted, "predict", &BoostedTrees::predict<double>, {"X", "n_threads"});
+
+  const auto shares = [&]<typename T>() {
+    bind(
+        m, "tree_shares",
+        [](In1<std::int32_t> feature, In1<double> threshold, In2<std::int32_t> children, In1<std::uint8_t> missing,
+           In1<std::int32_t> root, In1<double> leaf_value, In1<std::int32_t> node_count, In1<std::int32_t> leaf_count,
+           In2<T> X, int n_threads) {
+          return tree_shares<T>({feature, threshold, children, missing, root, leaf_value, node_count, leaf_count}, X,
+                                n_threads);
+        },
+        {"feature", "threshold", "children", "missing", "root", "leaf_value", "node_count", "leaf_count", "X",
+         "n_threads"});
+  };
+  shares.operator()<float>();
+  shares.operator()<double>();
 
   nb::class_<Forest> forest(m, "Forest");
   bind_init(

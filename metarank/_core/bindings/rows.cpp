@@ -1,6 +1,7 @@
 // Rows of a matrix and plain arrays: checks, scaling, elementary functions, products of rows, folds.
 #include <nanobind/stl/string.h>
 
+#include "../dense_algebra.h"
 #include "../elementary_arrays.h"
 #include "../gram.h"
 #include "../hashing.h"
@@ -20,6 +21,12 @@ void bind_rows(nb::module_& m) {
   bind(m, "logistic", &elementary::logistic_of, {"x"});
   bind(m, "softplus", &elementary::softplus_of, {"x"});
   bind(m, "log_odds", &elementary::log_odds_of, {"x"});
+  bind(m, "weighted_gram", &weighted_gram, {"A", "weight", "n_threads"});
+  bind(m, "times", &times, {"A", "x"});
+  bind(m, "transposed_times", &transposed_times, {"A", "v"});
+  bind(m, "inner_product", &inner_product, {"a", "b"});
+  bind(m, "upper_factor", &upper_factor, {"M"});
+  bind(m, "solve_upper", &solve_upper, {"R", "b", "transposed"});
   bind(m, "fold_of_rows", &fold_of_rows, {"n", "n_folds", "seed"});
   bind(m, "parse_rows", &parse_rows,
        {"text", "n_features", "n_labels", "zero_based", "label_field", "label_first", "blank_rows", "first_line",
