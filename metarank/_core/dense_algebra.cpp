@@ -16,7 +16,7 @@ constexpr int kSums = 8;
 // Rows of the result to a task of a thread.
 constexpr std::int64_t kBlock = 16;
 
-METARANK_KERNEL double dot_lanes(const double* a, const double* b, std::int64_t d) {
+METARANK_INLINE double sum_of_products(const double* a, const double* b, std::int64_t d) {
   double s[kSums] = {0};
   std::int64_t j = 0;
   for (; j + kSums <= d; j += kSums)
@@ -25,17 +25,23 @@ METARANK_KERNEL double dot_lanes(const double* a, const double* b, std::int64_t 
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
+METARANK_KERNEL double dot_lanes(const double* a, const double* b, std::int64_t d) { return sum_of_products(a, b, d); }
+
 METARANK_KERNEL void times_rows(const double* A, std::int64_t n, std::int64_t d, const double* x, double* out) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = dot_lanes(A + i * d, x, d);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = sum_of_products(A + i * d, x, d);
 }
 
 // out += factor * row
-METARANK_KERNEL void add_scaled(double* out, double factor, const double* row, std::int64_t d) {
+METARANK_INLINE void add_row(double* out, double factor, const double* row, std::int64_t d) {
   for (std::int64_t j = 0; j < d; ++j) out[j] += factor * row[j];
 }
 
+METARANK_KERNEL void add_scaled(double* out, double factor, const double* row, std::int64_t d) {
+  add_row(out, factor, row, d);
+}
+
 METARANK_KERNEL void add_rows(const double* A, std::int64_t n, std::int64_t d, const double* v, double* out) {
-  for (std::int64_t i = 0; i < n; ++i) add_scaled(out, v[i], A + i * d, d);
+  for (std::int64_t i = 0; i < n; ++i) add_row(out, v[i], A + i * d, d);
 }
 
 // Rows [begin, end) of the upper triangle. Four rows of A at once: a sum is loaded and stored a quarter as often.
