@@ -83,6 +83,11 @@ def systems_for(spec: SetSpec) -> list[System]:
     direction = {"labelwise": True} if spec.labelwise else {}
     trees += [
         System("XReg", label_tree, {"estimator": "XReg", **relevance, **direction}),
+        System(
+            "XReg, own maxima",
+            label_tree,
+            {"estimator": "XReg", "normalize": "label", **relevance, **direction},
+        ),
         System("XReg-t", label_tree, {"estimator": "XReg", **relevance, **direction, "tail": "auto"}),
     ]
     if spec.source == "make_extreme":

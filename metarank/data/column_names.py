@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -68,12 +70,20 @@ def read_elsewhere(columns: Iterable[str]) -> Iterator[None]:
 
 
 def left_out(name: object, columns: Sequence[str]) -> None:
-    """Tell of columns that are not read, in one line."""
+    """Warn of columns that are not read, in one line."""
     columns = [column for column in columns if column not in _elsewhere.get()]
     if columns:
-        logger.warning(
-            "%s: left out %d column%s: %s", name, len(columns), "s"[: len(columns) > 1], shown(columns)
-        )
+        plural = "s"[: len(columns) > 1]
+        said = f"{name}: left out {len(columns)} column{plural}: {shown(columns)}"
+        warnings.warn(said, stacklevel=_outside())
+
+
+def _outside() -> int:
+    """The `stacklevel` of the line that called the package, from whatever depth."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("metarank"):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def check_among(columns: Iterable[str], present: Collection[str], parameter: str) -> None:

@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.extra import require_extra
 from metarank._util.files import whole_file
 from metarank._util.json import parse_json
 from metarank.data.block_roles import BlockRoles, Names, read_blocks
@@ -445,6 +446,7 @@ def _restored_blocks(table: pa.Table, about: list[dict[str, Any]]) -> Blocks:
 
 def to_arrow(frame: Any) -> pa.Table:
     """A table of pandas, polars or Arrow as an Arrow table; TypeError for anything else."""
+    require_extra("data", "pyarrow")
     import pyarrow as pa
 
     if isinstance(frame, pa.Table):

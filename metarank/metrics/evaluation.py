@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from metarank.metrics.condensed import JudgedInputs
 from metarank.metrics.inputs import Inputs, as_relevance
+from metarank.metrics.label_order import in_one_order
 from metarank.metrics.names import Metric
 from metarank.metrics.slices import slices_of
 
@@ -62,8 +63,10 @@ def evaluate(
 
     Parameters
     ----------
-    Y_true : (n, L) array or sparse matrix
-        Relevances >= 0; relevant means > 0.
+    Y_true : (n, L) array or sparse matrix, or `metarank.data.Dataset`
+        Relevances >= 0; relevant means > 0. The labels of a `Dataset` are matched by name with those of a
+        `Ranking` that has names; a label that the ranking does not know counts as missed, with a warning.
+        All else has labels in the order of the scores.
     scores : `Ranking`, `Candidates`, (n, L) array or sparse matrix, or None
         What ranking metrics judge. Labels that are not listed (not in the `Ranking`, not stored by the
         sparse matrix, or with score -inf) stand tied below all that are: the same information gives
@@ -123,8 +126,10 @@ def evaluate(
     {'1': {'R@1': 0.5}, '2-9': {'R@1': 1.0}}
     """
     metrics = parse_names(names)
-    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
-    options["n_jobs"] = n_jobs
+    told = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "label_counts": label_counts}
+    Y_true, scores, options = in_one_order(Y_true, scores, told)
+    label_counts = options.pop("label_counts")
+    options |= {"scale": scale, "parents": parents, "n_jobs": n_jobs}
     if judged is None:
         inputs = Inputs(Y_true, scores, **options)
         inputs_of = dict.fromkeys(metrics, inputs)
@@ -171,8 +176,9 @@ def per_row(
     array([ 1., nan])
     """
     metric = Metric.parse(name)
-    options = {"Y_pred": Y_pred, "inv_propensity": inv_propensity, "scale": scale, "parents": parents}
-    options["n_jobs"] = n_jobs
+    told = {"Y_pred": Y_pred, "inv_propensity": inv_propensity}
+    Y_true, scores, options = in_one_order(Y_true, scores, told)
+    options |= {"scale": scale, "parents": parents, "n_jobs": n_jobs}
     if judged is None:
         inputs = Inputs(Y_true, scores, **options)
     else:

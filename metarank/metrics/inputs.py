@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from metarank import _core
 from metarank._util.parameters import POSITIVE, check_real
 from metarank._util.threads import resolve_n_jobs
+from metarank.metrics.label_order import in_one_order
 from metarank.metrics.parents import as_parents
 from metarank.types.label_relations import ancestors
 from metarank.types.ranking import Listed, Ranking, n_labels_of, n_rows_of, score_rows
@@ -48,6 +49,10 @@ class Inputs:
         parents: Any = None,
         n_jobs: int | None = None,
     ) -> None:
+        Y_true, scores, told = in_one_order(
+            Y_true, scores, {"Y_pred": Y_pred, "inv_propensity": inv_propensity}
+        )
+        Y_pred, inv_propensity = told["Y_pred"], told["inv_propensity"]
         self.Y = as_relevance(Y_true)
         self._by_label = False
         self.scale: float = as_scale(scale, self.Y)
@@ -63,6 +68,8 @@ class Inputs:
             if shape != self.shape:
                 by_label = shape == self.shape[::-1] and hasattr(scores, "transpose")
                 hint = ": the points of each label? Pass scores.transpose()" if by_label else ""
+                if isinstance(scores, Ranking) and scores.label_names is not None and shape[0] == self.n_rows:
+                    hint = ": give the data set in place of its Y, whose labels are then matched by name"
                 raise ValueError(f"scores must have the shape of Y_true, {self.shape}, got {shape}{hint}")
 
     @classmethod

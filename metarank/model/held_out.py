@@ -79,7 +79,7 @@ def _mean(values: np.ndarray, group: np.ndarray) -> Interval:
     width = _WIDTH * float(np.sqrt(correction * np.sum(away**2))) / len(values)
     if not width:
         return Interval(mean, max(0.0, mean - 3 / n_groups), min(1.0, mean + 3 / n_groups))
-    return Interval(mean, mean - width, mean + width)
+    return Interval(mean, max(0.0, mean - width), min(1.0, mean + width))
 
 
 def quality_lines(quality: Mapping[str, Interval]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -168,6 +169,7 @@ def read_training(
     blocks: Any = "auto",
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
+    _check_no_labels_in(X, Y)
     of_blocks = blocks_of(X, blocks)
     if of_blocks is not None:
         _check_two_rows("X", of_blocks.n_rows)
@@ -226,6 +228,39 @@ def _check_two_rows(name: str, n_rows: int) -> None:
     if n_rows < 2:
         got = "1 sample" if n_rows else "none"
         raise ValueError(f"{name} must have at least 2 rows, to hold one out, got {got}")
+
+
+def _check_no_labels_in(X: Any, Y: Any) -> None:
+    """ValueError if a column or block of X is Y, or a column of Y under its name: a leak."""
+    columns = X.items() if isinstance(X, Mapping) else table_columns(X) or ()
+    answers = table_columns(Y)
+    for name, column in columns:
+        if answers is None:
+            leaks = not sp.issparse(Y) and np.ndim(column) == 1 and _same_cells(column, Y)
+        else:
+            leaks = any(name == other and _same_cells(column, answer) for other, answer in answers)
+        if leaks:
+            raise ValueError(f"X must not hold the labels, got column {name!r}, which is Y: leave it out")
+
+
+def _same_cells(one: Any, other: Any) -> bool:
+    """Whether two columns of at least two different values hold the same ones."""
+    if not all(hasattr(of, "__len__") for of in (one, other)) or len(one) != len(other):
+        return False
+    pairs = zip(one, other)
+    first = next(pairs, None)
+    if first is None or not _same(*first):
+        return False
+    return all(_same(*pair) for pair in pairs) and any(not _same(first[0], value) for value in one)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, (np.ndarray, list, tuple)) or isinstance(other, (np.ndarray, list, tuple)):
+        return np.shape(one) == np.shape(other) and list(one) == list(other)
+    try:
+        return bool(one == other)
+    except TypeError:  # pandas.NA is equal to nothing, itself included
+        return False
 
 
 def _places_in(Y: Any, candidates: Any) -> int | None:
@@ -309,6 +344,12 @@ def read_labels(
         relevance, names, kind = check_labels(given, **sizes)
         if relevance.nnz == 0:
             raise ValueError(f"Y must hold a relevant label, got none in {relevance.shape[0]} rows")
+        if relevance.nnz == relevance.shape[0] * relevance.shape[1]:
+            warnings.warn(
+                f"Y has all {relevance.shape[1]} labels relevant in all {relevance.shape[0]} rows: are these "
+                "relevances, 0 where a label is not relevant?",
+                stacklevel=4,
+            )
     else:
         targets, relevance, names, kind = check_targets(Y, model=aggregation, **sizes)
     if separator != AUTO:

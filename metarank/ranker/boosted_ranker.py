@@ -24,7 +24,10 @@ from metarank.types.feature_table import FeatureTable
 
 # LightGBM refuses longer lists.
 MAX_LIST = 10_000
-NOTHING_TO_ORDER = "gains must differ within at least one list of positive weight, got no such list"
+NOTHING_TO_ORDER = (
+    "gains must differ within at least one list of positive weight, got no such list: all candidates of each "
+    "row are relevant, or none is"
+)
 
 
 @with_parameters

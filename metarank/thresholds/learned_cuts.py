@@ -214,9 +214,8 @@ class LearnedCuts(Saved):
                 for metric in _told(METRICS):
                     self.cuts_[metric], values = _choose(metric, lists, parts, seed, drawn)
                     if len(values):
-                        low, high = map(float, np.quantile(values[1:], [0.025, 0.975]))
-                        found = float(values[0]), low, high
-                        self.held_out_[metric] = (-found[0], -high, -low) if metric == "hamming" else found
+                        found = _interval(metric, values)
+                        self.held_out_[metric] = found
             else:
                 family = _FAMILIES[self.threshold]
                 self.cuts_ = {metric: family().fit(lists, metric) for metric in _told(METRICS)}
@@ -368,6 +367,17 @@ def _choose(
         if gain[0] > max(most, _STANDARD_ERRORS * float(gain[1:].std())):
             best, attained, most = challenger, own, float(gain[0])
     return best().fit(lists, metric), attained
+
+
+def _interval(metric: str, values: np.ndarray) -> tuple[float, float, float]:
+    """(value, low, high) of a metric, from its value and its bootstraps behind it."""
+    value, drawn = float(values[0]), values[1:]
+    if metric == "hamming":  # negated, so that greater is better
+        value, drawn = -value, -drawn
+    if metric == "macro-f1":  # draws have fewer distinct labels: see `metrics.bootstrap`
+        drawn = np.clip(drawn + (value - drawn.mean()), 0.0, 1.0)
+    low, high = map(float, np.quantile(drawn, [0.025, 0.975]))
+    return value, low, high
 
 
 def _told(metrics: Sequence[str]) -> Iterator[str]:

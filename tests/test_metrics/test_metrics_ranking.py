@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from metarank import _core, metrics
+from metarank.data import Dataset
 from metarank.metrics.inputs import Inputs
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking
@@ -36,6 +37,44 @@ RANKING_NAMES = [
     "PSnDCG-point@3",
     "C@2",
 ]
+
+
+def test_a_data_set_is_matched_by_name():
+    """Columns in another order, labels that the ranking does not know, and some that nobody has."""
+    Y, scores = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 0]]), np.array([[3.0, 2, 1], [1, 2, 3], [1, 3, 2]])
+    known, options = ["a", "b", "c"], {"inv_propensity": np.array([1.0, 3, 2]), "Y_pred": (scores > 2) * 1}
+    names = ["P@2", "nDCG", "PSP@1", "MAP", "micro-F1", "macro-F1"]
+    ranking = Ranking.from_scores(scores, 3, label_names=known)
+    expected = metrics.evaluate(Y, ranking, names, **options)
+    order = [2, 0, 1]
+    other = Dataset(np.eye(3), Y[:, order], label_names=[known[i] for i in order])
+    assert metrics.evaluate(other, ranking, names, **options) == expected
+    assert metrics.ndcg(other, ranking) == expected["nDCG"]
+    assert metrics.bootstrap(other, ranking, ["MAP"], n_resamples=9) == metrics.bootstrap(
+        Y, ranking, ["MAP"], n_resamples=9
+    )
+
+    more = Dataset(
+        np.eye(3), np.hstack([[[0], [1], [0]], Y, np.zeros((3, 1))]), label_names=["d", *known, "e"]
+    )
+    wide = Ranking.from_scores(np.hstack([scores, np.full((3, 1), -np.inf)]), 3)
+    wider = {
+        "inv_propensity": np.array([1.0, 3, 2, 3]),
+        "Y_pred": np.hstack([options["Y_pred"], np.zeros((3, 1))]),
+    }
+    with pytest.warns(UserWarning, match=r"does not know: 1 \('d'\), in 1 of 5 relevant pairs"):
+        found = metrics.evaluate(more, ranking, names, **options)
+    assert found == metrics.evaluate(np.hstack([Y, [[0], [1], [0]]]), wide, names, **wider)
+    counts = {"slices": "label frequency", "label_counts": [9, 1, 1]}
+    assert metrics.evaluate(other, ranking, ["R@1"], **counts) == metrics.evaluate(
+        Y, ranking, ["R@1"], **counts
+    )
+
+    twice = Dataset(np.eye(3), Y, label_names=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"Y_true must have labels of different names .* 'a' twice"):
+        metrics.evaluate(twice, ranking, ["MAP"])
+    with pytest.raises(ValueError, match="give the data set in place of its Y"):
+        metrics.evaluate(more.Y, ranking, ["MAP"])
 
 
 def problem(seed, n=40, n_labels=12, tied=False, graded=False, empty_rows=False):

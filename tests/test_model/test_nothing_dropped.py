@@ -34,22 +34,41 @@ def test_texts_beside_numbers_are_refused_by_name():
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_columns_left_out_are_told_in_one_line(kind, tmp_path, caplog, capsys):
+def test_columns_left_out_are_told_in_one_line(kind, tmp_path, capsys):
     path = tmp_path / f"t.{kind}"
     {
         "csv": lambda: FRAME.to_csv(path, index=False),
         "jsonl": lambda: FRAME.to_json(path, orient="records", lines=True),
         "parquet": lambda: FRAME.to_parquet(path),
     }[kind]()
-    with caplog.at_level(logging.WARNING, "metarank.data"):
+    with pytest.warns(UserWarning, match="left out") as told:
         ds = load_data(path, text_column="text", labels_column="tags")
     assert (ds.texts, ds.n_features) == (ROWS.texts, 0)
-    assert [r.getMessage() for r in caplog.records] == [
-        f"{ds.name if kind == 'parquet' else path}: left out 2 columns: 'id', 'url'"
-    ]
+    (said,) = [str(warning.message) for warning in told]
+    assert said == f"{ds.name if kind == 'parquet' else path}: left out 2 columns: 'id', 'url'"
     assert main(["inspect", str(path), "--text-column", "text", "--labels-column", "tags"]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert [line for line in lines if "left out" in line] == [f"metarank: {caplog.records[0].getMessage()}"]
+    assert [line for line in lines if "left out" in line] == [f"metarank: warning: {said}"]
+
+
+LEAKS = {
+    "a table and its column": lambda frame: (frame, frame["tags"]),
+    "a table and its values": lambda frame: (frame, frame["tags"].tolist()),
+    "a table of both": lambda frame: (frame, frame[["tags"]]),
+    "a dict": lambda frame: ({"text": frame["text"].tolist(), "tags": frame["tags"].tolist()}, frame["tags"]),
+    "numbers": lambda frame: (frame[["id"]].rename(columns={"id": "tags"}), frame["id"]),
+}
+
+
+@pytest.mark.parametrize("kind", LEAKS)
+def test_labels_among_the_features_are_refused(kind):
+    with pytest.raises(ValueError, match="X must not hold the labels, got column 'tags', which is Y"):
+        MetaRanker(**makers.QUICK).fit(*LEAKS[kind](FRAME))
+
+
+def test_a_matrix_without_an_irrelevant_pair_is_told():
+    with pytest.warns(UserWarning, match="Y has all 3 labels relevant in all 40 rows"):
+        MetaRanker(**makers.QUICK).fit(np.random.default_rng(0).random((40, 3)), np.ones((40, 3)))
 
 
 def test_titles_are_for_display(tmp_path, caplog):
