@@ -1,4 +1,4 @@
-# make demo: the least set-up, then the main job on the embedded data.   make test: what tests need, then the tests.
+# make demo: the least set-up, then the main job on pydocs.   make test: what tests need, then the tests.
 # make check: everything, then all other tests.   make setup: everything, and no more.
 PYTHON ?= python3
 VENV := .venv

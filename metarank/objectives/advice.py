@@ -131,8 +131,8 @@ def _dictator_line(found: Diagnosis) -> str:
     if not found.dictates:
         return f"Loss aggregation: {name!r} weighs most, but not more than all others together."
     text = (
-        f"Loss aggregation: {name!r} dictates where labels are deterministic (Proposition 6.1); elsewhere it "
-        f"counts {found.lead:.2f} times as much as the next label"
+        f"Loss aggregation: {name!r} dictates where labels are deterministic (Lukasik et al. 2025, "
+        f"Proposition 6.1); elsewhere it counts {found.lead:.2f} times as much as the next label"
     )
     if found.mild:
         return f"{text}, which is mild: near-ties apart, the order is nearly that of equal weights."

@@ -3,6 +3,9 @@
 ``eta[i, k]`` is P(y_k = 1 | x_i), ``pi[k]`` its mean over x, ``weights[k]`` the weight the user gives to
 label k. Only the order of a scorer's values matters: any increasing function of it is equally good. All sums
 run over the labels in their order, row by row, so a row's value does not depend on the other rows.
+
+Propositions are those of Lukasik et al., *Bipartite ranking from multiple labels: on loss versus label
+aggregation*, 2025 (arXiv 2504.11284).
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ def inner_weights(pi: Any, weights: Any = None) -> np.ndarray:
     """Implicit weight of each eta_k under loss aggregation: ``a_k / (pi_k (1 - pi_k))``.
 
     The mean over its own pairs divides label k's loss by their number, a share of 2 pi_k (1 - pi_k) of all
-    pairs. So the more skewed a label, the more it counts (Proposition 5.2).
+    pairs. So the more skewed a label, the more it counts (Lukasik et al. 2025, Proposition 5.2).
 
     Parameters
     ----------

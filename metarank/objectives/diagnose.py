@@ -69,7 +69,8 @@ class Diagnosis:
         ``pi_k (1 - pi_k)`` of a binary label, half the mean difference of two rows in general
         (`label_spread`); with queries the harmonic mean over those in which the label is not constant.
     inner_weights : float64 array (K,)
-        ``a_k / spread_k``: the weight of eta_k under loss aggregation (Proposition 5.2).
+        ``a_k / spread_k``: the weight of eta_k under loss aggregation (Lukasik et al. 2025,
+        Proposition 5.2; arXiv 2504.11284).
     loss_shares, label_shares : float64 arrays (K,)
         Shares of a step from the least to the greatest grade of each label, in the two Bayes-optimal
         scorers: inner_weights, or weights, times the range of grades, divided by their sum.
@@ -82,7 +83,8 @@ class Diagnosis:
         Its share over that of the next label.
     dictates : bool
         Whether its share exceeds those of all others together. Of two rows with deterministic labels that
-        differ by its full range of grades, its grade alone then decides (Proposition 6.1).
+        differ by its full range of grades, its grade alone then decides (Lukasik et al. 2025,
+        Proposition 6.1).
     tilt : float
         How differently the two aggregations weigh the labels: the greatest value of loss_shares /
         label_shares over the least; 1 where both give the same order.

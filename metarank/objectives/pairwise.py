@@ -1,6 +1,6 @@
 """Pairwise surrogates of the AUC: losses, gradients and Hessians in the scores.
 
-The multipartite AUC (Definition 2.3 of the paper on loss and label aggregation) of scores s for a target y
+The multipartite AUC (Definition 2.3 of Lukasik et al. 2025, arXiv 2504.11284) of scores s for a target y
 is the cost-weighted share of the pairs ``y_i > y_j`` that have ``s_i > s_j``. Its surrogate is
 
     sum_{y_i > y_j} c_ij phi(s_i - s_j) / sum_{y_i > y_j} c_ij

@@ -83,6 +83,8 @@ EXTREME = {
     "**metarank**": "metaranker with names",
 }
 
+COLUMN = {"README.md": "PECOS, one-vs-all", "thousands-of-labels.md": "rare R@5"}
+
 
 @pytest.mark.parametrize(
     ("doc", "name", "names", "columns", "renamed"),
@@ -120,6 +122,25 @@ def test_the_table_of_the_readme_is_that_of_the_page():
         for system, cell in row.items():
             found = row_of("extreme/results.md", heading, named[system], "nDCG@5")
             assert cell == f"{found['nDCG@5']} / {found['PSP@5']}, {found['train s']} s"
+
+
+@pytest.mark.parametrize("doc", ["README.md", "thousands-of-labels.md"])
+def test_rows_of_an_earlier_state_are_named(doc):
+    (kept,) = re.findall(r"measured with another state of the sources: (.*)", page("extreme/results.md"))
+    older = set(kept.split(", "))
+    shown = {row.get("set (labels)", row.get("set", "")).split(" (")[0] for row in table_of(doc, COLUMN[doc])}
+    found = {
+        (name, kind)
+        for name in shown
+        for kind in ("with", "without")
+        if f"metaranker {kind} names on {name}" in older
+    }
+    (said,) = re.findall(
+        r"An earlier state of metarank was measured on ([^.]*)\.", " ".join(DOCS[doc].split())
+    )
+    *both, one = re.split(", (?:and )?on ", said)
+    one = one.removesuffix(" without label names")
+    assert {(name, kind) for name in both for kind in ("with", "without")} | {(one, "without")} == found
 
 
 def low_and_high(name: str, heading: str, column: str, **of: str) -> tuple[float, float]:
