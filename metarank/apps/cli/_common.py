@@ -201,6 +201,17 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     return dataset
 
 
+def check_has_labels(dataset: Dataset, path: str) -> None:
+    """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
+    from metarank.data.text import LABELS_COLUMNS
+
+    if dataset.n_labels == 0:
+        raise ValueError(
+            f"{path} holds no labels: --labels-column names those of a table that has them in none of the "
+            f"columns {', '.join(LABELS_COLUMNS)}"
+        )
+
+
 def _columns_asked(args: argparse.Namespace) -> dict[str, Any]:
     """The columns of text and of blocks that a command names; "" is none."""
     asked = {name: getattr(args, name) for name in _COLUMNS}

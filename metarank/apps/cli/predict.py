@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
-    from metarank.types.ranking import Ranking
 
 HELP = "rank labels for new rows"
 
@@ -74,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.data.column_names import read_elsewhere
+    from metarank.model.explain import said_of_unknown_rows
     from metarank.thresholds.set_metrics import check_metric
 
     check_rows(args)
@@ -104,7 +104,8 @@ def run(args: argparse.Namespace) -> None:
         ranking, probabilities, kept = model._answers(
             rows, top, args.optimize, args.probabilities, None, limits
         )
-        _say_what_is_unknown(ranking)
+        if unknown := said_of_unknown_rows(ranking.without_evidence):
+            print(f"metarank: {unknown}", file=sys.stderr)
         records = _records(model, ranking, kept, probabilities, ids)
         if form.kind == "txt":
             _write_text(out, records, _headings(rows, ids))
@@ -146,16 +147,6 @@ def _is_table(path: str) -> bool:
     stem, ending = os.path.splitext(path.lower())
     ending = os.path.splitext(stem)[1] if ending in COMPRESSED else ending
     return ending in (*TABLES, ".parquet")
-
-
-def _say_what_is_unknown(ranking: Ranking) -> None:
-    unknown = int(ranking.without_evidence.sum())
-    if unknown:
-        print(
-            f"metarank: nothing of {unknown} row{'s' * (unknown > 1)} of {ranking.n_rows} is known to the "
-            "model: such labels are guesses, by their frequency",
-            file=sys.stderr,
-        )
 
 
 def _records(

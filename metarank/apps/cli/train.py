@@ -17,6 +17,7 @@ from metarank.apps.cli._common import (
     add_reading_options,
     add_seed_option,
     check_exists,
+    check_has_labels,
     logging_to_stderr,
     print_page,
     read_dataset,
@@ -160,8 +161,7 @@ def run(args: argparse.Namespace) -> None:
     labels = None if args.labels is None else read_labels(args.labels)
     with read_elsewhere(columns_asked(args).values()):
         dataset = read_dataset(args.train, args)
-    if dataset.n_labels == 0:
-        raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
+    check_has_labels(dataset, args.train)
     if dataset.Y.nnz == 0:
         raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
     with logging_to_stderr("metarank.data"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -97,7 +98,8 @@ def measure_report(
     model : fitted MetaRanker
     dataset : Dataset
         Rows as in `MetaRanker.rank`, with labels as `metarank.model.relevance.aligned_relevance` takes them.
-        Labels that the model never met count as missed; a note says how many there are.
+        Labels that the model never met count as missed; a note says how many there are. Another one, and a
+        warning, tell of rows of which nothing is known.
     baselines : dict of name to Ranking of at least ten labels a row, optional
         The methods to compare the model with. By default each of its scorers that can propose labels, alone.
     slices : dict of name to n values, optional
@@ -124,6 +126,8 @@ def measure_report(
         lists_of_rows = check_lists(exclude, dataset.n_rows, model.label_table_, "exclude")
         excluded = for_each_row(lists_of_rows, dataset.n_rows, model.n_labels_)
     evaluation = Evaluation(model, dataset, relevance, exclude=exclude)
+    if evaluation.unknown_rows:
+        warnings.warn(evaluation.unknown_rows, stacklevel=3)
     own = evaluation.ranking(max(KS[-1], 100))
     others = alone(model, dataset, k) if baselines is None else baselines
     lists = {MODEL: own.top(k)} | {name: relevance.widened(r.top(k)) for name, r in others.items()}
@@ -144,7 +148,7 @@ def measure_report(
                ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")],
         metrics=values,
         notes=[
-            *([f"{relevance.said}."] if relevance.said else []),
+            *(f"{said}." for said in (relevance.said, evaluation.unknown_rows) if said),
             *([_NOTE_CUT] if len(lists) > 1 else []),
         ],
         lean=model.propensity_weight_,
