@@ -270,6 +270,16 @@ def test_shortlisters_by_name(work, tmp_path, capsys, names):
     assert titles[names] in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("given", ["auto", "0", "2.5"])
+def test_training_takes_a_lean(work, tmp_path, given):
+    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
+    argv = ["train", work / "train.txt", "--model", tmp_path / "M", "--propensity-weight", given]
+    assert run([*argv, *options]) == 0
+    model = load(tmp_path / "M")
+    assert model.propensity_weight == (given if given == "auto" else float(given))
+    assert given == "auto" or model.propensity_weight_ == float(given)
+
+
 def test_predictions_of_texts(work, capsys):
     texts = ["--text", "salt and flour", "--text", "wave and wind"]
     assert run(["predict", work / "words", *texts, "--top", "1"]) == 0
@@ -623,6 +633,12 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "NEW", "--jobs", "0"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--jobs", "1.5"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--effort", "huge"], "--effort"),
+        (
+            ["train", "GOOD", "--model", "NEW", "--label-columns=tags"],
+            r"--label-columns=tags; did you mean --labels-column\? \(see `metarank train -h`\)",
+        ),
+        (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
+        (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
         (["train", "NOFILE", "--model", "NEW", "--ranker", "best"], "error: --ranker must"),
         (["train", "NOFILE", "--model", "NEW", "--features", "best"], "error: --features must"),
         (["train", "NOFILE", "--model", "NEW", "--features", ""], "error: --features must"),
@@ -647,7 +663,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["predict", "numbers", "GOOD", "--jobs", "all"], "--jobs"),
         (
             ["predict", "nothing", "GOOD", "--optimize", "profit", "--out", "NEW"],
-            "error: --optimize must.*profit",
+            "error: --optimize must be one of micro-f1, .*profit",
         ),
         (["predict", "numbers", "GOOD", "--format", "xml"], "--format"),
         *(
@@ -737,7 +753,9 @@ def test_a_column_of_labels_that_is_called_otherwise_is_told(work, tmp_path, cap
     assert_refused(argv, capsys, match="holds no labels: --labels-column names.*labels, label, tags", lines=2)
 
 
-@pytest.mark.parametrize("command", [["predict"], ["evaluate"], ["evaluate", "--report"], ["report", "--out"]])
+@pytest.mark.parametrize(
+    "command", [["predict"], ["evaluate"], ["evaluate", "--report"], ["report", "--out"]]
+)
 def test_rows_of_which_nothing_is_known_are_told_once(work, tmp_path, capsys, command):
     put(tmp_path, b"text,labels\nzzyzx,bread\nsalt,bread\nqwrt,bread\n", "t.csv")
     page = [tmp_path / "page.html"] if len(command) > 1 else []

@@ -100,6 +100,11 @@ def check_exists(path: str, said: str = "no such file") -> None:
         raise FileNotFoundError(errno.ENOENT, said, path)
 
 
+def completed(action: argparse.Action, words: Iterable[str]) -> None:
+    """Words that a shell proposes for the value of an option which takes others too."""
+    action.words = tuple(words)  # type: ignore[attr-defined]
+
+
 def add_jobs_option(parser: argparse.ArgumentParser) -> None:
     """The one budget of threads."""
     parser.add_argument(
@@ -129,6 +134,11 @@ def _jobs(text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"must be a positive integer, or negative to leave cores free, got {text!r}"
         ) from None
+
+
+def weight_or_auto(text: str) -> float | str:
+    """A lean of the ranking that is learned, or given."""
+    return text if text == "auto" else _weight(text)
 
 
 def _weight(text: str) -> float:

@@ -13,6 +13,7 @@ from metarank.apps.cli._common import (
     add_model_options,
     add_rows_options,
     check_rows,
+    completed,
     load_model,
     read_dataset,
 )
@@ -31,16 +32,19 @@ HELP = "rank labels for new rows"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
+    from metarank.thresholds.set_metrics import METRICS
+
     add_rows_options(parser, "a text to label (may be repeated)")
     parser.add_argument(
         "--top", type=int, default=None, metavar="K", help="labels per row (default 10; with --optimize all)"
     )
-    parser.add_argument(
+    optimize = parser.add_argument(
         "--optimize",
         metavar="METRIC",
         help="keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming, "
         "subset-accuracy; or the labels that keep a promise, 'recall>=0.9', 'precision>=0.8' or 'fnr<=0.1'",
     )
+    completed(optimize, METRICS)
     parser.add_argument(
         "--probabilities",
         action="store_true",
