@@ -42,12 +42,10 @@ def said_of_unknown_rows(unknown: np.ndarray) -> str:
     'nothing of 1 row of 2 is known to the model: such labels are guesses, by their frequency'
     """
     n = int(np.count_nonzero(unknown))
-    return (
-        f"nothing of {n} row{'s' * (n > 1)} of {len(unknown)} is known to the model: such labels are guesses, "
-        "by their frequency"
-        if n
-        else ""
-    )
+    if not n:
+        return ""
+    rows = f"{n} row{'s' * (n > 1)} of {len(unknown)}"
+    return f"nothing of {rows} is known to the model: such labels are guesses, by their frequency"
 
 
 @dataclass(frozen=True)

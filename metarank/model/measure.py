@@ -159,7 +159,8 @@ class Evaluation:
         """The metrics that are measured if none is named."""
         full = [] if self.model.shortlisters_ else FULL_LIST
         above = [] if self.relevance.parents(self.model) is None else HIERARCHICAL
-        return [*full, *SETS, *above, *TOP]
+        recall = f"R@{length_below(self.model.n_labels_ - len(self.model.removed_))}"
+        return [*full, *SETS, *above, *(recall if name == "R@10" else name for name in TOP)]
 
     @cached_property
     def label_counts(self) -> np.ndarray | None:
@@ -254,6 +255,18 @@ class Evaluation:
 def _unknown_rows(scored: Sequence[Scored]) -> np.ndarray:
     """A flag for each row: whether nothing of it is known."""
     return np.concatenate([s.blank for s in scored])
+
+
+def length_below(n_labels: int, most: int = 10) -> int:
+    """The greatest of 10, 5, 3 and 1 up to `most` that is below a number of labels: lists of all of them miss
+    none.
+
+    Examples
+    --------
+    >>> [length_below(n) for n in (11, 10, 8, 4, 1)], length_below(100, 5)
+    ([10, 5, 5, 3, 1], 5)
+    """
+    return next((k for k in (10, 5, 3) if k <= most and k < n_labels), 1)
 
 
 def evaluate_model(

@@ -54,14 +54,10 @@ class _Parser(argparse.ArgumentParser):
 
     def _meant(self, unknown: list[str]) -> str:
         """The options that look like unknown ones."""
-        close = [
-            found[0]
-            for name in (arg.partition("=")[0] for arg in unknown)
-            if (
-                found := get_close_matches(name, [o for o in self._option_string_actions if o[:2] == "--"], 1)
-            )
-        ]
-        return f"; did you mean {', '.join(dict.fromkeys(close))}?" if close else ""
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        close = [get_close_matches(arg.partition("=")[0], known, 1) for arg in unknown]
+        meant = dict.fromkeys(option for found in close for option in found)
+        return f"; did you mean {', '.join(meant)}?" if meant else ""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see `{self.prog} -h`)\n")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
+    from metarank.types.ranking import Ranking
 
 HELP = "rank labels for new rows"
 

@@ -136,8 +136,8 @@ def _warn_if_open(listener: socket.socket, access: Access) -> None:
 
     if access.token is None and not is_local(listener):
         print(
-            f"metarank: warning: --host {listener.getsockname()[0]} without --token-file: whoever reaches this "
-            "machine can ask the model",
+            f"metarank: warning: --host {listener.getsockname()[0]} without --token-file: whoever reaches "
+            "this machine can ask the model",
             file=sys.stderr,
         )
 

@@ -95,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=weight_or_auto,
         default="auto",
         metavar="A",
-        help="lean of the ranking towards rare labels, in [0, 10], or auto: learned from held-out rows (default "
-        "auto); predict, evaluate and serve may take another one",
+        help="lean of the ranking towards rare labels, in [0, 10], or auto (default): 0 where all labels are "
+        "ranked, else learned; predict, evaluate and serve may take another one",
     )
     parser.add_argument(
         "--language",

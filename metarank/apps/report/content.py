@@ -23,7 +23,7 @@ from metarank.apps.report.measures import (
 )
 from metarank.metrics import FrequencyBin, Interval, Metric
 from metarank.metrics.slices import LABEL_FREQUENCY
-from metarank.model.measure import Evaluation, SliceFigures
+from metarank.model.measure import Evaluation, SliceFigures, length_below
 from metarank.model.relevance import aligned_relevance
 from metarank.types.ranking import Ranking
 from metarank.types.restrict import check_lists, for_each_row
@@ -120,6 +120,7 @@ def measure_report(
         raise ValueError("dataset must have at least one row")
     relevance = aligned_relevance(model, dataset)
     Y, k = relevance.Y, min(KS[-1], model.n_labels_)
+    n_labels = model.n_labels_ - len(model.removed_)
     report_progress("measuring: lists", 0.0)
     excluded = None
     if exclude is not None:
@@ -144,7 +145,7 @@ def measure_report(
     report_progress("done", 1.0)
     return Report(
         title=f"{dataset.name or 'Evaluation'}: a metarank report",
-        facts=[("test rows", f"{dataset.n_rows:,}"), ("labels", f"{model.n_labels_:,}"),
+        facts=[("test rows", f"{dataset.n_rows:,}"), ("labels", f"{n_labels:,}"),
                ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")],
         metrics=values,
         notes=[
@@ -154,8 +155,8 @@ def measure_report(
         lean=model.propensity_weight_,
         slices=by_slice,
         settings=settings_of(model),
-        **_by_length(Y, lists, KS[:k]),
-        **_by_frequency(evaluation, lists, min(TAIL_K, k)),
+        **_by_length(Y, lists, KS[: max(1, n_labels - 1)]),
+        **_by_frequency(evaluation, lists, length_below(n_labels, TAIL_K)),
         reliability=_reliability(evaluation),
         importance=contributions,
         examples=examples,

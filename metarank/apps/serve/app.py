@@ -446,7 +446,7 @@ def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
         "blocks": None if reader.blocks is None else reader.blocks.kinds,
         "n_features": reader.n_features,
         "feature_names": reader.kind == "features" and reader.feature_names is not None,
-        "n_labels": reader.labels.n_labels,
+        "n_labels": reader.labels.n_labels - len(reader.labels.removed),
         "label_names": reader.labels.names is not None,
         "propensity_weight": answerer.model.propensity_weight_,
         "optimize": list(METRICS),
