@@ -46,7 +46,8 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 def _values(action: argparse.Action) -> list[str]:
     """What may be the value of an option: its choices, or words of its own."""
-    return list(map(str, action.choices or getattr(action, "words", ())))
+    known = action.choices if action.choices is not None else getattr(action, "words", ())
+    return list(map(str, known))
 
 
 def _words(parser: argparse.ArgumentParser) -> list[str]:
@@ -110,11 +111,11 @@ def _fish(parser: argparse.ArgumentParser, _: bool) -> str:
             value = f" -x -a {_quoted(known)}" if known else "" if action.nargs == 0 else " -r"
             text = " ".join((action.help or "").replace("%%", "%").split())
             lines.append(f"{here} -l {long}{value} -d {shlex.quote(text)}")
-        below = _commands(sub)
+        below = {part: own for part, (_, own) in _commands(sub).items()}
         unless = f"; and not __fish_seen_subcommand_from {' '.join(below)}" if below else ""
-        if words := _words(sub):
-            lines.append(f"{start} '__fish_seen_subcommand_from {name}{unless}' -a {_quoted(words)}")
-        for part, (_, own) in below.items():
+        if first := _words(sub):
+            lines.append(f"{start} '__fish_seen_subcommand_from {name}{unless}' -a {_quoted(first)}")
+        for part, own in below.items():
             if words := _words(own):
                 both = f"__fish_seen_subcommand_from {name}; and __fish_seen_subcommand_from {part}"
                 lines.append(f"{start} '{both}' -a {_quoted(words)}")
