@@ -637,6 +637,10 @@ def test_what_holds_no_texts_for_a_model_of_texts(
             ["train", "GOOD", "--model", "NEW", "--label-columns=tags"],
             r"--label-columns=tags; did you mean --labels-column\? \(see `metarank train -h`\)",
         ),
+        (
+            ["train", "GOOD", "--model", "NEW", "--label-column", "labels"],
+            r"--label-column labels; did you mean --labels-column\? \(",
+        ),
         (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
         (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
         (["train", "NOFILE", "--model", "NEW", "--ranker", "best"], "error: --ranker must"),

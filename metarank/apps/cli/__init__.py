@@ -55,7 +55,8 @@ class _Parser(argparse.ArgumentParser):
     def _meant(self, unknown: list[str]) -> str:
         """The options that look like unknown ones."""
         known = [option for option in self._option_string_actions if option.startswith("--")]
-        close = [get_close_matches(arg.partition("=")[0], known, 1) for arg in unknown]
+        asked = [arg.partition("=")[0] for arg in unknown if arg.startswith("--")]
+        close = [get_close_matches(option, known, 1) for option in asked]
         meant = dict.fromkeys(option for found in close for option in found)
         return f"; did you mean {', '.join(meant)}?" if meant else ""
 
