@@ -10,7 +10,7 @@ import makers
 
 from metarank import MetaRanker
 from metarank.apps.serve.run import Server, listen, url_of
-from metarank.serve import ServeOptions, create_app
+from metarank.serve import Access, ServeOptions, create_app
 
 # Seconds for what must come to pass at some time, however busy the machine is; nothing is measured.
 LONG = 300
@@ -19,19 +19,20 @@ PATIENT = dict.fromkeys(("timeout", "head_timeout", "idle_timeout", "stop_timeou
 
 
 @contextmanager
-def served(name: str, **options: float) -> Iterator[str]:
+def served(name: str, token: str | None = None, **options: float) -> Iterator[str]:
     """The address of a service of a maker's model, whose name is in need of escaping."""
-    with serving(makers.fitted(name), name=f"the <b>{name}</b> model", **options) as (url, _):
+    called = f"the <b>{name}</b> model"
+    with serving(makers.fitted(name), called, Access(token=token), **options) as (url, _):
         yield url
 
 
 @contextmanager
 def serving(
-    model: MetaRanker, name: str = "model", **options: float
+    model: MetaRanker, name: str = "model", access: Access | None = None, **options: float
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """The address of a service, and what ends it as a signal does."""
     limits = ServeOptions(**PATIENT | options)
-    server = Server(create_app(model, limits, name=name), limits, lambda: None)
+    server = Server(create_app(model, limits, name=name, access=access), limits, lambda: None)
 
     def stop() -> None:
         server.should_exit = True

@@ -81,7 +81,8 @@ def load(
     text_columns, vector_columns, number_columns, category_columns : str, sequence of str or None
         Columns of a table or of Parquet that are blocks, see `metarank.data.block_roles.BlockRoles`.
     name : str or None
-        Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`.
+        Name of the data set; None takes the file's stem, or its folder's name if that is `train` or `test`;
+        of a table the latter only with a `labels.txt` beside it.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def load(
     if streamed:
         stem, suffix, sidecars = "stdin" if from_stdin else path.name, "", False
     if name is None:
-        name = path.resolve().parent.name if stem in ("train", "test") else stem
+        name = path.resolve().parent.name if _is_part(path, stem, suffix) else stem
     raw = raw_bytes(path) if streamed else b""
     if (raw if streamed else _first_bytes(path)).startswith(MAGIC):
         from metarank.data.frames import read_parquet
@@ -205,6 +206,13 @@ def _stem_and_suffix(path: Path) -> tuple[str, str]:
     """("train", ".svm") of `train.svm.gz`."""
     bare = path.with_suffix("") if path.suffix in COMPRESSED else path
     return bare.stem, bare.suffix.lower()
+
+
+def _is_part(path: Path, stem: str, suffix: str) -> bool:
+    """Whether a file is a part of the data set that its folder holds, and not one of any folder of tables."""
+    if stem not in ("train", "test"):
+        return False
+    return suffix not in (*TABLES, ".parquet") or plain_or_compressed(path.parent / "labels.txt") is not None
 
 
 def _first_bytes(path: Path) -> bytes:

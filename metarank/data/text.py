@@ -78,7 +78,7 @@ def read_table(
 
     Parameters
     ----------
-    path : path of a UTF-8 file
+    path : path of a UTF-8 file, or one of UTF-16 with its byte order mark
     text_column : str, sequence of str or None
         Column of the text; several, also as "a,b", are joined by a line break. None takes those of "title",
         "text" and "body" that exist and do not hold the labels.
@@ -180,7 +180,10 @@ def decode(content: bytes, path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}: line {line} is not UTF-8 ({error.reason})") from None
+        raise ValueError(
+            f"{path}: line {line} is not UTF-8 ({error.reason}): convert the file, if it is Latin-1 by "
+            "iconv -f latin1 -t utf-8"
+        ) from None
 
 
 def _suffix(path: Path, content: str) -> str:
@@ -255,6 +258,15 @@ def _header(rows: Iterator[tuple[int, list[str]]]) -> list[str]:
 def _csv_records(content: str, suffix: str) -> Iterator[Record]:
     rows = csv_rows(content, _delimiter(suffix))
     header = _header(rows)
+    # Not read so by itself: labels within a cell are most often separated by this sign too.
+    sign = (
+        next((s for s in ";\t|" if s in header[0]), None) if len(header) == 1 and suffix == ".csv" else None
+    )
+    if sign is not None:
+        raise ValueError(
+            f"the header {header[0]!r:.80} looks separated by {sign!r}: save the file with commas, or as "
+            ".tsv with tabs"
+        )
     twice = first_repeated(filter(None, header))
     if twice is not None:
         raise ValueError(f"columns must have names of their own, {twice!r} occurs twice in the header")

@@ -20,6 +20,7 @@ The compiled core parses: of 17 MB with 20,000 rows in 0.03 s, where scikit-lear
 from __future__ import annotations
 
 import bz2
+import codecs
 import errno
 import gzip
 import lzma
@@ -42,6 +43,7 @@ from metarank.data.guard import TEXT_TIMES, check_present, check_sizes, most_tex
 from metarank.types.checks import MOST_IMPLIED_LABELS
 
 GZIP_MAGIC, XZ_MAGIC, BYTE_ORDER_MARK = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\xef\xbb\xbf"
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BZIP2_MAGIC, ZSTANDARD_MAGIC = b"BZh", b"\x28\xb5\x2f\xfd"
 COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
 STANDARD_INPUT = "-"
@@ -60,12 +62,13 @@ PathLike = str | os.PathLike[str]
 
 def read_bytes(path: PathLike) -> bytes:
     """Content of a file, decompressed if it starts as gzip, xz, bzip2 or (with pyarrow) Zstandard does,
-    without a byte order mark; "-" is standard input.
+    without a byte order mark; "-" is standard input. What begins with the mark of UTF-16 is given as UTF-8.
 
     Raises
     ------
     ValueError
-        If the compressed data is damaged, or expands more than a hundredfold; the file is named.
+        If the compressed data is damaged, or expands more than a hundredfold, or what begins as UTF-16 is
+        none; the file is named.
     """
     return decompressed(raw_bytes(path), path)
 
@@ -101,6 +104,12 @@ def decompressed(raw: bytes, path: object) -> bytes:
         raise ValueError(
             f"{path}: Zstandard files are read with pyarrow (extra data): install it, or decompress the file"
         ) from None
+    if raw.startswith(UTF16_MARKS):
+        try:
+            return raw.decode("utf-16").encode()
+        except UnicodeDecodeError as error:
+            said = f"begins as UTF-16 and is none ({error.reason}): save it as UTF-8"
+            raise ValueError(f"{path}: {said}") from None
     return raw.removeprefix(BYTE_ORDER_MARK)
 
 

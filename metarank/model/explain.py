@@ -33,6 +33,21 @@ DIGITS = 3
 _SHOWN = 8
 
 
+def said_of_unknown_rows(unknown: np.ndarray) -> str:
+    """`NOTHING_KNOWN` of several rows, of which a flag each tells whether it applies; "" where it never does.
+
+    Examples
+    --------
+    >>> said_of_unknown_rows(np.array([True, False]))
+    'nothing of 1 row of 2 is known to the model: such labels are guesses, by their frequency'
+    """
+    n = int(np.count_nonzero(unknown))
+    if not n:
+        return ""
+    rows = f"{n} row{'s' * (n > 1)} of {len(unknown)}"
+    return f"nothing of {rows} is known to the model: such labels are guesses, by their frequency"
+
+
 @dataclass(frozen=True)
 class Neighbor:
     """A training point of the label: its row, its name if texts are known, and its distance."""

@@ -14,7 +14,8 @@ from metarank import metrics
 from metarank.data.dataset import Dataset
 from metarank.metrics.propensity.curve import counts_of_weights
 from metarank.metrics.slices import LABEL_FREQUENCY, goes_by_label, rows_by_value
-from metarank.model.fitted import FittedModel
+from metarank.model.explain import said_of_unknown_rows
+from metarank.model.fitted import FittedModel, Scored
 from metarank.model.relevance import Relevance, aligned_relevance
 from metarank.thresholds import METRICS, check_metric
 from metarank.types.checks import check_sample_weight
@@ -51,6 +52,8 @@ def score_model(model: MetaRanker, X: Any, Y: Any, sample_weight: Any, **how: An
         scores = sp.vstack([s.candidates.to_csr(s.scores) for s in scored], format="csr")
     relevance = aligned_relevance(model, Y, scores.shape[0])
     relevance.warn(stacklevel=4)
+    if said := said_of_unknown_rows(_unknown_rows(scored)):
+        warnings.warn(said, stacklevel=3)
     warn_of_a_leak(model.fitted_, candidates, relevance.Y)
     values = metrics.per_row(relevance.Y, relevance.widened(scores), "MAP")
     weight = check_sample_weight(sample_weight, len(values))
@@ -77,7 +80,8 @@ class Evaluation:
     X : rows, as in `MetaRanker.rank`
     Y : Relevance, or what `aligned_relevance` takes: CSR (n, L), lists of names, a Dataset, ...
         Unknown labels count as missed: F1 is 0 in a mean over labels (macro-F1), and the propensity is that
-        of a label without a training row. There is a warning, except for a `Relevance`.
+        of a label without a training row. There is a warning, and one of rows of which nothing is known,
+        except for a `Relevance`.
     propensity_weight : float, optional
         As in `MetaRanker.rank`. Cuts and predicted relevances depend on probabilities, not on this weight.
     exclude, candidates, pair_features : as in `MetaRanker.rank`
@@ -117,7 +121,14 @@ class Evaluation:
         else:
             self.relevance = aligned_relevance(model, Y, sum(s.candidates.n_rows for s in self._scored))
             self.relevance.warn(stacklevel=4)
+            if self.unknown_rows:
+                warnings.warn(self.unknown_rows, stacklevel=3)
         warn_of_a_leak(model.fitted_, candidates, self.relevance.Y)
+
+    @property
+    def unknown_rows(self) -> str:
+        """The message about rows of which the model knows nothing; "" if there are none."""
+        return said_of_unknown_rows(_unknown_rows(self._scored))
 
     @property
     def Y(self) -> sp.csr_matrix:
@@ -148,7 +159,8 @@ class Evaluation:
         """The metrics that are measured if none is named."""
         full = [] if self.model.shortlisters_ else FULL_LIST
         above = [] if self.relevance.parents(self.model) is None else HIERARCHICAL
-        return [*full, *SETS, *above, *TOP]
+        recall = f"R@{length_below(self.model.n_labels_ - len(self.model.removed_))}"
+        return [*full, *SETS, *above, *(recall if name == "R@10" else name for name in TOP)]
 
     @cached_property
     def label_counts(self) -> np.ndarray | None:
@@ -238,6 +250,23 @@ class Evaluation:
         for m in parsed:
             if m.needs == "sets":
                 yield (Y, None), [str(m)], {"Y_pred": self.sets(m.name), "parents": above}
+
+
+def _unknown_rows(scored: Sequence[Scored]) -> np.ndarray:
+    """A flag for each row: whether nothing of it is known."""
+    return np.concatenate([s.blank for s in scored])
+
+
+def length_below(n_labels: int, most: int = 10) -> int:
+    """The greatest of 10, 5, 3 and 1 up to `most` that is below a number of labels: lists of all of them miss
+    none.
+
+    Examples
+    --------
+    >>> [length_below(n) for n in (11, 10, 8, 4, 1)], length_below(100, 5)
+    ([10, 5, 5, 3, 1], 5)
+    """
+    return next((k for k in (10, 5, 3) if k <= most and k < n_labels), 1)
 
 
 def evaluate_model(

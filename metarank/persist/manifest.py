@@ -57,7 +57,11 @@ def checked(path: str | os.PathLike[str], verify: bool, limits: Limits) -> Check
     """`read_manifest`, with the number of bytes on disk."""
     folder = Path(path)
     if not os.path.lexists(folder / MANIFEST):
-        raise ModelError(f"{str(folder)!r} is not a metarank model: it has no {MANIFEST}")
+        if not os.path.lexists(folder):
+            said = f"there is no folder {str(folder)!r}"
+        else:
+            said = f"it has no {MANIFEST}" if folder.is_dir() else "it is no folder"
+        raise ModelError(f"{str(folder)!r} is not a metarank model: {said}")
     size = regular_file(folder / MANIFEST).st_size
     if size > limits.manifest_bytes:
         raise ModelError(

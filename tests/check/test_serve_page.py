@@ -180,6 +180,29 @@ def test_a_service_that_was_silent_is_asked_again(tab, words):
     assert tab.wait("document.querySelector('#labels li:first-child .why table')?.textContent")
 
 
+def test_a_token_is_typed_where_the_service_has_one(tab):
+    with served("texts", token="secret") as url:
+        tab.problems.clear()
+        tab.open(url)
+        problem, options = "document.getElementById('problem')", "document.getElementById('optimize').options"
+        said = f"!{problem}.hidden && {problem}.textContent"
+        assert tab.wait(said) == "This service asks for its token."
+        tab.click("#token")
+        tab.type("wrong")
+        tab.press("Enter")
+        assert tab.wait(f"{problem}.textContent.startsWith('This is not the token')")
+        tab.value("document.getElementById('token').value = ''")
+        tab.type("secret")
+        tab.press("Enter")
+        tab.wait(f"{options}.length === 5 && {problem}.hidden")
+        assert tab.value("document.getElementById('access').hidden")
+        tab.click("#instance")
+        tab.type("bread")
+        tab.click("#ask")
+        assert shown(tab)[0] == "bread"
+        assert tab.wait("document.querySelector('#labels li:first-child .why table')?.textContent")
+
+
 def test_texts_from_outside_are_no_markup(tab, words):
     opened(tab, words)
     tab.click("#instance")

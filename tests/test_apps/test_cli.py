@@ -270,6 +270,16 @@ def test_shortlisters_by_name(work, tmp_path, capsys, names):
     assert titles[names] in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("given", ["auto", "0", "2.5"])
+def test_training_takes_a_lean(work, tmp_path, given):
+    options = ["--effort", "low", "--ranker", "logistic", "--folds", "2", "--jobs", "1", "--quiet"]
+    argv = ["train", work / "train.txt", "--model", tmp_path / "M", "--propensity-weight", given]
+    assert run([*argv, *options]) == 0
+    model = load(tmp_path / "M")
+    assert model.propensity_weight == (given if given == "auto" else float(given))
+    assert given == "auto" or model.propensity_weight_ == float(given)
+
+
 def test_predictions_of_texts(work, capsys):
     texts = ["--text", "salt and flour", "--text", "wave and wind"]
     assert run(["predict", work / "words", *texts, "--top", "1"]) == 0
@@ -623,6 +633,16 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "GOOD", "--model", "NEW", "--jobs", "0"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--jobs", "1.5"], "--jobs"),
         (["train", "GOOD", "--model", "NEW", "--effort", "huge"], "--effort"),
+        (
+            ["train", "GOOD", "--model", "NEW", "--label-columns=tags"],
+            r"--label-columns=tags; did you mean --labels-column\? \(see `metarank train -h`\)",
+        ),
+        (
+            ["train", "GOOD", "--model", "NEW", "--label-column", "labels"],
+            r"--label-column labels; did you mean --labels-column\? \(",
+        ),
+        (["data", "list", "--zzz"], r"unrecognized arguments: --zzz \(see `metarank data list -h`\)"),
+        (["train", "GOOD", "--model", "NEW", "--propensity-weight", "11"], "must be a number in .0, 10."),
         (["train", "NOFILE", "--model", "NEW", "--ranker", "best"], "error: --ranker must"),
         (["train", "NOFILE", "--model", "NEW", "--features", "best"], "error: --features must"),
         (["train", "NOFILE", "--model", "NEW", "--features", ""], "error: --features must"),
@@ -633,8 +653,8 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["train", "NOFILE", "--model", "NEW", "--threshold", "best"], "error: --threshold must"),
         (["train", "TEXTS", "--model", "NEW", "--text-column", "body"], "body"),
         (["train", "TEXTS", "--model", "NEW", "--labels-column", "tags"], "tags"),
-        (["predict", "NOFILE", "GOOD"], "not a metarank model"),
-        (["predict", "GOOD", "GOOD"], "not a metarank model"),
+        (["predict", "NOFILE", "GOOD"], "not a metarank model: there is no folder"),
+        (["predict", "GOOD", "GOOD"], "not a metarank model: it is no folder"),
         (["predict", "HERE", "GOOD"], "not a metarank model"),
         (["predict", "numbers"], "INPUT or --text"),
         (["predict", "numbers", "GOOD", "--text", "x"], "INPUT or --text"),
@@ -647,7 +667,7 @@ def test_what_holds_no_texts_for_a_model_of_texts(
         (["predict", "numbers", "GOOD", "--jobs", "all"], "--jobs"),
         (
             ["predict", "nothing", "GOOD", "--optimize", "profit", "--out", "NEW"],
-            "error: --optimize must.*profit",
+            "error: --optimize must be one of micro-f1, .*profit",
         ),
         (["predict", "numbers", "GOOD", "--format", "xml"], "--format"),
         *(
@@ -727,6 +747,25 @@ def test_rows_of_another_width(work, tmp_path, capsys, command, content):
 def test_nothing_to_measure(work, tmp_path, capsys):
     put(tmp_path, b" 0:1\n 1:1\n")
     assert_refused(filled(EVALUATE, work, tmp_path), capsys, match="no relevant label")
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "report"])
+def test_a_column_of_labels_that_is_called_otherwise_is_told(work, tmp_path, capsys, command):
+    put(tmp_path, b"text,subject\nsalt,bread\n", "t.csv")
+    argv = [command, work / "words", tmp_path / "t.csv"]
+    argv = ["train", argv[-1], "--model", tmp_path / "M"] if command == "train" else argv
+    assert_refused(argv, capsys, match="holds no labels: --labels-column names.*labels, label, tags", lines=2)
+
+
+@pytest.mark.parametrize(
+    "command", [["predict"], ["evaluate"], ["evaluate", "--report"], ["report", "--out"]]
+)
+def test_rows_of_which_nothing_is_known_are_told_once(work, tmp_path, capsys, command):
+    put(tmp_path, b"text,labels\nzzyzx,bread\nsalt,bread\nqwrt,bread\n", "t.csv")
+    page = [tmp_path / "page.html"] if len(command) > 1 else []
+    assert run([command[0], work / "words", tmp_path / "t.csv", *command[1:], *page]) == 0
+    assert capsys.readouterr().err.count("nothing of 2 rows of 3 is known to the model") == 1
+    assert not page or "nothing of 2 rows of 3 is known" in page[0].read_text()
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "explain", "inspect"])

@@ -90,7 +90,13 @@ CASES = {
     "train --effort ": ["low", "medium", "high"],
     "predict --format js": ["json", "jsonl"],
     "predict --prob": ["--probabilities"],
-    "data ": ["list", "get", "make", "pydocs", "synthetic"],
+    "data ": ["list", "get", "make"],
+    "data make ": ["pydocs", "synthetic"],
+    "data make --s": ["--seed"],
+    "train --ranker li": ["listwise", "listnet"],
+    "train --features c": ["centroids"],
+    "train --shortlister n": ["none", "neighbors", "names"],
+    "predict --optimize m": ["micro-f1", "macro-f1"],
     "completion ": list(SHELLS),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import makers
@@ -32,7 +33,8 @@ def test_labels_and_rows_are_those_of_the_methods(folder, rows, tmp_path, capsys
     before = read_manifest(folder)["digest"]
     data = ["--rows", rows, "--text-column", "text", "--labels-column", "labels", "--jobs", "1"]
     assert main([str(v) for v in ["update", folder, *options, *data, "--out", tmp_path / "out"]]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'out'}: 2 rows and 1 labels added, 1 labels removed\n"
+    said = "2 rows added, 1 label added, 1 label removed, 1 label renamed"
+    assert capsys.readouterr().out == f"{tmp_path / 'out'}: {said}\n"
     assert read_manifest(folder)["digest"] == before, "what --out leaves alone"
 
     model = load(folder)
@@ -53,6 +55,33 @@ def test_the_model_itself_is_replaced_and_a_table_of_labels_read(tmp_path):
     assert load(folder).label_names_ == [*ds.label_names, "salt"]
     assert main(["update", str(folder), "--merge", "0", "1"]) == 0
     assert list(load(folder).fitted_.removed) == [0]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rename", "0", "brine"], "1 label renamed"),
+        (["--merge", "0", "1"], "1 label merged"),
+        (["--add", "salt", "--add", "sun"], "2 labels added"),
+    ],
+)
+def test_it_says_what_was_changed(folder, options, said, capsys):
+    assert main(["update", str(folder), *options]) == 0
+    assert capsys.readouterr().out == f"{folder}: {said}\n"
+
+
+def test_a_removed_label_is_not_counted(folder, capsys):
+    n_labels = makers.fitted("texts").n_labels_
+    assert main(["update", str(folder), "--remove", "0"]) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["labels"], found["removed_labels"]) == (n_labels - 1, 1)
+
+
+def test_a_new_label_without_a_known_word_is_told(folder, capsys):
+    assert main(["update", str(folder), "--add", "zzyzx"]) == 0
+    assert capsys.readouterr().err.startswith("metarank: warning: no word of 'zzyzx' is known to this model")
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,24 @@ def test_baselines_of_the_user(fitted):
     assert "oracle <b>" not in to_html(report)
 
 
+@pytest.mark.parametrize(
+    ("n_labels", "removed", "recall", "first"),
+    [(5, 0, "R@3", 3), (8, 0, "R@5", 5), (8, 3, "R@3", 3), (11, 0, "R@10", 10), (11, 1, "R@5", 5)],
+)
+def test_no_headline_speaks_of_lists_of_all_labels(n_labels, removed, recall, first):
+    both = data.make_multilabel(120, n_features=8, n_labels=n_labels, seed=1)
+    model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(both.take(slice(0, 80)))
+    if removed:
+        model.update_labels(remove=list(range(removed)))
+    report = measure_report(model, both.take(slice(80, 120)))
+    assert [name for name in report.metrics["metarank"] if name.startswith("R@")] == [recall]
+    assert dict(report.facts)["labels"] == str(n_labels - removed)
+    assert max(report.ks) == min(10, n_labels - removed - 1)
+    page = to_html(report)
+    assert f"of the relevant labels are among the first {first}<" in page
+    assert re.search(rf"By label frequency: {recall} (from|[0-9.]+ in each)", page)
+
+
 def test_names_are_escaped():
     evil = "<script>alert(1)</script>"
     reason = Reason(evil, 0.5)
@@ -313,7 +331,10 @@ def test_excluded_labels_are_not_counted(fitted):
     model, test = fitted
     irrelevant = sp.csr_matrix(1 - test.Y.toarray())
     report = measure_report(model, test, exclude=irrelevant, n_examples=0)
-    assert report.recall["metarank"][-1] == pytest.approx(1.0)
+    n_relevant = np.diff(test.Y.indptr)
+    n_relevant = n_relevant[n_relevant > 0]
+    expected = np.mean(np.minimum(n_relevant, report.ks[-1]) / n_relevant)
+    assert report.recall["metarank"][-1] == pytest.approx(expected)
     assert report.reliability.counts.sum() == test.Y.nnz
     assert report.reliability.observed[report.reliability.counts > 0] == pytest.approx(1.0)
 

@@ -331,6 +331,8 @@ def test_removed_labels_are_not_explained():
     reply = answerer.answer_one(Call("explain", b'{"instance": "flour", "labels": ["bread"]}'))
     assert (reply.status, json.loads(reply.body)["field"]) == (422, "labels")
     assert all(e["name"] != "bread" for row in asked(model, ["flour salt"]) for e in row)
+    with TestClient(create_app(model)) as client:
+        assert client.get("/model").json()["n_labels"] == model.n_labels_ - 1, "of which it ranks any"
 
 
 def test_bodies_and_types_of_requests(words):

@@ -92,15 +92,16 @@ TOKEN = "s3cret-Token_~+/=="
 def test_a_token_opens_all_and_health_needs_none(sent, status):
     headers = {} if sent is None else {"authorization": sent}
     with TestClient(app(token=TOKEN)) as client:
-        for path in ("/health", "/ready"):
+        for path in ("/", "/health", "/ready"):
             assert client.get(path, headers=headers).status_code == 200
-        for path in ("/", "/model", "/metrics", "/docs", "/openapi.json"):
+        for path in ("/model", "/metrics", "/docs", "/openapi.json"):
             assert client.get(path, headers=headers).status_code == status
         reply = client.post("/rank", json=ASKED, headers=headers)
         assert reply.status_code == status
         if status == 401:
             assert reply.headers["www-authenticate"] == "Bearer"
             assert TOKEN not in reply.text
+            assert "toy" not in client.get("/").text, "of the model"
             assert client.get("/nothing", headers=headers).status_code == 401
 
 

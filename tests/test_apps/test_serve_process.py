@@ -28,7 +28,7 @@ from services import LONG
 from metarank import MetaRanker
 from metarank.apps.cli import main
 from metarank.apps.serve.processes import run_processes
-from metarank.apps.serve.run import listen
+from metarank.apps.serve.run import listen, url_of
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -310,3 +310,29 @@ def test_a_port_that_is_taken_is_one_line(folder, capsys):
     _, err = capsys.readouterr()
     assert f"cannot listen at host '127.0.0.1', port {port}: " in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "said", "warns"),
+    [
+        ("127.0.0.1", False, r"http://127\.0\.0\.1:\d+/ ", False),
+        ("localhost", False, r"http://(127\.0\.0\.1|\[::1\]):\d+/ ", False),
+        ("0.0.0.0", False, r"http://0\.0\.0\.0:\d+/, all addresses of this machine ", True),
+        ("0.0.0.0", True, r"http://0\.0\.0\.0:\d+/, all addresses of this machine ", False),
+    ],
+)
+def test_it_says_where_it_listens_and_who_can_ask(
+    folder, tmp_path, monkeypatch, capsys, host, token, said, warns
+):
+    def announcing(*_, host, port, announce, **__):
+        with listen(host, port) as listener:
+            announce(url_of(listener))
+
+    monkeypatch.setattr("metarank.apps.serve.run.run", announcing)
+    (tmp_path / "token").write_text("secret")
+    options = ["--token-file", tmp_path / "token"] if token else []
+    assert run(["serve", folder, "--host", host, "--port", 0, *options]) == 0
+    out, err = capsys.readouterr()
+    assert re.fullmatch(rf"topics is served at {said}\(Ctrl-C stops\)\n", out)
+    assert err.count("\n") == warns
+    assert ("without --token-file: whoever reaches this machine can ask" in err) == warns

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from metarank.data import load
 from metarank.data.text import from_texts, read_table
 
 DATA = Path(os.environ.get("METARANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -27,6 +28,30 @@ def rows(ds):
 EXPECTED = [("red wine", ["drink", "grape"]), ("green, tea", []), ('a "quoted"\nline', ["x y"])]
 CSV = 'text,labels,other\r\nred wine,drink; grape,1\r\n"green, tea",,2\r\n"a ""quoted""\nline",x y;,3\r\n'
 JSONL = "\n".join(json.dumps({"text": text, "labels": labels}) for text, labels in EXPECTED)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(("file", "content"), [("t.csv", CSV), ("t.jsonl", JSONL)])
+def test_utf_16_with_its_mark_says_the_same(tmp_path, file, content, encoding):
+    path = written(tmp_path, file, ("\ufeff" + content).encode(encoding))
+    assert rows(read_table(path)) == rows(load(path)) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("file", "beside", "name"),
+    [
+        ("test.csv", None, "test"),
+        ("all.csv", None, "all"),
+        ("test.csv", "labels.txt", "own"),
+        ("train.svm", None, "own"),
+    ],
+)
+def test_a_table_is_named_by_its_folder_only_in_a_data_set_s(tmp_path, file, beside, name):
+    (tmp_path / "own").mkdir()
+    if beside is not None:
+        written(tmp_path / "own", beside, "b\n")
+    content = "text,labels\na,b\n" if file.endswith("csv") else "0 0:1\n"
+    assert load(written(tmp_path / "own", file, content)).name == name
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
@@ -113,7 +138,10 @@ def test_a_long_field_is_no_error(tmp_path):
         ("t.jsonl", '{"text": 3}\n', {}, "text_column must hold text, got int in 'text' at line 1"),
         ("t.jsonl", '{"text": "a", "labels": {"b": 1}}\n', {}, "line 1: labels must be"),
         ("t.jsonl", '{"text": "a", "labels": [["b"]]}\n', {}, "line 1: labels must be"),
-        ("t.csv", b"text,labels\na,b\n\xff,c\n", {}, "line 3 is not UTF-8"),
+        ("t.csv", b"text,labels\na,b\n\xff,c\n", {}, "line 3 is not UTF-8 .*: convert.* iconv -f latin1"),
+        ("t.csv", b"\xff\xfet\0e", {}, "begins as UTF-16 and is none"),
+        ("t.csv", "text;labels\na, b;c\n", {}, "'text;labels' looks separated by ';': save"),
+        ("t.csv", "text\tlabels\na\tb\n", {"text_column": "text"}, r"looks separated by '.t'"),
     ],
 )
 def test_errors_name_file_line_and_rule(tmp_path, file, content, columns, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import pickle
+import warnings
 
 import makers
 import numpy as np
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 from metarank import MetaRanker, Ranking, load
 from metarank.apps.cli import main
 from metarank.metrics import evaluate
+from metarank.model.measure import evaluate_model
 from metarank.thresholds.set_metrics import METRICS
 
 KINDS = ["texts", "many texts", "sparse", "many labels"]
@@ -269,3 +271,15 @@ def test_labels_of_which_nothing_is_known_have_their_share_and_change_no_other(k
     told = model.explain(X[:1], L + 1)
     assert [name for name, _, _ in told.contributions] == ["prior"]
     assert told.base + sum(effect for _, _, effect in told.contributions) == pytest.approx(told.score)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_score_tells_of_rows_of_which_nothing_is_known(known):
+    model, X = makers.fitted("texts"), rows("texts")
+    X = X[1::2] if known else X
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.score(X, [["bread"]] * len(X))
+        evaluate_model(model, X, [["bread"]] * len(X), ["P@1"])
+    said = [str(w.message) for w in caught]
+    assert [s.startswith("nothing of 2 rows of 4 is known") for s in said] == [True, True] * (not known)

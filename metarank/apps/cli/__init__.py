@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -46,7 +47,18 @@ class _Parser(argparse.ArgumentParser):
         names = [name for action in self._actions for name in action.option_strings or [action.dest]]
         if "model" in names and "--model" not in names and args is not None:
             args = _model_first(list(args))
-        return super().parse_known_args(args, namespace, **how)
+        found, unknown = super().parse_known_args(args, namespace, **how)
+        if unknown and self._subparsers is None:  # by the command itself, which knows its options
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
+        return found, unknown
+
+    def _meant(self, unknown: list[str]) -> str:
+        """The options that look like unknown ones."""
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        asked = [arg.partition("=")[0] for arg in unknown if arg.startswith("--")]
+        close = [get_close_matches(option, known, 1) for option in asked]
+        meant = dict.fromkeys(option for found in close for option in found)
+        return f"; did you mean {', '.join(meant)}?" if meant else ""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: error: {message} (see `{self.prog} -h`)\n")

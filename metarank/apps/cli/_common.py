@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -100,6 +100,11 @@ def check_exists(path: str, said: str = "no such file") -> None:
         raise FileNotFoundError(errno.ENOENT, said, path)
 
 
+def completed(action: argparse.Action, words: Iterable[str]) -> None:
+    """Words that a shell proposes for the value of an option which takes others too."""
+    action.words = tuple(words)  # type: ignore[attr-defined]
+
+
 def add_jobs_option(parser: argparse.ArgumentParser) -> None:
     """The one budget of threads."""
     parser.add_argument(
@@ -129,6 +134,11 @@ def _jobs(text: str) -> int:
         raise argparse.ArgumentTypeError(
             f"must be a positive integer, or negative to leave cores free, got {text!r}"
         ) from None
+
+
+def weight_or_auto(text: str) -> float | str:
+    """A lean of the ranking that is learned, or given."""
+    return text if text == "auto" else _weight(text)
 
 
 def _weight(text: str) -> float:
@@ -199,6 +209,17 @@ def read_dataset(path: str, args: argparse.Namespace, model: MetaRanker | None =
     if dataset.n_rows == 0:
         raise ValueError(f"{path} holds no rows")
     return dataset
+
+
+def check_has_labels(dataset: Dataset, path: str) -> None:
+    """Refuses rows without any label, most often of a table whose column of labels is called otherwise."""
+    from metarank.data.text import LABELS_COLUMNS
+
+    if dataset.n_labels == 0:
+        raise ValueError(
+            f"{path} holds no labels: --labels-column names those of a table that has them in none of the "
+            f"columns {', '.join(LABELS_COLUMNS)}"
+        )
 
 
 def _columns_asked(args: argparse.Namespace) -> dict[str, Any]:

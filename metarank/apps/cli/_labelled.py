@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from metarank.apps.cli._common import (
     MODEL_HELP,
     add_model_options,
+    check_has_labels,
     load_model,
     read_dataset,
     showing_progress,
@@ -60,7 +61,9 @@ def read_labelled(args: argparse.Namespace) -> Labelled:
         raise ValueError("--slices needs a file, since standard input is read once")
     model = load_model(args.model, args)
     with read_elsewhere(columns):
-        dataset = _with_all_labels(read_dataset(args.test, args, model), model)
+        dataset = read_dataset(args.test, args, model)
+    check_has_labels(dataset, args.test)
+    dataset = _with_all_labels(dataset, model)
     slices: dict[str, Any] = _columns(args.test, columns, dataset.n_rows) if columns else {}
     relevance = aligned_relevance(model, dataset)
     if relevance.Y.nnz == relevance.n_unknown_pairs + relevance.n_removed_pairs:

@@ -132,6 +132,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     alone = r"(?<![\w./=-])(?:{})(?![\w/=-]|\.\w)"
     message = re.sub(rf"(?<![\w./=-])({one})=['\"]?([\w.-]+)['\"]?", with_value, message)
     message = re.sub(rf"^(?:{one})(?= (?:must|needs|holds|is|goes|has) )", named, message)
+    message = re.sub(r"^(--[\w-]+ must be )None or ", r"\1", message)  # None is an option left out
     several = "|".join(re.escape(name) for name in options if "_" in name)
     if several:
         parts = _QUOTED.split(message)

@@ -44,18 +44,18 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
         yield from _options(sub)
 
 
+def _values(action: argparse.Action) -> list[str]:
+    """What may be the value of an option: its choices, or words of its own."""
+    known = action.choices if action.choices is not None else getattr(action, "words", ())
+    return list(map(str, known))
+
+
 def _words(parser: argparse.ArgumentParser) -> list[str]:
-    """What may stand in the place of an argument: commands, and choices of positional ones."""
+    """What may stand in the place of the first argument: commands, or choices."""
     found = list(_commands(parser))
     for action in parser._actions:
-        if (
-            not action.option_strings
-            and action.choices
-            and not isinstance(action, argparse._SubParsersAction)
-        ):
-            found += map(str, action.choices)
-    for _, sub in _commands(parser).values():
-        found += _words(sub)
+        if not (action.option_strings or isinstance(action, argparse._SubParsersAction)):
+            found += map(str, action.choices or ())
     return found
 
 
@@ -66,12 +66,14 @@ def _bash(parser: argparse.ArgumentParser, zsh: bool) -> str:
         named: dict[str, None] = {}
         for action in _options(sub):
             named |= dict.fromkeys(action.option_strings)
-            if action.choices:
+            if action.option_strings and (known := _values(action)):
                 of = "|".join(f'"{name} {option}"' for option in action.option_strings)
-                values.append(f"{of}) words={_quoted(action.choices)};;")
+                values.append(f"{of}) words={_quoted(known)};;")
         options.append(f"{name}) words={_quoted(named)};;")
-        if words := _words(sub):
-            arguments.append(f"{name}) words={_quoted(words)};;")
+        below = [(part, parser) for part, (_, parser) in _commands(sub).items()]
+        for part, own in [(name, sub), *below]:
+            if words := _words(own):
+                arguments.append(f'"{name} {part}") words={_quoted(words)};;')
     indent = "\n    "
     return f"""{"autoload -U +X bashcompinit && bashcompinit" if zsh else "# metarank, for bash"}
 _metarank() {{
@@ -87,7 +89,7 @@ _metarank() {{
     -*) case "$command" in
     {indent.join(options)}
     esac;;
-    *) case "$command" in
+    *) case "$command $before" in
     {indent.join(arguments)}
     esac;;
     esac; fi
@@ -105,13 +107,18 @@ def _fish(parser: argparse.ArgumentParser, _: bool) -> str:
         here = f"{start} '__fish_seen_subcommand_from {name}'"
         for action in _options(sub):
             long = action.option_strings[-1].removeprefix("--")
-            value = (
-                f" -x -a {_quoted(action.choices)}" if action.choices else "" if action.nargs == 0 else " -r"
-            )
+            known = _values(action)
+            value = f" -x -a {_quoted(known)}" if known else "" if action.nargs == 0 else " -r"
             text = " ".join((action.help or "").replace("%%", "%").split())
             lines.append(f"{here} -l {long}{value} -d {shlex.quote(text)}")
-        if words := _words(sub):
-            lines.append(f"{here} -a {_quoted(words)}")
+        below = {part: own for part, (_, own) in _commands(sub).items()}
+        unless = f"; and not __fish_seen_subcommand_from {' '.join(below)}" if below else ""
+        if first := _words(sub):
+            lines.append(f"{start} '__fish_seen_subcommand_from {name}{unless}' -a {_quoted(first)}")
+        for part, own in below.items():
+            if words := _words(own):
+                both = f"__fish_seen_subcommand_from {name}; and __fish_seen_subcommand_from {part}"
+                lines.append(f"{start} '{both}' -a {_quoted(words)}")
     return "\n".join(lines)
 
 

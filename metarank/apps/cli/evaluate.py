@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from metarank.apps.cli._common import table
@@ -55,6 +56,8 @@ def run(args: argparse.Namespace) -> None:
     model, dataset, relevance, columns = labelled
     pairs = pairs_for(model, args, dataset.n_rows)
     evaluation = Evaluation(model, dataset, relevance, **pairs)
+    if args.report is None and evaluation.unknown_rows:  # else the report warns of them
+        print(f"metarank: {evaluation.unknown_rows}", file=sys.stderr)
     names = names or evaluation.default_names()
     values = evaluation.values(names, intervals=args.intervals)
     slices = evaluation.by_slices(names, columns)

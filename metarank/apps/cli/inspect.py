@@ -78,7 +78,7 @@ def _model(path: str) -> tuple[list[list[Any]], list[list[Any]]]:
         ["written by", f"metarank {manifest['metarank_version']}"],
         ["digest", manifest["digest"]],
         ["features", model.n_features_in_],
-        ["labels", model.n_labels_],
+        ["labels", model.n_labels_ - len(getattr(model, "removed_", ()))],
         *(_stages(model) if isinstance(model, MetaRanker) else _parameters(model)),
     ]
     choices = getattr(model, "choices_", [])

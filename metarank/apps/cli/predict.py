@@ -13,6 +13,7 @@ from metarank.apps.cli._common import (
     add_model_options,
     add_rows_options,
     check_rows,
+    completed,
     load_model,
     read_dataset,
 )
@@ -32,16 +33,19 @@ HELP = "rank labels for new rows"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
+    from metarank.thresholds.set_metrics import METRICS
+
     add_rows_options(parser, "a text to label (may be repeated)")
     parser.add_argument(
         "--top", type=int, default=None, metavar="K", help="labels per row (default 10; with --optimize all)"
     )
-    parser.add_argument(
+    optimize = parser.add_argument(
         "--optimize",
         metavar="METRIC",
         help="keep only labels above the cut learned for METRIC: micro-f1, macro-f1, example-f1, hamming, "
         "subset-accuracy; or the labels that keep a promise, 'recall>=0.9', 'precision>=0.8' or 'fnr<=0.1'",
     )
+    completed(optimize, METRICS)
     parser.add_argument(
         "--probabilities",
         action="store_true",
@@ -74,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank.data.column_names import read_elsewhere
+    from metarank.model.explain import said_of_unknown_rows
     from metarank.thresholds.set_metrics import check_metric
 
     check_rows(args)
@@ -104,7 +109,8 @@ def run(args: argparse.Namespace) -> None:
         ranking, probabilities, kept = model._answers(
             rows, top, args.optimize, args.probabilities, None, limits
         )
-        _say_what_is_unknown(ranking)
+        if unknown := said_of_unknown_rows(ranking.without_evidence):
+            print(f"metarank: {unknown}", file=sys.stderr)
         records = _records(model, ranking, kept, probabilities, ids)
         if form.kind == "txt":
             _write_text(out, records, _headings(rows, ids))
@@ -146,16 +152,6 @@ def _is_table(path: str) -> bool:
     stem, ending = os.path.splitext(path.lower())
     ending = os.path.splitext(stem)[1] if ending in COMPRESSED else ending
     return ending in (*TABLES, ".parquet")
-
-
-def _say_what_is_unknown(ranking: Ranking) -> None:
-    unknown = int(ranking.without_evidence.sum())
-    if unknown:
-        print(
-            f"metarank: nothing of {unknown} row{'s' * (unknown > 1)} of {ranking.n_rows} is known to the "
-            "model: such labels are guesses, by their frequency",
-            file=sys.stderr,
-        )
 
 
 def _records(

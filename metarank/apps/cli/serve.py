@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import socket
+import sys
+from contextlib import closing
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from metarank.apps.cli._common import MODEL_HELP, add_weight_option, check_exists, load_model
 
 if TYPE_CHECKING:
+    from metarank.apps.serve.options import Access
     from metarank.apps.serve.reload import Loaded
 
 HELP = "serve a model over HTTP, with a page to try it"
@@ -51,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--token-file",
         metavar="FILE",
         help="requests must carry the token in this file, as Authorization: Bearer TOKEN; "
-        "/health and /ready need none",
+        "/health and /ready need none, and the page asks for it",
     )
     parser.add_argument(
         "--access-log",
@@ -105,12 +110,15 @@ def run(args: argparse.Namespace) -> None:
     check_processes(args.processes)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("metarank.serve").setLevel(logging.INFO)
-    listen(args.host, args.port).close()  # before the model is read, which may take long
+    with closing(listen(args.host, args.port)) as listener:  # before the model is read, which may take long
+        _warn_if_open(listener, access)
     path = Path(args.model).absolute()  # no link resolved: it may lead to another model by the next load
     name = path.resolve().name
 
     def announce(url: str) -> None:
-        print(f"{name} is served at {url} (Ctrl-C stops)", flush=True)
+        # No browser elsewhere can go to such an address: it stands for each that the machine has.
+        every = ", all addresses of this machine" if urlsplit(url).hostname in ("0.0.0.0", "::") else ""
+        print(f"{name} is served at {url}{every} (Ctrl-C stops)", flush=True)
 
     at: dict[str, Any] = {"host": args.host, "port": args.port, "access": access, "name": name}
     at |= {"admin_socket": args.admin_socket, "announce": announce}
@@ -120,6 +128,18 @@ def run(args: argparse.Namespace) -> None:
     else:
         InputReader(load().model, options)  # that all of them can begin is known, in one line if not
         run_processes(load, args.processes, options, **at)
+
+
+def _warn_if_open(listener: socket.socket, access: Access) -> None:
+    """A line on stderr where other machines reach the service and it asks nobody for a token."""
+    from metarank.apps.serve.hosts import is_local
+
+    if access.token is None and not is_local(listener):
+        print(
+            f"metarank: warning: --host {listener.getsockname()[0]} without --token-file: whoever reaches "
+            "this machine can ask the model",
+            file=sys.stderr,
+        )
 
 
 def _load(path: str, weight: float | None) -> Loaded:

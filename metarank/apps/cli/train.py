@@ -17,10 +17,13 @@ from metarank.apps.cli._common import (
     add_reading_options,
     add_seed_option,
     check_exists,
+    check_has_labels,
+    completed,
     logging_to_stderr,
     print_page,
     read_dataset,
     showing_progress,
+    weight_or_auto,
 )
 from metarank.apps.cli._row_columns import add_row_column_options, columns_asked, row_columns
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, read_pairs
@@ -37,6 +40,8 @@ _TOLD = ("P@1", "nDCG@5", "micro-F1")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; their defaults are those of MetaRanker."""
     from metarank.model.auto import EFFORTS
+    from metarank.ranker import RANKERS
+    from metarank.thresholds.learned_cuts import THRESHOLDS
 
     parser.add_argument(
         "train",
@@ -54,31 +59,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
     )
-    parser.add_argument(
+    ranker = parser.add_argument(
         "--ranker",
         default="auto",
         metavar="NAME",
-        help="auto (default), or a name such as pointwise, lambdarank or ensemble",
+        help=f"what orders the labels: auto (default), {', '.join(n for n in RANKERS if n != 'auto')}",
     )
-    parser.add_argument(
+    completed(ranker, RANKERS)
+    features = parser.add_argument(
         "--features",
         default="auto",
         metavar="NAMES",
         help="what describes a pair: auto (default), yang2012, or comma-separated names: "
         + ", ".join(SOURCES),
     )
-    parser.add_argument(
+    completed(features, ("auto", "yang2012", *SOURCES))
+    proposers = [entry.asked_as for entry in SOURCES.values() if entry.asked_as]
+    shortlister = parser.add_argument(
         "--shortlister",
         default="auto",
         metavar="NAMES",
         help="what proposes candidates: auto (default), none (rank all labels), or comma-separated names: "
-        + ", ".join(entry.asked_as for entry in SOURCES.values() if entry.asked_as),
+        + ", ".join(proposers),
     )
-    parser.add_argument(
+    completed(shortlister, ("auto", "none", *proposers))
+    threshold = parser.add_argument(
         "--threshold",
         default="auto",
         metavar="NAME",
         help="family of cuts: auto (default), instance, label, half-f1, global, top-k, budget or expected-f1",
+    )
+    completed(threshold, THRESHOLDS)
+    parser.add_argument(
+        "--propensity-weight",
+        type=weight_or_auto,
+        default="auto",
+        metavar="A",
+        help="lean of the ranking towards rare labels, in [0, 10], or auto (default): 0 where all labels are "
+        "ranked, else learned; predict, evaluate and serve may take another one",
     )
     parser.add_argument(
         "--language",
@@ -154,14 +172,14 @@ def run(args: argparse.Namespace) -> None:
         memory_budget=args.memory_budget,
         language=args.language,
         tune=args.tune,
+        propensity_weight=args.propensity_weight,
     )
     MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()
     labels = None if args.labels is None else read_labels(args.labels)
     with read_elsewhere(columns_asked(args).values()):
         dataset = read_dataset(args.train, args)
-    if dataset.n_labels == 0:
-        raise ValueError(f"{args.train} holds no labels: --labels-column names those of a table")
+    check_has_labels(dataset, args.train)
     if dataset.Y.nnz == 0:
         raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
     with logging_to_stderr("metarank.data"):

@@ -96,5 +96,18 @@ def run(args: argparse.Namespace) -> None:
         n_rows = rows.n_rows
     model.n_jobs = saved
     model.save(out)
-    removed = len(args.remove or ()) + len(args.merge or ())
-    print(f"{out}: {n_rows} rows and {model.n_labels_ - before} labels added, {removed} labels removed")
+    done = [_counted(n_rows, "row", "added"), _counted(model.n_labels_ - before, "label", "added")]
+    for what in ("remove", "rename", "merge"):
+        done.append(_counted(len(getattr(args, what) or ()), "label", f"{what.removesuffix('e')}ed"))
+    print(f"{out}: {', '.join(filter(None, done))}")
+
+
+def _counted(n: int, what: str, done: str) -> str:
+    """What was done to how many; "" of none.
+
+    Examples
+    --------
+    >>> _counted(1, "label", "renamed"), _counted(2, "row", "added")
+    ('1 label renamed', '2 rows added')
+    """
+    return f"{n} {what}{'s' * (n > 1)} {done}" if n else ""

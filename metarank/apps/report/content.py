@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from metarank.apps.report.measures import (
 )
 from metarank.metrics import FrequencyBin, Interval, Metric
 from metarank.metrics.slices import LABEL_FREQUENCY
-from metarank.model.measure import Evaluation, SliceFigures
+from metarank.model.measure import Evaluation, SliceFigures, length_below
 from metarank.model.relevance import aligned_relevance
 from metarank.types.ranking import Ranking
 from metarank.types.restrict import check_lists, for_each_row
@@ -97,7 +98,8 @@ def measure_report(
     model : fitted MetaRanker
     dataset : Dataset
         Rows as in `MetaRanker.rank`, with labels as `metarank.model.relevance.aligned_relevance` takes them.
-        Labels that the model never met count as missed; a note says how many there are.
+        Labels that the model never met count as missed; a note says how many there are. Another one, and a
+        warning, tell of rows of which nothing is known.
     baselines : dict of name to Ranking of at least ten labels a row, optional
         The methods to compare the model with. By default each of its scorers that can propose labels, alone.
     slices : dict of name to n values, optional
@@ -118,12 +120,15 @@ def measure_report(
         raise ValueError("dataset must have at least one row")
     relevance = aligned_relevance(model, dataset)
     Y, k = relevance.Y, min(KS[-1], model.n_labels_)
+    n_labels = model.n_labels_ - len(model.removed_)
     report_progress("measuring: lists", 0.0)
     excluded = None
     if exclude is not None:
         lists_of_rows = check_lists(exclude, dataset.n_rows, model.label_table_, "exclude")
         excluded = for_each_row(lists_of_rows, dataset.n_rows, model.n_labels_)
     evaluation = Evaluation(model, dataset, relevance, exclude=exclude)
+    if evaluation.unknown_rows:
+        warnings.warn(evaluation.unknown_rows, stacklevel=3)
     own = evaluation.ranking(max(KS[-1], 100))
     others = alone(model, dataset, k) if baselines is None else baselines
     lists = {MODEL: own.top(k)} | {name: relevance.widened(r.top(k)) for name, r in others.items()}
@@ -140,18 +145,18 @@ def measure_report(
     report_progress("done", 1.0)
     return Report(
         title=f"{dataset.name or 'Evaluation'}: a metarank report",
-        facts=[("test rows", f"{dataset.n_rows:,}"), ("labels", f"{model.n_labels_:,}"),
+        facts=[("test rows", f"{dataset.n_rows:,}"), ("labels", f"{n_labels:,}"),
                ("labels a row", f"{Y.nnz / dataset.n_rows:.2f}")],
         metrics=values,
         notes=[
-            *([f"{relevance.said}."] if relevance.said else []),
+            *(f"{said}." for said in (relevance.said, evaluation.unknown_rows) if said),
             *([_NOTE_CUT] if len(lists) > 1 else []),
         ],
         lean=model.propensity_weight_,
         slices=by_slice,
         settings=settings_of(model),
-        **_by_length(Y, lists, KS[:k]),
-        **_by_frequency(evaluation, lists, min(TAIL_K, k)),
+        **_by_length(Y, lists, KS[: max(1, n_labels - 1)]),
+        **_by_frequency(evaluation, lists, length_below(n_labels, TAIL_K)),
         reliability=_reliability(evaluation),
         importance=contributions,
         examples=examples,

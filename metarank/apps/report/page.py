@@ -21,11 +21,13 @@ from metarank.model.measure import SliceFigures
 # Columns shown in the chart of importance.
 _TOP_COLUMNS = 15
 # Figures that are shown by slice; of label frequency those that go with it.
-_BY_SLICE = ("R@10", "P@1", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
+_BY_SLICE = ("R@10", "R@5", "R@3", "R@1", "P@1", "nDCG@5", "PSP@5", "micro-F1", "macro-F1")
 _OF_LABELS = (
     "Labels by the number of their training rows. The lists are those of all labels, of which only those "
     "of a line count as relevant: P@k says what they contribute, R@k which share of them is found."
 )
+# Lengths of which a headline tells.
+_LENGTHS = (10, 5, 3, 1)
 _FAR = "further down or is no candidate"
 
 
@@ -165,7 +167,10 @@ def _spread(slices: Sequence[SliceFigures], names: Sequence[str]) -> str:
         return f"{len(slices)} slice{'s' * (len(slices) > 1)}"
     low, high = (f(slices, key=lambda s: s.values[name]) for f in (min, max))
     shown = Metric.parse(name).shown
-    return f"{name} from {shown(low.values[name])} ({low.name}) to {shown(high.values[name])} ({high.name})"
+    least, most = shown(low.values[name]), shown(high.values[name])
+    if least == most:
+        return f"{name} {least} in each"
+    return f"{name} from {least} ({low.name}) to {most} ({high.name})"
 
 
 def _meanings(report: Report) -> str:
@@ -212,8 +217,9 @@ def _over_k(report: Report, which: str) -> str:
         title = f"Precision: {svg.percent(values[0])} of the first labels of {first} are right"
         label = "share of the first k that is relevant"
     else:
-        found = svg.percent(values[-1])
-        title = f"Recall: {found} of the relevant labels are among the first {report.ks[-1]}"
+        k = max(k for k in (*_LENGTHS, report.ks[0]) if k in report.ks)
+        found = svg.percent(values[list(report.ks).index(k)])
+        title = f"Recall: {found} of the relevant labels are among the first {k}"
         label = "share of the relevant found"
     chart = svg.line_chart(title, "k (length of the list)", label, report.ks, curves)
     return _figure(title, chart, list(curves), _lists_lean(report))

@@ -38,6 +38,8 @@ PATHS = ("/", "/rank", "/explain", "/health", "/ready", "/model", "/metrics", "/
 
 # Answered under every name and without a token, for whoever starts and watches the service.
 _FOR_ALL = ("/health", "/ready")
+# Shown without a token too: it holds nothing of the model, and has a field for the token.
+_PAGE = "/"
 # An id that a proxy has given a request; any other is not repeated.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Bytes of a body, and of a reply, that every request has beside the bytes of all.
@@ -47,7 +49,7 @@ _PIECE = 1 << 20
 # Seconds between looks at the queue, where several processes count together.
 _REFRESH = 0.5
 
-_MISDIRECTED = Refused(421, "the Host header must name this machine or what --host says", reason="host")
+_MISDIRECTED = Refused(421, "the Host header must name this machine or a name of --allow-host", reason="host")
 _UNKNOWN = Refused(401, "the Authorization header must be Bearer and the service's token", reason="token")
 
 _REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -314,7 +316,7 @@ class _Guarded:
         if scope["type"] == "http" and _path(scope) not in _FOR_ALL:
             if not self._is_for_us(scope):
                 app = _response(reply_to(_MISDIRECTED), self.metrics)
-            elif not self._is_known(scope):
+            elif _path(scope) != _PAGE and not self._is_known(scope):
                 app = _response(reply_to(_UNKNOWN), self.metrics)
         await app(scope, receive, send)
 
@@ -444,7 +446,7 @@ def _facts(answerer: Answerer, name: str) -> dict[str, Any]:
         "blocks": None if reader.blocks is None else reader.blocks.kinds,
         "n_features": reader.n_features,
         "feature_names": reader.kind == "features" and reader.feature_names is not None,
-        "n_labels": reader.labels.n_labels,
+        "n_labels": reader.labels.n_labels - len(reader.labels.removed),
         "label_names": reader.labels.names is not None,
         "propensity_weight": answerer.model.propensity_weight_,
         "optimize": list(METRICS),

@@ -25,11 +25,15 @@ def local_names(hosts: Iterable[str], listener: socket.socket) -> frozenset[str]
     ...     sorted(local_names(["labels.example"], listener))
     ['127.0.0.1', '::1', 'labels.example', 'localhost']
     """
-    address = listener.getsockname()[0]
     names = frozenset(host.lower() for host in hosts)
-    if "*" in names or not ipaddress.ip_address(address).is_loopback:
+    if "*" in names or not is_local(listener):
         return None
-    return names.union(_LOOPBACK, [address])
+    return names.union(_LOOPBACK, [listener.getsockname()[0]])
+
+
+def is_local(listener: socket.socket) -> bool:
+    """Whether only this machine can reach a listening socket."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def named(header: bytes) -> str:

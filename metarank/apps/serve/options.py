@@ -135,7 +135,8 @@ class Access:
         Names that a request's Host header may hold, in lower case and without a port. Any other name gets
         421. None for every name. /health and /ready are answered under every name.
     token : str or None
-        A request must carry it as ``Authorization: Bearer TOKEN``, or gets 401; /health and /ready need none.
+        A request must carry it as ``Authorization: Bearer TOKEN``, or gets 401. /health, /ready and the page
+        at / need none; the page asks for it, and sends it along.
     origins : tuple of str
         Origins whose web pages may ask (CORS), such as "https://labels.example"; "*" for all.
     root_path : str

@@ -12,12 +12,15 @@ function make(tag, className, ...content) {
   return element;
 }
 
+// The service has a token, which was not typed, or not rightly.
+class Unknown extends Error {}
+
 async function ask(path, body) {
-  const request = body && {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  };
+  const token = at("token").value.trim();
+  const headers = /^[!-~]+$/.test(token) ? { Authorization: `Bearer ${token}` } : {};
+  const request = body
+    ? { method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify(body) }
+    : { headers };
   const response = await fetch(path, request).catch(() => {
     throw new Error(SILENT);
   });
@@ -29,6 +32,10 @@ async function ask(path, body) {
     reply = { error: text };
   }
   if (response.ok) return reply;
+  if (response.status === 401) {
+    at("access").hidden = false;
+    throw new Unknown(token ? "This is not the token of this service." : "This service asks for its token.");
+  }
   const again = response.headers.get("Retry-After");
   throw new Error(reply.error + (again ? ` (try again in ${again} s)` : ""));
 }
@@ -191,9 +198,10 @@ async function rank(event) {
 }
 
 async function start() {
-  facts = await ask("model").catch(() => {
-    throw new Error(SILENT);
+  facts = await ask("model").catch((error) => {
+    throw error instanceof Unknown ? error : new Error(SILENT);
   });
+  at("access").hidden = true;
   document.title = `${facts.name} · metarank`;
   at("title").textContent = facts.name;
   at("lead").textContent = `Ranks ${facts.n_labels.toLocaleString("en")} labels for a ${facts.input === "text" ? "text" : facts.input === "blocks" ? "row of several parts" : `row of ${facts.n_features.toLocaleString("en")} features`}.`;
@@ -220,4 +228,11 @@ at("instance").addEventListener("input", (event) => complain(tooLong(event.targe
 at("instance").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) at("form").requestSubmit();
 });
-start().catch((error) => complain(error.message));
+const open = () => start().then(() => complain(""), (error) => complain(error.message));
+at("token").addEventListener("change", open);
+at("token").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault(); // else it would ask for the labels of nothing
+  open();
+});
+open();
