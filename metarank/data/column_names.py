@@ -79,7 +79,7 @@ def left_out(name: object, columns: Sequence[str]) -> None:
 
 
 def _outside() -> int:
-    """The `stacklevel` of the line that called the package, from whatever depth."""
+    """The `stacklevel` that shows the line which called the package."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("metarank"):
         level, frame = level + 1, frame.f_back

@@ -38,8 +38,8 @@ class XReg(TailReranking, LabelTree):
         By which maximum relevances are divided: that of all labels (section 4.2), or each label by its own.
         Where the relevance of a label is constant, as with inverse propensities, its own maximum leaves
         shares of 0 and 1: the trees are then those of `Parabel`, quick to train, and the search weights the
-        probability of a label by its relevance. "auto" is "global" unless "label" is better on a fifth of the
-        rows, judged as `tune` judges, which then tries both.
+        probability of a label by its relevance. "auto" tries both on a fifth of the rows, as `tune` tries
+        settings: the one of less work is taken unless the other is clearly better.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
