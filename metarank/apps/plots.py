@@ -45,7 +45,7 @@ def measure(model: MetaRanker, dataset: Dataset, **how: Any) -> Report:
     >>> model = MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(both.take(slice(0, 80)))
     >>> numbers = plot.measure(model, both.take(slice(80, 120)))
     >>> plot.recall_by_frequency(numbers).get_ylabel()
-    'recall at 4'
+    'recall at 3'
     """
     return measure_report(model, dataset, **{"n_examples": 0, **how})
 
