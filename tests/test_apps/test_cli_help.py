@@ -6,6 +6,7 @@ import argparse
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -24,6 +25,21 @@ def parsers(parser: argparse.ArgumentParser, name: str = "metarank"):
 
 
 PARSERS = dict(parsers(build_parser()))
+
+
+@pytest.mark.parametrize("asked", ["--version", "-h", "data -h", "completion -h"])
+def test_what_needs_no_model_starts_without_what_models_need(asked):
+    code = f"""
+import sys
+from metarank.apps.cli import main
+try:
+    main({asked.split()!r})
+except SystemExit:
+    pass
+print(sorted({{"sklearn", "scipy", "lightgbm", "faiss"}} & set(sys.modules)), file=sys.stderr)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stderr.strip() == "[]"
 
 
 @pytest.mark.parametrize("name", PARSERS)

@@ -10,9 +10,10 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -22,28 +23,39 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 from metarank._util.version import __version__
 from metarank.apps.cli._terminal import guarded_output, in_options, options_of, warnings_in_a_line
 
-COMMANDS = (
-    "demo",
-    "train",
-    "update",
-    "predict",
-    "evaluate",
-    "report",
-    "explain",
-    "inspect",
-    "diagnose",
-    "pareto",
-    "serve",
-    "data",
-    "completion",
-)
+# What each does; its module is imported when it is asked for.
+COMMANDS = {
+    "demo": "train on the documentation of installed packages, compare, explain, report",
+    "train": "train a model on a data file",
+    "update": "change a model's labels, or add rows, without a new fit",
+    "predict": "rank labels for new rows",
+    "evaluate": "measure a model on a labelled file",
+    "report": "write a report on a model and a labelled file",
+    "explain": "show why labels stand where they do",
+    "inspect": "describe a model folder or a data file",
+    "diagnose": "show what several targets mean for one ranking",
+    "pareto": "show which trade-offs between several targets can be had",
+    "serve": "serve a model over HTTP, with a page to try it",
+    "data": "list, find or make data sets",
+    "completion": "print a script by which a shell completes commands and options",
+}
 
 
 class _Parser(argparse.ArgumentParser):
-    """Bad usage is one line on stderr."""
+    """Bad usage is one line on stderr. A command's options are added once it is the one that is asked for:
+    they need much that others do not."""
+
+    pending: Callable[[], None] | None = None
+
+    def fill(self) -> None:
+        """Add the options that are still to come."""
+        if self.pending is not None:
+            add, self.pending = self.pending, None
+            add()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None, **how: Any) -> Any:
         """`--model DIR`, as `metarank train` has it, in the place of the argument DIR of other commands."""
+        self.fill()
         names = [name for action in self._actions for name in action.option_strings or [action.dest]]
         if "model" in names and "--model" not in names and args is not None:
             args = _model_first(list(args))
@@ -81,7 +93,17 @@ def _model_first(args: list[str]) -> list[str]:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """The parser of all commands, with all of their options."""
+    parser = _parser()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for sub in action.choices.values():
+                sub.fill()
+    return parser
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The parser of all commands, whose options come as they are asked for."""
     parser = _Parser(
         prog="metarank",
         description="Rank the labels of an instance and decide how many of them to keep.",
@@ -89,14 +111,18 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"metarank {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        module = import_module(f"metarank.apps.cli.{name}")
-        sub = commands.add_parser(
-            name, help=module.HELP, description=(module.__doc__ or "").strip().splitlines()[0]
-        )
-        module.add_arguments(sub)
-        sub.set_defaults(run=module.run, options=options_of(sub))
+    for name, help_line in COMMANDS.items():
+        sub = commands.add_parser(name, help=help_line)
+        sub.pending = partial(_complete, sub, name)
     return parser
+
+
+def _complete(sub: argparse.ArgumentParser, name: str) -> None:
+    """Add what a command says of itself, and its options."""
+    module = import_module(f"metarank.apps.cli.{name}")
+    sub.description = (module.__doc__ or "").strip().splitlines()[0]
+    module.add_arguments(sub)
+    sub.set_defaults(run=module.run, options=options_of(sub))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,7 +136,7 @@ def _main(argv: Sequence[str] | None) -> int:
     args = argparse.Namespace(options={})
     try:
         with _clear_interrupts():
-            build_parser().parse_args(argv, args)
+            _parser().parse_args(argv, args)
             with warnings_in_a_line(args.options):
                 args.run(args)
         if sys.stdout is not None:

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-HELP = "print a script by which a shell completes commands and options"
 SHELLS = ("bash", "zsh", "fish")
 
 

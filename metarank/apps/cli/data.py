@@ -8,8 +8,6 @@ from metarank.apps.cli._common import add_seed_option, table
 
 _SIZES = {"rows": 15_000, "features": 5_000, "labels": 4_000}
 
-HELP = "list, find or make data sets"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

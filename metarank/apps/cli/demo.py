@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from metarank.types.candidates import Candidates
     from metarank.types.ranking import Ranking
 
-HELP = "train on the documentation of installed packages, compare, explain, report"
 
 TABLE_METRICS = ("P@1", "P@5", "nDCG@5", "R@10", "PSP@5", "micro-F1")
 # Neighbours that vote in the baseline: the number that is best, held out, on the training rows.

@@ -7,8 +7,6 @@ import argparse
 from metarank.apps.cli._common import check_top, print_json, print_page
 from metarank.apps.cli._targets import add_target_options, columns_of, names_of, numbers_of, read
 
-HELP = "show what several targets mean for one ranking"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

@@ -14,8 +14,6 @@ from metarank.apps.cli.pair_options import add_pair_options, check_pair_options,
 if TYPE_CHECKING:
     from metarank.model.measure import SliceFigures
 
-HELP = "measure a model on a labelled file"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

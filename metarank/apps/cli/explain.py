@@ -16,8 +16,6 @@ from metarank.apps.cli._common import (
 )
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, pairs_for
 
-HELP = "show why labels stand where they do"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
     from metarank.scorers.base import LabelScorer
 
-HELP = "describe a model folder or a data file"
 
 # Facts of which there may be several, also where there is one.
 _SEVERAL = ("blocks", "held_out", "choices")

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from metarank.data.columns import Columns
     from metarank.objectives.pareto import ParetoFront
 
-HELP = "show which trade-offs between several targets can be had"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

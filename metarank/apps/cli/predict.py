@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
     from metarank.types.ranking import Ranking
 
-HELP = "rank labels for new rows"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

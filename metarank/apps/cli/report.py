@@ -6,8 +6,6 @@ import argparse
 
 from metarank.apps.cli._labelled import add_labelled_options, check_page, read_labelled, write_page
 
-HELP = "write a report on a model and a labelled file"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from metarank.apps.serve.options import Access
     from metarank.apps.serve.reload import Loaded
 
-HELP = "serve a model over HTTP, with a page to try it"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options; those of limits have the names and defaults of `ServeOptions`."""

@@ -31,7 +31,6 @@ from metarank.apps.cli.pair_options import add_pair_options, check_pair_options,
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
 
-HELP = "train a model on a data file"
 
 # Of the held-out quality, what a line has room for.
 _TOLD = ("P@1", "nDCG@5", "micro-F1")

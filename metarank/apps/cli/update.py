@@ -14,8 +14,6 @@ from metarank.apps.cli._common import (
     read_dataset,
 )
 
-HELP = "change a model's labels, or add rows, without a new fit"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
