@@ -49,6 +49,7 @@ def transposed_times(A: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """``a'b``."""
     return _core.inner_product(_plain(a), _plain(b))
 
 

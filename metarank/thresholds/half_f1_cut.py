@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from metarank._util.elementary import log_odds, logistic
-from metarank.persist.fields import Array, Flag
+from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
-from metarank.thresholds.lists import LabelPositions, ScoredLists, saved_index
+from metarank.thresholds.label_cut import BY_LABEL, LabelThresholds
+from metarank.thresholds.lists import ScoredLists
 
 # So many pairs of a label weigh as much as what all labels reach together: held-out rows of five sets of
 # 1,900 to 46,000 labels like 3 to 10.
 _PRIOR = 5.0
 
 
-class HalfF1Cut(Cut):
+class HalfF1Cut(LabelThresholds, Cut):
     """Keep a pair whose probability is at least half of its label's F1.
 
     Where probabilities are right, the cut of greatest expected F1 keeps what is above half of that F1
@@ -30,15 +33,7 @@ class HalfF1Cut(Cut):
 
     family = "half-f1"
 
-    index: LabelPositions
-    thresholds: np.ndarray
-    keep_best: bool
-
-    saved = saved_with(
-        saved_index("index"),
-        Array("thresholds", np.float64, (lambda known: known["labels"] + 1,), floats="extended"),
-        Flag("keep_best"),
-    )
+    saved: ClassVar[Spec] = saved_with(*BY_LABEL)
 
     def fit(self, lists: ScoredLists, metric: str) -> HalfF1Cut:
         self.keep_best = lists.never_empty
@@ -48,7 +43,3 @@ class HalfF1Cut(Cut):
         reached = np.append(sweep.greatest_f1(p, everywhere, _PRIOR), everywhere) / 2
         self.thresholds = log_odds(np.maximum(reached, np.finfo(np.float64).tiny))
         return self
-
-    def keep(self, lists: ScoredLists) -> np.ndarray:
-        kept = lists.logits >= self.thresholds[self.index.of(lists.labels)]
-        return kept | (lists.rank == 0) if self.keep_best else kept

@@ -6,14 +6,37 @@ from typing import ClassVar
 
 import numpy as np
 
-from metarank.persist.fields import Array, Flag, Number
+from metarank.persist.fields import Array, Field, Flag, Number
 from metarank.persist.spec import Spec
 from metarank.thresholds.base import Cut, saved_with
 from metarank.thresholds.global_cut import GlobalCut
 from metarank.thresholds.lists import LabelPositions, ScoredLists, saved_index
 
 
-class LabelCut(Cut):
+class LabelThresholds:
+    """Keep a pair whose logit is at least the threshold of its label, and perhaps the best pair of each row.
+
+    `thresholds` holds those of the labels in `index`, and behind them that of all others.
+    """
+
+    index: LabelPositions
+    thresholds: np.ndarray
+    keep_best: bool
+
+    def keep(self, lists: ScoredLists) -> np.ndarray:
+        kept = lists.logits >= self.thresholds[self.index.of(lists.labels)]
+        return kept | (lists.rank == 0) if self.keep_best else kept
+
+
+# What such a cut saves of them.
+BY_LABEL: tuple[Field, ...] = (
+    saved_index("index"),
+    Array("thresholds", np.float64, (lambda known: known["labels"] + 1,), floats="extended"),
+    Flag("keep_best"),
+)
+
+
+class LabelCut(LabelThresholds, Cut):
     """Keep a pair whose logit is at least t_l, the threshold of its label (SCut; Yang 2001).
 
     For F1 metrics t_l maximises the label's F1 with relevance ``a y + (1 - a) p``, p the calibrated
@@ -30,16 +53,7 @@ class LabelCut(Cut):
 
     family = "label"
 
-    index: LabelPositions
-    thresholds: np.ndarray
-    keep_best: bool
-
-    saved: ClassVar[Spec] = saved_with(
-        Number("shrinkage", 0),
-        saved_index("index"),
-        Array("thresholds", np.float64, (lambda known: known["labels"] + 1,), floats="extended"),
-        Flag("keep_best"),
-    )
+    saved: ClassVar[Spec] = saved_with(Number("shrinkage", 0), *BY_LABEL)
 
     def __init__(self, shrinkage: float = 0.0) -> None:
         self.shrinkage = shrinkage
@@ -58,7 +72,3 @@ class LabelCut(Cut):
         elsewhere = GlobalCut(plug_in=True).fit(lists, "micro-f1").threshold
         self.thresholds = np.append(sweep.best_f1(y) if counts_f1 else sweep.fewest_mistakes(y), elsewhere)
         return self
-
-    def keep(self, lists: ScoredLists) -> np.ndarray:
-        kept = lists.logits >= self.thresholds[self.index.of(lists.labels)]
-        return kept | (lists.rank == 0) if self.keep_best else kept

@@ -100,6 +100,11 @@ class XReg(TailReranking, LabelTree):
         return self.relevance == "graded" or (self.relevance != "binary" and self.normalize != "label")
 
     @property
+    def _tries_both(self) -> bool:
+        """Whether held-out rows say by which maximum; of binary relevance both are 1."""
+        return self.normalize == "auto" and self.relevance != "binary"
+
+    @property
     def _loss(self) -> str:
         if self.loss != "auto":
             return self.loss
@@ -109,12 +114,12 @@ class XReg(TailReranking, LabelTree):
 
     @property
     def is_tunable(self) -> bool:  # type: ignore[override]
-        return self.tune > 0 or self.normalize == "auto"
+        return self.tune > 0 or self._tries_both
 
     def settings_tried(self) -> list[dict[str, Any]]:
         """As `Parabel.settings_tried`; where `normalize` is "auto", both of its values first."""
         tried = super().settings_tried()
-        if self.normalize != "auto":
+        if not self._tries_both:
             return tried
         of_all, own = ({"normalize": name} for name in ("global", "label"))
         return [of_all, own, *(of_all | setting for setting in tried[1:])][: max(2, self.tune)]
