@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from metarank._util.callers import outside
 from metarank._util.printable import first_few
 
 logger: logging.Logger = logging.getLogger("metarank.data")
@@ -75,15 +75,7 @@ def left_out(name: object, columns: Sequence[str]) -> None:
     if columns:
         plural = "s"[: len(columns) > 1]
         said = f"{name}: left out {len(columns)} column{plural}: {shown(columns)}"
-        warnings.warn(said, stacklevel=_outside())
-
-
-def _outside() -> int:
-    """The `stacklevel` that shows the line which called the package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("metarank"):
-        level, frame = level + 1, frame.f_back
-    return level
+        warnings.warn(said, stacklevel=outside())
 
 
 def check_among(columns: Iterable[str], present: Collection[str], parameter: str) -> None:

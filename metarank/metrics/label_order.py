@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.callers import outside
 from metarank._util.printable import first_few
 from metarank.types.ranking import Ranking
 
@@ -64,7 +65,7 @@ def in_one_order(Y_true: Any, scores: Any, of_labels: Mapping[str, Any]) -> tupl
     warnings.warn(
         f"labels that the ranking does not know: {len(unknown)} ({first_few(unknown)}), in {n_pairs} of "
         f"{Y.nnz} relevant pairs, which count as missed",
-        stacklevel=3,
+        stacklevel=outside(),
     )
     scores = replace(scores, n_labels=len(place), label_names=[*known, *unknown])
     return Y, scores, {name: _wider(name, value, len(unknown)) for name, value in of_labels.items()}

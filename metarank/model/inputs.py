@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from metarank._util.callers import outside
 from metarank._util.progress import note
 from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
@@ -348,7 +349,7 @@ def read_labels(
             warnings.warn(
                 f"Y has all {relevance.shape[1]} labels relevant in all {relevance.shape[0]} rows: are these "
                 "relevances, 0 where a label is not relevant?",
-                stacklevel=4,
+                stacklevel=outside(),
             )
     else:
         targets, relevance, names, kind = check_targets(Y, model=aggregation, **sizes)

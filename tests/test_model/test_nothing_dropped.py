@@ -108,3 +108,15 @@ def test_titles_in_files_of_earlier_versions(tmp_path):
     pq.write_table(old, tmp_path / "old.parquet")
     read = read_parquet(tmp_path / "old.parquet")
     assert (read.titles, read.texts, read.label_separator) == (["u", "v"], None, "auto")
+
+
+def test_a_warning_points_at_the_line_that_called():
+    for call in (
+        lambda: MetaRanker(**makers.QUICK).fit(np.random.default_rng(0).random((40, 3)), np.ones((40, 3))),
+        lambda: from_frame(
+            FRAME, text_column="text", labels_column="tags", text_columns=None, feature_columns=[]
+        ),
+    ):
+        with pytest.warns(UserWarning, match="left out|all 3 labels") as told:
+            call()
+        assert {warning.filename for warning in told} == {__file__}
