@@ -120,20 +120,18 @@ void LabelText::nearest(const Csr& x, std::int64_t row, std::size_t k, std::vect
   std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.label < b.label; });
 }
 
-Array2<float> LabelText::evidence(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
-                                  const In1<float>& x_data, const In1<std::int64_t>& indptr,
-                                  const In1<std::int32_t>& labels, int n_threads) const {
+template <typename Of>
+void LabelText::for_each_row(const Csr& x, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
+                             int n_threads, const Of& of) const {
   require(n_threads >= 1, "n_threads must be positive");
   const auto m = static_cast<std::int64_t>(labels.shape(0));
-  const Csr x = checked_csr("X", x_indptr, x_indices, x_data, n_features());
-  require(indptr.shape(0) == x_indptr.shape(0), "candidates must have as many rows as X");
+  require(static_cast<std::int64_t>(indptr.shape(0)) == x.n_rows + 1, "candidates must have as many rows as X");
   require(indptr.data()[0] == 0 && indptr.data()[x.n_rows] == m,
           "candidates.indptr must start at 0 and end at the number of pairs");
   for (std::int64_t i = 0; i < x.n_rows; ++i)
     require(indptr.data()[i] <= indptr.data()[i + 1], "candidates.indptr must not decrease");
   for (std::int64_t p = 0; p < m; ++p)
     require(labels.data()[p] >= 0 && labels.data()[p] < n_labels(), "candidates.labels must lie in [0, L)");
-  std::vector<float> out(static_cast<std::size_t>(4 * m));
   parallel_for(x.n_rows, n_threads, 16, [&](std::int64_t begin, std::int64_t end, int) {
     auto scratch = word_pool_.take([] { return std::make_unique<std::vector<float>>(); });
     std::vector<float>& value = *scratch;
@@ -141,15 +139,89 @@ Array2<float> LabelText::evidence(const In1<std::int64_t>& x_indptr, const In1<s
     for (std::int64_t i = begin; i < end; ++i) {
       for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p)
         value[static_cast<std::size_t>(x.indices[p])] = x.data[p];
-      const double x_norm = norm(x, i);
-      for (std::int64_t pair = indptr.data()[i]; pair < indptr.data()[i + 1]; ++pair)
-        evidence_of(labels.data()[pair], value.data(), x_norm, out.data() + pair, m);
+      of(i, value.data(), indptr.data()[i], indptr.data()[i + 1]);
       for (std::int64_t p = x.indptr[i]; p < x.indptr[i + 1]; ++p)
         value[static_cast<std::size_t>(x.indices[p])] = 0.0F;
     }
     word_pool_.give_back(std::move(scratch));
   });
-  return to_array(std::move(out), 4, static_cast<std::size_t>(m));
+}
+
+Array2<float> LabelText::evidence(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                                  const In1<float>& x_data, const In1<std::int64_t>& indptr,
+                                  const In1<std::int32_t>& labels, int n_threads) const {
+  const Csr x = checked_csr("X", x_indptr, x_indices, x_data, n_features());
+  const std::size_t m = labels.shape(0);
+  std::vector<float> out(4 * m);
+  for_each_row(x, indptr, labels, n_threads,
+               [&](std::int64_t row, const float* value, std::int64_t first, std::int64_t last) {
+                 const double x_norm = norm(x, row);
+                 for (std::int64_t pair = first; pair < last; ++pair)
+                   evidence_of(labels.data()[pair], value, x_norm, out.data() + pair, static_cast<std::int64_t>(m));
+               });
+  return to_array(std::move(out), 4, m);
+}
+
+Array1<float> LabelText::weighed(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                                 const In1<float>& x_data, const In1<std::int64_t>& indptr,
+                                 const In1<std::int32_t>& labels, const In1<float>& present,
+                                 const In1<float>& absent, int n_threads) const {
+  const Csr x = checked_csr("X", x_indptr, x_indices, x_data, n_features());
+  require(static_cast<std::int64_t>(present.shape(0)) == n_features() && present.shape(0) == absent.shape(0),
+          "present and absent must have one value a feature");
+  std::vector<float> out(labels.shape(0));
+  for_each_row(x, indptr, labels, n_threads,
+               [&](std::int64_t, const float* value, std::int64_t first, std::int64_t last) {
+                 for (std::int64_t pair = first; pair < last; ++pair) {
+                   const auto l = static_cast<std::size_t>(labels.data()[pair]);
+                   double sum = 0.0;
+                   for (std::int64_t p = indptr_[l]; p < indptr_[l + 1]; ++p) {
+                     const std::int32_t word = words_[static_cast<std::size_t>(p)];
+                     sum += value[word] != 0.0F ? present.data()[word] : absent.data()[word];
+                   }
+                   out[static_cast<std::size_t>(pair)] = static_cast<float>(sum);
+                 }
+               });
+  return to_array(std::move(out));
+}
+
+std::tuple<Array1<std::int64_t>, Array1<std::int32_t>> LabelText::held(const In1<std::int64_t>& indptr,
+                                                                       const In1<std::int32_t>& indices,
+                                                                       const In1<float>& data, int n_threads) const {
+  require(n_threads >= 1, "n_threads must be positive");
+  const Csr x = checked_csr("X", indptr, indices, data, n_features());
+  std::vector<std::vector<std::int32_t>> found(static_cast<std::size_t>((x.n_rows + kBlock - 1) / kBlock));
+  std::vector<std::int64_t> start(static_cast<std::size_t>(x.n_rows) + 1, 0);
+  parallel_for(x.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int) {
+    std::vector<std::int32_t>& labels = found[static_cast<std::size_t>(begin / kBlock)];
+    std::vector<std::int32_t> lacking(static_cast<std::size_t>(n_labels()));  // words of each label
+    for (std::size_t l = 0; l < lacking.size(); ++l) lacking[l] = static_cast<std::int32_t>(indptr_[l + 1] - indptr_[l]);
+    // f(label, count of its words that the row is not yet known to have) for each word of the row and each label of it.
+    const auto each = [&](std::int64_t row, const auto& f) {
+      for (std::int64_t p = x.indptr[row]; p < x.indptr[row + 1]; ++p) {
+        if (x.data[p] == 0.0F) continue;
+        const auto word = static_cast<std::size_t>(x.indices[p]);
+        for (std::int64_t q = word_indptr_[word]; q < word_indptr_[word + 1]; ++q) {
+          const std::int32_t label = word_labels_[static_cast<std::size_t>(q)];
+          f(label, lacking[static_cast<std::size_t>(label)]);
+        }
+      }
+    };
+    for (std::int64_t row = begin; row < end; ++row) {
+      const std::size_t before = labels.size();
+      each(row, [&](std::int32_t label, std::int32_t& n) {
+        if (--n == 0) labels.push_back(label);
+      });
+      each(row, [](std::int32_t, std::int32_t& n) { ++n; });
+      std::sort(labels.begin() + static_cast<std::ptrdiff_t>(before), labels.end());
+      start[static_cast<std::size_t>(row) + 1] = static_cast<std::int64_t>(labels.size() - before);
+    }
+  });
+  for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
+  std::vector<std::int32_t> labels;
+  labels.reserve(static_cast<std::size_t>(start.back()));
+  for (const auto& block : found) labels.insert(labels.end(), block.begin(), block.end());
+  return {to_array(std::move(start)), to_array(std::move(labels))};
 }
 
 LabelText::Lists LabelText::shortlist(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices,

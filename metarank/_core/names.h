@@ -33,6 +33,17 @@ class LabelText {
                          const In1<float>& x_data, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
                          int n_threads) const;
 
+  // (m) of the same pairs: the sum over the words of the label's text of `present` (d) where the row has the word, of
+  // `absent` (d) where it has not.
+  Array1<float> weighed(const In1<std::int64_t>& x_indptr, const In1<std::int32_t>& x_indices,
+                        const In1<float>& x_data, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels,
+                        const In1<float>& present, const In1<float>& absent, int n_threads) const;
+
+  // (indptr, labels): the labels of each row all of whose words it has, ascending; no label without a word.
+  std::tuple<Array1<std::int64_t>, Array1<std::int32_t>> held(const In1<std::int64_t>& indptr,
+                                                              const In1<std::int32_t>& indices,
+                                                              const In1<float>& data, int n_threads) const;
+
   // The labels of each row with the k highest cosines above 0, ascending by label; ties go to the smaller label.
   Lists shortlist(const In1<std::int64_t>& indptr, const In1<std::int32_t>& indices, const In1<float>& data,
                   std::int64_t k, int n_threads) const;
@@ -54,6 +65,10 @@ class LabelText {
                          const In1<float>& data, std::int64_t n_features);
   static double norm(const Csr& m, std::int64_t row);
 
+  // of(row, value, first, last) for each row: `value` holds its value of every word, its pairs are first .. last.
+  template <typename Of>
+  void for_each_row(const Csr& x, const In1<std::int64_t>& indptr, const In1<std::int32_t>& labels, int n_threads,
+                    const Of& of) const;
   // column[0], [stride], [2 stride], [3 stride]; `x` holds the document's value of every feature.
   void evidence_of(std::int32_t label, const float* x, double x_norm, float* column, std::int64_t stride) const;
   // `dots` holds n_labels zeros, before and after.

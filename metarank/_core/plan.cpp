@@ -247,6 +247,30 @@ std::unique_ptr<SourceAtWork> PlanNames::on(const PlanRows& rows) const {
   return std::make_unique<AtWork>(*this, rows);
 }
 
+class PlanNameRecord::AtWork : public SourceAtWork {
+ public:
+  AtWork(const PlanNameRecord& source, const PlanRows& rows) : source_(source), rows_(rows) {}
+  void describe(const PlanPairs& pairs, PlanColumns& columns) override {
+    columns.add(source_.text_.weighed(rows_.indptr, rows_.indices, rows_.data, pairs.indptr, pairs.labels,
+                                      source_.present_, source_.absent_, kOne));
+    const std::size_t m = pairs.labels.shape(0), n_labels = source_.of_labels_.shape(1);
+    for (std::size_t j = 0; j < source_.of_labels_.shape(0); ++j) {
+      const float* const of_label = source_.of_labels_.data() + j * n_labels;
+      std::vector<float> values(m);
+      for (std::size_t p = 0; p < m; ++p) values[p] = of_label[pairs.labels.data()[p]];
+      columns.add(to_array(std::move(values)));
+    }
+  }
+
+ private:
+  const PlanNameRecord& source_;
+  const PlanRows& rows_;
+};
+
+std::unique_ptr<SourceAtWork> PlanNameRecord::on(const PlanRows& rows) const {
+  return std::make_unique<AtWork>(*this, rows);
+}
+
 // --- the plan -----------------------------------------------------------------------------------------------------
 
 // What became of a few rows.

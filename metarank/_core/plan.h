@@ -171,6 +171,20 @@ class PlanNames : public PlanSource {
   std::vector<int> columns_;
 };
 
+// What the training rows tell of the labels' names: `LabelText::weighed`, and numbers of each label, (columns, L).
+class PlanNameRecord : public PlanSource {
+ public:
+  PlanNameRecord(const LabelText& text, In1<float> present, In1<float> absent, In2<float> of_labels)
+      : text_(text), present_(present), absent_(absent), of_labels_(of_labels) {}
+  std::unique_ptr<SourceAtWork> on(const PlanRows& rows) const override;
+
+ private:
+  class AtWork;
+  const LabelText& text_;
+  In1<float> present_, absent_;
+  In2<float> of_labels_;
+};
+
 // What the stages of a plan make of the columns of its sources.
 struct PlanStages {
   std::vector<int> proposes, describes;  // numbers of sources, in the order of their proposals and columns

@@ -167,13 +167,14 @@ def choose_features(
         near += [known[name]() for name in ["votes"] if known[name] not in kinds]
         if label_text is not None:
             near += [known[name]() for name in ("names", "spelling") if known[name] not in kinds]
+            near.append(known["name-record"]())
         scorers = [*near, *shortlisters]
         note("features: " + ", ".join(type(s).__name__ for s in scorers))
         return scorers
     if features == "auto":
         names = _auto_features(X, n_labels, effort=effort, dense_columns=dense_columns)
         if label_text is not None:
-            names.append("names")
+            names += ["names", "name-record"]
         names += ["label-vectors"] if has_vectors else []
         proposers = [s for s in shortlisters if s.is_classifier]
         note("features: " + ", ".join([*names, *(type(s).__name__ for s in proposers)]))

@@ -68,6 +68,14 @@ void bind_sources(nb::module_& m) {
         new (self) PlanNames(text, columns);
       },
       {"text", "columns"});
+  nb::class_<PlanNameRecord, PlanSource> record(m, "PlanNameRecord", "What rows tell of the names of labels.");
+  bind_borrower<2, 3, 4, 5>(
+      record,
+      [](PlanNameRecord* self, const LabelText& text, Values present, Values absent, In2<float> of_labels) {
+        require(static_cast<std::int64_t>(of_labels.shape(1)) == text.n_labels(), "of_labels must have one column a label");
+        new (self) PlanNameRecord(text, present, absent, of_labels);
+      },
+      {"text", "present", "absent", "of_labels"});
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ void bind_text(nb::module_& m) {
       {"n_features", "indptr", "indices", "data"});
   bind(names, "evidence", &LabelText::evidence,
        {"x_indptr", "x_indices", "x_data", "indptr", "labels", "n_threads"});
+  bind(names, "weighed", &LabelText::weighed,
+       {"x_indptr", "x_indices", "x_data", "indptr", "labels", "present", "absent", "n_threads"});
+  bind(names, "held", &LabelText::held, {"indptr", "indices", "data", "n_threads"});
   bind(names, "shortlist", &LabelText::shortlist, {"indptr", "indices", "data", "k", "n_threads"});
 }
 

@@ -56,6 +56,16 @@ class GroupedNames:
         matched = np.add.reduceat((share == 1).astype(np.int64), first[:-1])
         return np.ascontiguousarray(of_names[:, best]), matched.astype(np.float32)
 
+    def held(self, rows: Parts, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
+        """(indptr, labels), labels ascending: those of each row that have a name of which it has all words."""
+        indptr, names = self.index.held(*rows, n_jobs)
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        # Names are in the order of labels, so that those of a label are beside each other.
+        key = row * np.int64(self.n_labels) + self.label[names]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        counts = np.bincount(row[first], minlength=len(indptr) - 1)
+        return np.concatenate([[0], np.cumsum(counts)]), self.label[names[first]]
+
     def shortlist(self, rows: Parts, k: int, n_jobs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(indptr, labels, cosines) of the k labels with the best names for each row, labels ascending.
 

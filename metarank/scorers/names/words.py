@@ -89,14 +89,9 @@ class NameScorer(LabelScorer):
         ValueError
             If the View has no label text.
         """
-        source, title = self.source, type(self).__name__
-        text = getattr(view, source)
-        if text is None:
-            raise ValueError(f"{title} needs the text of the labels: pass label_names, got {source}=None")
-        if text.shape != (view.n_labels, view.n_features):
-            raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
+        source = self.source
         self.label_text_: sp.csr_matrix
-        self.label_text_, self._index = view.shared(source, lambda X: _indexed(text))
+        self.label_text_, self._index = indexed_names(view, source, type(self).__name__)
         self.other_names_ = others = view.other_names.get(source)
         if others is not None:
             self._grouped = view.shared(f"{source}-all", lambda X: GroupedNames(self.label_text_, others))
@@ -206,6 +201,22 @@ class SpellingScorer(NameScorer):
     described: ClassVar[dict[int, str]] = {0: "spelling_cosine", 2: "spelling_share"}
     of_best: ClassVar[dict[int, str]] = {0: "best_spelling_cosine", 2: "best_spelling_share"}
     matched = ""
+
+
+def indexed_names(view: View, source: str, title: str) -> tuple[sp.csr_matrix, Any]:
+    """The texts of the labels by their name in a `View`, and their index, once for all Views of a fit.
+
+    Raises
+    ------
+    ValueError
+        If the View has none; the message names the scorer by its `title`.
+    """
+    text = getattr(view, source)
+    if text is None:
+        raise ValueError(f"{title} needs the text of the labels: pass label_names, got {source}=None")
+    if text.shape != (view.n_labels, view.n_features):
+        raise ValueError(f"{source} must have shape {(view.n_labels, view.n_features)}, got {text.shape}")
+    return view.shared(source, lambda X: _indexed(text))
 
 
 def _indexed(text: sp.csr_matrix) -> tuple[sp.csr_matrix, Any]:
