@@ -1228,6 +1228,28 @@ class LabelMeanIndex:
     ) -> Annotated[NDArray[numpy.float32], dict(shape=(None,))]:
         """log P_tail of each pair."""
 
+    def nearest(
+        self,
+        x_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_indices: Annotated[
+            NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        x_data: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        k: int,
+        gamma: float,
+        unit_means: bool,
+        n_threads: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,))],
+    ]:
+        """(indptr, labels, log P_tail) of the k nearest means of each row."""
+
 class BoostedTrees:
     def __init__(
         self,

@@ -6,6 +6,7 @@
 
 #include "pairs.h"
 #include "query_rows.h"
+#include "scored_lists.h"
 #include "simd.h"
 #include "parallel.h"
 
@@ -127,6 +128,8 @@ void LabelMeanIndex::announce(std::int64_t n_pairs) const {
   postings_.store(owned_.get(), std::memory_order_release);
 }
 
+void LabelMeanIndex::announce_all() const { announce(kPairsWorthPostings * n_labels()); }
+
 template <typename Sum>
 std::unique_ptr<LabelMeanIndex::Products<Sum>> LabelMeanIndex::take() const {
   return pools_->of<Sum>().take([&] { return std::make_unique<Products<Sum>>(*this); });
@@ -142,12 +145,23 @@ LabelMeanIndex::Products<Sum>::Products(const LabelMeanIndex& index)
     : index_(index), spread_(static_cast<std::size_t>(index.n_features_), Sum(0)) {}
 
 template <typename Sum>
-void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t* labels, std::int64_t n_labels) {
+void LabelMeanIndex::Products<Sum>::take_row(const SparseRow& x) {
   x_ = x;
   sq_x_ = x.sq_norm();
   one_over_length_ = sq_x_ > 0 ? 1.0 / std::sqrt(sq_x_) : 0.0;
-  bool at_once = false;
   postings_ = index_.postings_.load(std::memory_order_acquire);
+}
+
+template <typename Sum>
+void LabelMeanIndex::Products<Sum>::open_all(const SparseRow& x) {
+  take_row(x);
+  add_postings();
+}
+
+template <typename Sum>
+void LabelMeanIndex::Products<Sum>::open(const SparseRow& x, const std::int32_t* labels, std::int64_t n_labels) {
+  take_row(x);
+  bool at_once = false;
   if (postings_ != nullptr) {
     // What running over all postings, and clearing all sums, costs beside running down the means of the labels, or
     // the row where they have words.
@@ -323,6 +337,54 @@ Array1<float> tail_log_probability(const LabelMeanIndex& index, In1<std::int64_t
                    out[p] = static_cast<float>(tail.log_of(x, pair_labels.data()[p]));
                });
   return to_array(std::move(out));
+}
+
+std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>> nearest_means(
+    const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data, std::int64_t k,
+    double gamma, bool unit_means, int n_threads) {
+  require(n_threads >= 1, "n_threads must be positive");
+  require(k >= 1, "k must be positive");
+  const QueryRows X = require_rows(indptr, indices, data, index.n_features());
+  const TailProbability tail{gamma, unit_means};
+  struct Hit {
+    double squared;
+    std::int32_t label;
+    bool operator<(const Hit& other) const {
+      return squared != other.squared ? squared < other.squared : label < other.label;
+    }
+  };
+  index.announce_all();
+  ScoredLists lists;
+  const std::int64_t most = std::min(k, index.n_labels());
+  lists.ids.resize(static_cast<std::size_t>(X.n_rows * most));
+  lists.scores.resize(lists.ids.size());
+  std::vector<std::int64_t> count(static_cast<std::size_t>(X.n_rows));
+  std::vector<std::unique_ptr<LabelMeanIndex::Products<float>>> workers(static_cast<std::size_t>(n_threads));
+  parallel_for(X.n_rows, n_threads, kBlock, [&](std::int64_t begin, std::int64_t end, int w) {
+    auto& worker = workers[static_cast<std::size_t>(w)];
+    if (!worker) worker = index.take<float>();
+    std::vector<Hit> hits;
+    for (std::int64_t i = begin; i < end; ++i) {
+      worker->open_all({X.indices + X.indptr[i], X.data + X.indptr[i], X.indptr[i + 1] - X.indptr[i]});
+      hits.clear();
+      for (std::int32_t l = 0; l < index.n_labels(); ++l)
+        if (worker->product(l) > 0.0f) hits.push_back({tail.squared_distance(*worker, l), l});
+      if (static_cast<std::int64_t>(hits.size()) > most) {
+        std::nth_element(hits.begin(), hits.begin() + most, hits.end());
+        hits.resize(static_cast<std::size_t>(most));
+      }
+      std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.label < b.label; });
+      count[static_cast<std::size_t>(i)] = static_cast<std::int64_t>(hits.size());
+      for (std::size_t j = 0; j < hits.size(); ++j) {
+        const auto at = static_cast<std::size_t>(i * most) + j;
+        lists.ids[at] = hits[j].label;
+        lists.scores[at] = static_cast<float>(tail.log_of(*worker, hits[j].label));
+      }
+    }
+  });
+  index.give_back(std::move(workers[0]), X.n_rows);
+  lists.close_gaps(count, most, 0);
+  return {to_array(std::move(lists.indptr)), to_array(std::move(lists.ids)), to_array(std::move(lists.scores))};
 }
 
 }  // namespace metarank

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "arrays.h"
@@ -31,8 +32,9 @@ class LabelMeanIndex {
   std::int64_t n_features() const { return n_features_; }
   std::int64_t n_labels() const { return static_cast<std::int64_t>(known_.shape(0)); }
 
-  // Says that the products of so many pairs are about to be asked for.
+  // Says that the products of so many pairs are about to be asked for; or of some rows with all labels.
   void announce(std::int64_t n_pairs) const;
+  void announce_all() const;
   template <typename Sum>
   std::unique_ptr<Products<Sum>> take() const;
   // For the next caller, where it came with few rows.
@@ -94,6 +96,9 @@ class LabelMeanIndex::Products {
   // The row whose products with these labels are asked for next.
   void open(const SparseRow& x, const std::int32_t* labels, std::int64_t n_labels);
 
+  // The row whose products with all labels are asked for next, once pairs enough were announced.
+  void open_all(const SparseRow& x);
+
   Sum product(std::int32_t label) const { return sums_[static_cast<std::size_t>(label)]; }
   double squared_l2(std::int32_t label) const { return squared_l2(label, product(label)); }
   double squared_l2(std::int32_t label, double product) const {
@@ -110,6 +115,7 @@ class LabelMeanIndex::Products {
   }
 
  private:
+  void take_row(const SparseRow& x);
   void add_postings();
   void add_labels(const std::int32_t* labels, std::int64_t n_labels);
   Sum product_of_shared(const Word* words, std::int64_t first);
@@ -132,8 +138,12 @@ struct TailProbability {
   bool unit_means;
 
   double log_of(const LabelMeanIndex::Products<float>& x, std::int32_t label) const {
-    const double z = gamma / 2 * (unit_means ? 2.0 * x.quick_cosine(label) : x.squared_l2(label));
+    const double z = gamma / 2 * squared_distance(x, label);
     return z > kLong ? -z : -elementary::softplus(z);
+  }
+
+  double squared_distance(const LabelMeanIndex::Products<float>& x, std::int32_t label) const {
+    return unit_means ? 2.0 * x.quick_cosine(label) : x.squared_l2(label);
   }
 
  private:
@@ -147,5 +157,11 @@ Array2<float> distances(const LabelMeanIndex& index, In1<std::int64_t> indptr, I
 Array1<float> tail_log_probability(const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices,
                                    In1<float> data, In1<std::int64_t> pair_indptr, In1<std::int32_t> pair_labels,
                                    double gamma, bool unit_means, int n_threads);
+
+// (indptr, labels, log P_tail) of the k labels of each row with the nearest means among those that share something with
+// it (a product above 0), labels ascending; ties go to the smaller label.
+std::tuple<Array1<std::int64_t>, Array1<std::int32_t>, Array1<float>> nearest_means(
+    const LabelMeanIndex& index, In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data, std::int64_t k,
+    double gamma, bool unit_means, int n_threads);
 
 }  // namespace metarank

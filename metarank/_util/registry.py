@@ -42,7 +42,7 @@ SOURCES = {
     "votes": SourceEntry("NeighborShortlister", "metarank.scorers.neighbors.voting", asked_as="neighbors"),
     "centroids": SourceEntry("Centroids", "metarank.scorers.neighbors.centroids"),
     "prior": SourceEntry("LabelPrior", "metarank.scorers.neighbors.prior"),
-    "tail": SourceEntry("TailClassifiers", "metarank.scorers.trees.tail"),
+    "tail": SourceEntry("TailClassifiers", "metarank.scorers.trees.tail", asked_as="tail"),
     "rbf-ridge": SourceEntry("KernelRidge", "metarank.scorers.classical.kernel_ridge", {"kernel": "rbf"}),
     "laplacian-ridge": SourceEntry(
         "KernelRidge", "metarank.scorers.classical.kernel_ridge", {"kernel": "laplacian"}

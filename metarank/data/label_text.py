@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from metarank.data.vectorizer import TextVectorizer, count_terms, ltc
+from metarank.data.dataset import Dataset
+from metarank.data.vectorizer import TextVectorizer, count_terms, ltc, smooth_idf
 
 
 def label_phrases(label_names: Sequence[str], label_texts: Sequence[str | None] | None = None) -> list[str]:
@@ -25,6 +26,17 @@ def label_phrases(label_names: Sequence[str], label_texts: Sequence[str | None] 
         text if text.casefold().startswith(name.casefold()) else f"{name} {text}".rstrip()
         for name, text in both
     ]
+
+
+def label_text_of(dataset: Dataset, X: sp.csr_matrix) -> sp.csr_matrix | None:
+    """The labels of a data set as rows of the words that its columns, canonical CSR X, stand for, CSR (L, d);
+    None where it has no names of labels or features, or none of their words is known."""
+    names, words = dataset.label_names, dataset.feature_names
+    if names is None or words is None or dataset.label_names_are_ids:
+        return None
+    idf = smooth_idf(np.bincount(X.indices, minlength=X.shape[1]), X.shape[0])
+    text = label_text_matrix(names, dataset.label_texts, feature_names=words, idf=idf)
+    return text if text.nnz else None
 
 
 def label_text_matrix(

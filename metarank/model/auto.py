@@ -42,6 +42,11 @@ RIDGE_ROWS = 7_000
 DENSE_BESIDE_WORDS = 32
 # Beside the ridge, a second and third label tree are worth their time where rows hold no more terms in all.
 TERMS_FOR_TREES = 300_000
+# Nor do they learn much from labels with a row or two, for which they cost as much. Of rows drawn from
+# Wikispeedia-Links that give each label 2.8, 5.1, 9.4 and 19 rows, trees beside the ridge add .3, .4, 1.9 and
+# 2.3 points of nDCG@5 on held-out rows, and lose 2.9, 1.4, .2 and 2.0 of PSP@5; with 2.0 rows
+# (LLMs4Subjects-dev-en) they add .1 and 0.
+ROWS_OF_LABEL_FOR_TREES = 4
 # Neighbours that vote where labels are shortlisted.
 VOTERS = (10, 30, 100)
 # Leaves of a forest hold a value for each label: about n x L / 3 numbers a tree.
@@ -227,6 +232,7 @@ def choose_shortlister(
     label_text: sp.csr_matrix | None,
     n_rows: int = 0,
     n_terms: int = 0,
+    rows_of_label: float = np.inf,
     effort: str = "medium",
     has_vectors: bool = False,
     is_sparse: bool = False,
@@ -235,7 +241,8 @@ def choose_shortlister(
 
     "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
     rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
-    more than 300,000 terms; names, where known.
+    more than 300,000 terms, and none where labels have fewer than four rows on average (`rows_of_label`);
+    names, where known.
 
     Raises
     ------
@@ -254,7 +261,7 @@ def choose_shortlister(
         ridge = n_rows <= RIDGE_ROWS and effort != "low"
         if ridge:
             chosen.append(proposers["one-vs-all"](loss="ridge"))
-        if effort != "low":
+        if effort != "low" and not (ridge and rows_of_label < ROWS_OF_LABEL_FOR_TREES):
             chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
         if label_text is not None:
             chosen += [proposers["names"](), proposers["spelling"]()]

@@ -113,7 +113,7 @@ class MetaRanker(Saved, BaseEstimator):
         How far the ranking leans towards rare labels: the factor `a` in log-odds + a log(1/p_l), with the
         propensity p_l of Jain et al. (2016), eq. 1. 0 ranks by relevance alone, 1 by the expected gain of
         propensity-scored metrics. "auto" is 0 if all labels are ranked; if labels are shortlisted, it is the
-        weight of greatest out-of-fold PSP@5 among those that cost at most 0.5 % of nDCG@5. `rank` accepts
+        weight of greatest out-of-fold PSP@5 among those that cost at most 1 % of nDCG@5. `rank` accepts
         another weight without a refit. Label sets do not depend on it.
     label_separator : "auto", any text, "whitespace", "json", or None
         The separator of the labels of a row, if Y is a column of texts. "auto" decides once, from the whole

@@ -192,6 +192,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         label_text=label_text,
         n_rows=given.n_rows,
         n_terms=X.size if isinstance(X, np.ndarray) else int(X.nnz),
+        rows_of_label=_rows_of_label(given.labels.Y),
         effort=options.effort,
         has_vectors=given.label_vectors is not None,
         is_sparse=sp.issparse(X),
@@ -207,6 +208,12 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         dense_columns=sum(block.stop - block.start for block in given.encoder.blocks if block.is_dense),
     )
     return sources_of(shortlisters, scorers)
+
+
+def _rows_of_label(Y: sp.csr_matrix) -> float:
+    """The mean number of rows of the labels that have any."""
+    counts = np.bincount(Y.indices[Y.data > 0], minlength=Y.shape[1])
+    return float(counts.sum() / max(1, np.count_nonzero(counts)))
 
 
 def _seeded(sources: list[Source]) -> list[Source]:

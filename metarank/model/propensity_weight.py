@@ -19,7 +19,7 @@ from metarank.types.view import TrainingSet
 
 WEIGHTS = (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 # The share of nDCG@5 that may be traded for PSP@5.
-_GIVEN = 0.005
+_GIVEN = 0.01
 
 
 def weights_of_labels(Y: sp.csr_matrix) -> np.ndarray:
@@ -56,7 +56,7 @@ def tuned_propensity_weight(
     grid: Sequence[float] = WEIGHTS,
     n_jobs: int = 1,
 ) -> float:
-    """The weight of greatest PSP@5 among those that cost at most 0.5 % of the best nDCG@5.
+    """The weight of greatest PSP@5 among those that cost at most 1 % of the best nDCG@5.
 
     Parameters
     ----------

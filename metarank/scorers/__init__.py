@@ -4,7 +4,8 @@
   rows of a label are like, and how many there are.
 - `LinearClassifier`, `KernelRidge`, `KernelSVM`, `ExtraTrees`, `BoostedTrees`, `OneVsAll`: classifiers.
 - `Parabel`, `XReg`, `FastXML`, `PfastXML`, `PfastreXML`: trees over very many labels.
-- `NameScorer`, `SpellingScorer`, `NameEmbedder`: what the names of labels say.
+- `NameScorer`, `SpellingScorer`, `NameEmbedder`: what the names of labels say; `NameRecord`: how far rows
+  bear them out.
 - `LabelVectorScorer`: vectors of labels that a user gave.
 
 One of your own is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes them by
@@ -30,6 +31,7 @@ if TYPE_CHECKING:  # what type checkers know by its class
     from metarank.scorers.linear.one_vs_all import OneVsAll as OneVsAll
     from metarank.scorers.names.given_vectors import LabelVectorScorer as LabelVectorScorer
     from metarank.scorers.names.name_embedder import NameEmbedder as NameEmbedder
+    from metarank.scorers.names.record import NameRecord as NameRecord
     from metarank.scorers.names.words import NameScorer as NameScorer
     from metarank.scorers.names.words import SpellingScorer as SpellingScorer
     from metarank.scorers.neighbors.centroids import Centroids as Centroids

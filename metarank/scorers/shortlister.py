@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from metarank._util.parameters import one_target, seed_of
 from metarank._util.progress import report, shows_progress
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.dataset import Dataset
+from metarank.data.label_text import label_text_of
 from metarank.scorers.base import LabelScorer
 from metarank.types.arrays import csr_parts, remembered_parts
 from metarank.types.checks import (
@@ -44,6 +45,8 @@ class Shortlister(LabelScorer):
     n_labels_: int
     random_state: Any = 0
     verbose: int = 0
+    # Whether a fit on a Dataset reads the names of its labels.
+    uses_names: ClassVar[bool] = False
 
     @shows_progress
     def fit(
@@ -84,17 +87,19 @@ class Shortlister(LabelScorer):
                 raise ValueError("Y must be None where X is a View, which holds the labels")
             view = X
         else:
+            named = None
             if isinstance(X, Dataset):
                 if Y is not None:
                     raise ValueError("Y must be None where X is a Dataset, which holds the labels")
-                X, Y = X.X, X.Y
+                named, X, Y = X if self.uses_names else None, X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)
             check_savable_width(features)
             # Lists do not say how many labels there are; a hierarchy does.
             n_labels = given.n_labels if given is not None and isinstance(Y, (list, tuple)) else None
             relevance, _, _ = check_labels(Y, n_rows=features.shape[0], n_labels=n_labels, ids="positions")
             fold = np.zeros(features.shape[0], np.int32)
-            view = TrainingSet(features, relevance, fold, seed=seed).view()
+            text = None if named is None else label_text_of(named, features)
+            view = TrainingSet(features, relevance, fold, seed=seed, label_text=text).view()
         weight = check_sample_weight(sample_weight, view.n_rows)
         if weight is not None and not np.all(weight > 0):
             counted = np.flatnonzero(weight > 0)

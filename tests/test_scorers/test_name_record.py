@@ -47,7 +47,10 @@ def by_hand(data: TrainingSet, rows: np.ndarray, X: sp.csr_matrix) -> dict[str, 
     every = [hit for hits in of_word.values() for hit in hits]
     share = sum(every) / len(every) if every else 0.5
     holds = np.array(
-        [[any(all(row[w] for w in name) for name in names[label]) for label in range(n_labels)] for row in seen]
+        [
+            [any(all(row[w] for w in name) for name in names[label]) for label in range(n_labels)]
+            for row in seen
+        ]
     ).reshape(n, n_labels)
     of_all = (holds & Y).sum() / holds.sum() if holds.any() else 0.5
 
@@ -86,7 +89,8 @@ def test_a_name_of_which_no_word_is_known_says_nothing() -> None:
     data = made(0)
     data.label_text = sp.csr_matrix(data.label_text.shape, dtype=np.float32)
     found = NameRecord().fit(data.view()).score(data.X, Candidates.all_labels(40, 12))
-    assert not found["name_odds"].any() and not found["name_rows"].any()
+    assert not found["name_odds"].any()
+    assert not found["name_rows"].any()
 
 
 def test_grades_play_no_part() -> None:

@@ -96,6 +96,9 @@ void bind_means(nb::module_& m) {
   bind(index, "tail_log_probability", &tail_log_probability,
        {"x_indptr", "x_indices", "x_data", "pair_indptr", "pair_labels", "gamma", "unit_means", "n_threads"},
        "log P_tail of each pair.");
+  bind(index, "nearest", &nearest_means,
+       {"x_indptr", "x_indices", "x_data", "k", "gamma", "unit_means", "n_threads"},
+       "(indptr, labels, log P_tail) of the k nearest means of each row.");
 }
 
 }  // namespace

@@ -69,6 +69,12 @@ def _spelling(values: Values) -> str:
     return f"{100 * values['spelling_share']:.0f} % of the words spelled like its name's occur in the text"
 
 
+def _record(values: Values) -> str:
+    if "name_precision" not in values:
+        return "how far rows bear its name out"
+    return f"{100 * values['name_precision']:.0f} % of the rows that hold its whole name carry it"
+
+
 _NEAREST = "nearest rows with the label"
 BLOCKS = (
     Block(_NEAREST, r"(?:l1|l2|cosine)_(?:nn|mean)\d+", _near),
@@ -76,6 +82,7 @@ BLOCKS = (
     Block("names of similar rows' labels", "vote_names", "names of the labels that similar rows carry"),
     Block("average row of the label", r"centroid_\w+", _centre),
     Block("tail classifier", r"tail_\w+", "nearness of the average row that carries it, as a probability"),
+    Block("record of label names", r"name_(?:odds|rows|precision|recall)", _record),
     Block("label description", r"name_\w+", _names),
     Block("spelling of label names", r"spelling_\w+", _spelling),
     Block("learned label names", r"embedder_\w+", "what was learned of words and label names"),

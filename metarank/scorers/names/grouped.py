@@ -57,7 +57,7 @@ class GroupedNames:
         return np.ascontiguousarray(of_names[:, best]), matched.astype(np.float32)
 
     def held(self, rows: Parts, n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-        """(indptr, labels), labels ascending: those of each row that have a name of which it has all words."""
+        """(indptr, labels), labels ascending: those with a name of which a row has all words."""
         indptr, names = self.index.held(*rows, n_jobs)
         row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         # Names are in the order of labels, so that those of a label are beside each other.

@@ -1,4 +1,4 @@
-"""`NameRecord`: what the training rows tell of a label's name: how often it occurs, and whether that means anything."""
+"""`NameRecord`: what the training rows tell of a label's name."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from metarank.types.canonical import canonical_csr
 from metarank.types.view import Features, View
 
 COLUMNS = ("name_odds", "name_rows", "name_precision", "name_recall")
-# Pairs of a label and one of its rows that a word is thought to have been in before any is seen, shared out as
-# over all words.
+# Pairs of a label and one of its rows that a word is thought to have been in before any is seen, shared out
+# as over all words.
 _PRIOR_PAIRS = 4.0
 _SOURCE = "label_text"
 

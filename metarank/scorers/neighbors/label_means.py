@@ -98,6 +98,13 @@ class LabelMeans:
         means.has_canonical_format = True
         return cls(means, known, max_sq_norm, sq_norm)
 
+    def scaled(self, factors: np.ndarray) -> LabelMeans:
+        """The means times a factor each, float64 (L,); of sparse means."""
+        means = self.means.copy()
+        means.data = (means.data * np.repeat(factors, np.diff(means.indptr))).astype(np.float32)
+        norms = None if self.sq_norm is None else self.sq_norm * factors**2
+        return LabelMeans(means, self.known, self.max_sq_norm, norms)
+
     def distances(self, X: Features, candidates: Candidates, n_jobs: int) -> np.ndarray:
         """float32 (2, m): L2 and cosine distance of each pair's row to its label's mean."""
         self._check(X, candidates)
@@ -121,7 +128,10 @@ class LabelMeans:
         rows = canonical_parts(X)
         return self.index.tail_log_probability(*rows, *pairs, gamma, unit_means, resolve_n_jobs(n_jobs))
 
+    def check_rows(self, X: Features) -> None:
+        """ValueError unless X has the width of the means."""
+        check_width(X, self.means.shape[1])
+
     def _check(self, X: Features, candidates: Candidates) -> None:
-        n_labels, n_features = self.means.shape
-        check_width(X, n_features)
-        check_candidates(X, candidates, n_labels)
+        self.check_rows(X)
+        check_candidates(X, candidates, self.means.shape[0])

@@ -10,7 +10,7 @@ from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.spec import Spec
 from metarank.scorers.trees.instance_tree import PfastXML
-from metarank.scorers.trees.tail import SOLUTIONS, TailClassifiers
+from metarank.scorers.trees.tail import SOLUTIONS
 from metarank.scorers.trees.tail_reranking import TAIL, TailReranking, check_alpha
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
@@ -45,6 +45,8 @@ class PfastreXML(TailReranking, PfastXML):
     max_terms : int or None
         As in `TailClassifiers`. None keeps whole means, as published. Held-out rows of six sets were ranked
         as well or better with 500 terms and `unit_means` chosen; with long rows, in far less time and memory.
+    name_weight : float >= 0 or "auto"
+        As in `XReg`; 0 for `tail_solution` "likelihood".
     reranked : int or None
         Re-rank only this many of the best labels of a row. None re-ranks all labels of the leaves, as
         published, which may be thousands if leaves are large. Fewer cost accuracy if alpha is small.
@@ -71,6 +73,7 @@ class PfastreXML(TailReranking, PfastXML):
     tail_solution: str = "means"
     max_terms: int | None = 500
     reranked: int | None = None
+    name_weight: Any = "auto"
 
     column = "pfastrexml"
     _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0}
@@ -87,20 +90,19 @@ class PfastreXML(TailReranking, PfastXML):
         auto = isinstance(self.unit_means, str) and self.unit_means == "auto"
         if not auto and not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True, False or 'auto', got {self.unit_means!r}")
+        self._check_names(has_tail=True, can_name=self.tail_solution == "means")
         if self.tail_solution not in SOLUTIONS:
             raise ValueError(f"tail_solution must be 'means' or 'likelihood', got {self.tail_solution!r}")
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
-        tails = [
-            TailClassifiers(
-                gamma=float(self.gamma),
-                unit_means=unit,
-                max_terms=self.max_terms,
-                solution=self.tail_solution,
-                propensity=self.propensity,
-            )
-            for unit in ((True, False) if isinstance(self.unit_means, str) else (bool(self.unit_means),))
-        ]
+        tails = self._tails(
+            view,
+            (True, False) if isinstance(self.unit_means, str) else (bool(self.unit_means),),
+            gamma=float(self.gamma),
+            max_terms=self.max_terms,
+            solution=self.tail_solution,
+            propensity=self.propensity,
+        )
         # Of nothing to re-rank, nothing is to be chosen.
         fixed = not isinstance(self.alpha, str) and self.alpha >= 1
         return self._learn_tail(view, sample_weight, self.alpha, tails[:1] if fixed else tails, n_jobs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from metarank.metrics import evaluate
 from metarank.metrics.rerank import bent, rerank_with_tail
 from metarank.persist.fields import Number, Object
 from metarank.scorers.label_weights import FLOOR, relevance_weights
-from metarank.scorers.trees.tail import COLUMN, TailClassifiers
+from metarank.scorers.trees.tail import COLUMN, NAME_WEIGHTS, TailClassifiers, check_name_weight
 from metarank.scorers.trees.tail_weight import ALPHAS, choose_alpha
 from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.candidates import Candidates
@@ -26,6 +26,8 @@ RERANKED = 100
 # these lengths: the weight best for long lists alone may spoil the first label.
 _HELD_OUT = 5
 _KS = (1, 3, 5)
+
+R = TypeVar("R", bound="TailReranking")
 
 
 def check_alpha(name: str, value: Any, rule: str) -> None:
@@ -50,12 +52,42 @@ class TailReranking(ShortlistingTrees):
         The relevance that counts as probability 1.
     """
 
+    uses_names = True
     relevance: str
     propensity: Any
+    name_weight: Any
     alpha_: float
     tail_: TailClassifiers | None
     scale_: float
     rest: ClassVar[tuple[str, ...]] = ("alpha", "tail")
+
+    def _check_names(self, has_tail: bool, can_name: bool = True) -> None:
+        """Refuses a weight of names where no tail classifiers read them."""
+        check_name_weight(self.name_weight)
+        if not isinstance(self.name_weight, str) and self.name_weight > 0 and not (has_tail and can_name):
+            without = "means of the tail classifiers" if has_tail else "tail classifiers"
+            raise ValueError(f"name_weight must be 0 or 'auto' without {without}, got {self.name_weight!r}")
+
+    def _ready(self: R, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> R:
+        if view.label_text is None and not isinstance(self.name_weight, str) and self.name_weight > 0:
+            raise ValueError(
+                f"name_weight must be 0 or 'auto' where labels have no names, got {self.name_weight!r}; pass "
+                "a Dataset with label_names and feature_names"
+            )
+        return super()._ready(view, sample_weight, n_jobs)
+
+    def _tails(self, view: View, units: Sequence[bool], **params: Any) -> list[TailClassifiers]:
+        """The classifiers to choose from, those without names first."""
+        weights: Sequence[float] = NAME_WEIGHTS if view.label_text is not None else (0.0,)
+        if params.get("solution", "means") != "means":
+            weights = (0.0,)
+        elif not isinstance(self.name_weight, str):
+            weights = (float(self.name_weight),)
+        return [
+            TailClassifiers(unit_means=unit, name_weight=weight, **params)
+            for weight in weights
+            for unit in units
+        ]
 
     def _learn_tail(
         self,
@@ -65,12 +97,14 @@ class TailReranking(ShortlistingTrees):
         tails: Sequence[TailClassifiers],
         n_jobs: int,
     ) -> dict[str, Any]:
-        """With `alpha`, or where it is "auto" the best, and with the best of the classifiers."""
+        """With `alpha`, the best where it is "auto", no tail where it is None, and the best classifiers."""
+        if alpha is None:
+            return {"alpha": 1.0, "tail": None}
         tail = tails[0]
         if isinstance(alpha, str) or len(tails) > 1:
             grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
             alpha, tail = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
-        alpha = 1.0 if alpha is None else float(alpha)
+        alpha = float(alpha)
         return {"alpha": alpha, "tail": tail.fit(view, n_jobs=n_jobs) if alpha < 1 else None}
 
     def _take_rest(self, rest: dict[str, Any]) -> None:

@@ -10,7 +10,6 @@ from metarank._util.parameters import check_choice, check_integer, with_paramete
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
 from metarank.scorers.trees.label_tree import LabelTree
-from metarank.scorers.trees.tail import TailClassifiers
 from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
@@ -49,6 +48,10 @@ class XReg(TailReranking, LabelTree):
         of few training points. "auto" is the alpha with the largest mean of WP@1, 3 and 5 (PSP for inverse
         propensities) on a fifth of the rows, with a single tree fitted without them; 1 with fewer than 10
         rows. The scores then order labels, but no longer estimate the relevance. None is plain XReg.
+    name_weight : float >= 0 or "auto"
+        For how many training points the name of a label counts in its tail classifier, see
+        `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 where names are not known: `fit`
+        takes them from a Dataset with `label_names` and `feature_names`, or from the View.
     loss : {"auto", "logistic", "squared_hinge"}
         "auto" is logistic where shares are graded, else squared hinge, which cannot learn grades.
     C, visitors, tolerance, max_epochs : numbers or None
@@ -74,10 +77,11 @@ class XReg(TailReranking, LabelTree):
     tail: Any = None
     cost: str = "sum"
     normalize: str = "global"
+    name_weight: Any = "auto"
 
     column = "xreg"
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
-    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None}
+    _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None, "name_weight": "auto"}
 
     saved: ClassVar[Spec] = LabelTree.saved.extended(*TAIL)
 
@@ -91,6 +95,7 @@ class XReg(TailReranking, LabelTree):
             raise ValueError(
                 f"loss must be 'logistic' or 'auto' for shares of graded relevance{also}, got 'squared_hinge'"
             )
+        self._check_names(has_tail=self.tail is not None)
         if self.tail is not None:
             check_alpha("tail", self.tail, "a number in (0, 1], 'auto' or None")
 
@@ -125,7 +130,7 @@ class XReg(TailReranking, LabelTree):
         return [of_all, own, *(of_all | setting for setting in tried[1:])][: max(2, self.tune)]
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
-        return self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
+        return self._learn_tail(view, sample_weight, self.tail, self._tails(view, [True]), n_jobs)
 
     def planned(self) -> Planned | None:
         return super().planned() if self._plain else None
