@@ -29,7 +29,7 @@ def test_held_out_weights_count_without_the_fold():
         np.testing.assert_allclose(found[i], inv_propensity(others), rtol=1e-12)
 
 
-def test_the_choice_is_the_best_psp_within_a_two_hundredth_of_ndcg():
+def test_the_choice_is_the_best_psp_within_a_hundredth_of_ndcg():
     rng = np.random.default_rng(1)
     Y = labels(300, 12)
     Y.data[:] = 1
@@ -44,7 +44,7 @@ def test_the_choice_is_the_best_psp_within_a_two_hundredth_of_ndcg():
         return metrics.evaluate(Y, scores, ["nDCG@5", "PSP@5"], inv_propensity=weight)
 
     values = {a: judged(a) for a in (0.0, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)}
-    least = 0.995 * max(v["nDCG@5"] for v in values.values())
+    least = 0.99 * max(v["nDCG@5"] for v in values.values())
     good = {a: v["PSP@5"] for a, v in values.items() if v["nDCG@5"] >= least}
     assert chosen == max(good, key=lambda a: (good[a], -a))
 

@@ -16,7 +16,7 @@ from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.scorers.names.grouped import GroupedNames
 from metarank.scorers.names.words import indexed_names
-from metarank.scorers.neighbors.training_rows import canonical_parts
+from metarank.scorers.neighbors.training_rows import as_canonical, canonical_parts
 from metarank.types.arrays import csr_parts
 from metarank.types.candidates import Candidates
 from metarank.types.canonical import canonical_csr
@@ -152,7 +152,7 @@ def _weights_of_words(
     All sums are of ones, and exact.
     """
     n, d = view.n_rows, view.n_features
-    X = view.X
+    X = as_canonical(view.X)
     has = canonical_csr(np.ones(X.nnz), X.indices, X.indptr, X.shape)
     has.data[X.data == 0] = 0
     of_names = canonical_csr(np.ones(label_text.nnz), label_text.indices, label_text.indptr, label_text.shape)

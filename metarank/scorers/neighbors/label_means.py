@@ -100,7 +100,7 @@ class LabelMeans:
 
     def scaled(self, factors: np.ndarray) -> LabelMeans:
         """The means times a factor each, float64 (L,); of sparse means."""
-        means = self.means.copy()
+        means = sp.csr_matrix(self.means, copy=True)
         means.data = (means.data * np.repeat(factors, np.diff(means.indptr))).astype(np.float32)
         norms = None if self.sq_norm is None else self.sq_norm * factors**2
         return LabelMeans(means, self.known, self.max_sq_norm, norms)

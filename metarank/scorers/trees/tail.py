@@ -181,7 +181,7 @@ class TailClassifiers(LabelScorer):
         how: dict[str, Any] = {"max_terms": self.max_terms, "n_jobs": n_jobs}
         if kappa == 0:
             return LabelMeans.of_rows(X, indptr, rows, _LONGEST, **how)
-        text = unit_rows(view.label_text)
+        text = as_canonical(unit_rows(view.label_text))
         both = view.shared(f"unit-rows and names {kappa!r}", lambda _: _below(X, text, kappa))
         named = np.flatnonzero(np.diff(text.indptr))
         counts = np.diff(indptr)
@@ -259,8 +259,9 @@ class TailClassifiers(LabelScorer):
             scores = self.score(X, every, n_jobs=n_jobs)[COLUMN]
             return Candidates.of_core(every.indptr, every.labels, n_labels, {PROPOSAL: scores}).top(int(k))
         self.means_.check_rows(X)
-        how = (int(k), float(self.gamma), bool(self.unit_means), n_threads)
-        indptr, labels, scores = self.means_.index.nearest(*canonical_parts(X), *how)
+        indptr, labels, scores = self.means_.index.nearest(
+            *canonical_parts(X), int(k), float(self.gamma), bool(self.unit_means), n_threads
+        )
         return Candidates.of_core(indptr, labels, n_labels, {PROPOSAL: scores})
 
     def _check_params(self) -> None:
