@@ -296,7 +296,7 @@ def test_lemma_3_2(data, sparse):
     Y, predicted = data
     if not Y.any():
         return
-    k, relevant = max(1, (Y != predicted).sum(axis=1).max()), Y > 0
+    k, relevant = max(1, (predicted != Y).sum(axis=1).max()), Y > 0
     scores = sp.csr_matrix(predicted) if sparse else predicted
     values = metrics.evaluate(Y, scores, [f"XMAD@{k}", "AUPRC"], scale=1)
     assert metrics.auprc(Y, Y) == pytest.approx(1)
@@ -327,7 +327,7 @@ def kl(p, q):
 def test_theorem_4_1_and_lemma_4_2(path):
     """D(y || yhat) <= sum_h s_h D(z_h || zhat_h), y and yhat the products along a path, s_h that above h.
 
-    Half of it is at least the square of |y - yhat| (eq. 33 to 38): XMAD@1, and so every XMAD@k, is bounded."""
+    Half of it is at least the square of |y - yhat| (eq. 33 to 38), which bounds any XMAD@k."""
     z, predicted = np.array(path).T
     reached = np.cumprod(np.append(1.0, z[:-1]))
     bound = sum(s * kl(p, q) for s, p, q in zip(reached, z, predicted))
