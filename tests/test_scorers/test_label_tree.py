@@ -289,18 +289,22 @@ def test_one_maximum_of_all_keeps_the_labels_apart():
 def test_the_better_normalization_is_found_on_held_out_rows(relevance, tmp_path):
     X, Y = problem(400, 40)
     model = small(XReg, relevance=relevance, normalize="auto").fit(X, Y)
-    taken = model.best_params_["normalize"]
+    taken, constant = model.best_params_, relevance != "graded"
+    told = ["normalize=global", "normalize=label", "normalize=label, loss=logistic"]
     assert [line.split(":")[1].strip() for line in model.choices_[1:]] == [
-        "XReg with normalize=global",
-        "XReg with normalize=label",
+        f"XReg with {setting}" for setting in told[: 2 + constant]
     ]
-    assert answers(model, X) == answers(small(XReg, relevance=relevance, normalize=taken).fit(X, Y), X)
+    assert answers(model, X) == answers(small(XReg, **{"relevance": relevance, **taken}).fit(X, Y), X)
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert (loaded.normalize, loaded.best_params_) == ("auto", {"normalize": taken})
+    assert (loaded.normalize, loaded.best_params_) == ("auto", taken)
     assert answers(loaded, X) == answers(model, X)
-    more = small(XReg, relevance=relevance, normalize="auto", tune=4).settings_tried()
-    assert [setting["normalize"] for setting in more] == ["global", "label", "global", "global"]
+    more = small(XReg, relevance=relevance, normalize="auto", tune=5).settings_tried()
+    first = ["global", "label", *["label"] * constant]
+    assert [setting["normalize"] for setting in more] == [*first, *["global"] * (5 - len(first))]
+    if constant:  # a loss that is given is not tried against another
+        given = small(XReg, relevance=relevance, normalize="auto", loss="logistic").settings_tried()
+        assert given == [{"normalize": "global"}, {"normalize": "label"}]
 
 
 def test_models_saved_before_there_was_a_choice_divided_each_label_by_its_own_maximum():

@@ -38,8 +38,9 @@ class XReg(TailReranking, LabelTree):
         By which maximum relevances are divided: that of all labels (section 4.2), or each label by its own.
         Where the relevance of a label is constant, as with inverse propensities, its own maximum leaves
         shares of 0 and 1: the trees are then those of `Parabel`, quick to train, and the search weights the
-        probability of a label by its relevance. "auto" tries both on a fifth of the rows, as `tune` tries
-        settings: the one of less work is taken unless the other is clearly better.
+        probability of a label by its relevance. "auto" tries both on a fifth of the rows, and of constant
+        relevances divided by their own maxima the logistic loss too, as `tune` tries settings: the one of
+        less work is taken unless another is clearly better.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
@@ -117,12 +118,15 @@ class XReg(TailReranking, LabelTree):
         return self.tune > 0 or self._tries_both
 
     def settings_tried(self) -> list[dict[str, Any]]:
-        """As `Parabel.settings_tried`; where `normalize` is "auto", both of its values first."""
+        """As `Parabel.settings_tried`; where `normalize` is "auto", its values first."""
         tried = super().settings_tried()
         if not self._tries_both:
             return tried
         of_all, own = ({"normalize": name} for name in ("global", "label"))
-        return [of_all, own, *(of_all | setting for setting in tried[1:])][: max(2, self.tune)]
+        first = [of_all, own]
+        if self.loss == "auto" and self.relevance != "graded":  # own maxima alone change the loss as well
+            first.append(own | {"loss": "logistic"})
+        return [*first, *(of_all | setting for setting in tried[1:])][: max(len(first), self.tune)]
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
         return self._learn_tail(view, sample_weight, self.tail, [TailClassifiers()], n_jobs)
