@@ -515,12 +515,36 @@ def test_tail_classifiers_re_rank(tmp_path):
 def test_the_weight_of_tail_classifiers_is_chosen(relevance):
     X, Y = problem(150, 30)
     model = small(XReg, tail="auto", relevance=relevance).fit(X, Y)
-    assert model.alpha_ in ALPHAS
-    assert (model.tail_ is None) == (model.alpha_ == 1)
-    fixed = small(XReg, tail=model.alpha_, relevance=relevance).fit(X, Y)
-    assert answers(model, X) == answers(fixed, X)
+    assert {model.alpha_, model.alpha_points_} <= set(ALPHAS)
+    assert (model.tail_ is None) == (min(model.alpha_, model.alpha_points_) == 1)
+    of_rows, of_labels = (
+        small(XReg, tail=alpha, relevance=relevance).fit(X, Y)
+        for alpha in (model.alpha_, model.alpha_points_)
+    )
+    pairs = Candidates.all_labels(150, 30)
+    for found, expected in (
+        (model.shortlist(X, 7).to_csr(), of_rows.shortlist(X, 7).to_csr()),
+        (model.shortlist_points(X, 7).to_csr(), of_labels.shortlist_points(X, 7).to_csr()),
+        (model.score(X, pairs)["xreg"], of_rows.score(X, pairs)["xreg"]),
+    ):
+        assert (found != expected).sum() == 0
     assert small(XReg, tail="auto").fit(X[:9], Y[:9]).alpha_ == 1
     assert small(XReg, tail="auto").fit(X, Y * 0).alpha_ == 1
+
+
+def test_points_of_a_label_have_a_weight_of_their_own(tmp_path):
+    X, Y = problem(150, 30)
+    model = small(XReg, tail="auto").fit(X, Y)
+    for alpha, alpha_points in ((1.0, 0.4), (0.4, 1.0), (0.4, 0.4)):
+        fixed = {a: small(XReg, tail=a).fit(X, Y) for a in {alpha, alpha_points}}
+        tail = TailClassifiers().fit(TrainingSet(X, Y, np.zeros(150, np.int32)).view())
+        model._take_rest({"alpha": alpha, "tail": tail, "alpha_points": alpha_points})
+        model.save(tmp_path / "M")
+        for one in (model, load(tmp_path / "M")):
+            assert (one.alpha_, one.alpha_points_) == (alpha, alpha_points)
+            assert (one.shortlist(X, 5).to_csr() != fixed[alpha].shortlist(X, 5).to_csr()).nnz == 0
+            points, expected = (m.shortlist_points(X, 5).to_csr() for m in (one, fixed[alpha_points]))
+            assert (points != expected).nnz == 0
 
 
 # --- edges of the data ----------------------------------------------------------
