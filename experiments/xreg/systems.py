@@ -127,7 +127,7 @@ def label_tree(problem: Problem, params: dict[str, Any], settings: Settings) -> 
     binary = kind is Parabel or params.get("relevance") == "binary"
     cost = clock.cost(problem, size_mib(model))
     if params.get("tail"):
-        cost["alpha"] = model.alpha_
+        cost["alpha"] = model.alpha_points_ if labelwise else model.alpha_
     if params.get("normalize") == "auto":
         cost["chosen"] = model.best_params_
     return Outcome(rescored(found, (lambda s: s * problem.scale) if binary else None), cost)
