@@ -97,15 +97,18 @@ def systems_for(spec: SetSpec) -> list[System]:
         xreg("XReg-t, chosen maxima", normalize="auto", tail="auto"),
     ]
     peers = [System(name, peer, {"peer": name}) for name in PEERS]
+    flat = [
+        System("1-vs-all least squares", one_vs_all, {"loss": "ridge", "relevance": "graded"}),
+        System("DiSMEC", one_vs_all, {"loss": "squared_hinge"}),
+    ]
     if spec.source == EXTREME.source:
-        return [*trees, *peers]
+        return [*trees, *flat, *peers]
     return [
         *trees,
         System("PfastreXML", instance_trees, relevance),
-        System("1-vs-all least squares", one_vs_all, {"loss": "ridge", "relevance": "graded"}),
+        *flat,
         System("1-vs-all logistic", one_vs_all_logistic),
         System("RankSVM, sampled", pairwise),
-        System("DiSMEC", one_vs_all, {"loss": "squared_hinge"}),
         System("low rank (LEML)", low_rank),
         *peers,
     ]
