@@ -187,7 +187,9 @@ def tail_chapter(name: str, train: Dataset, test: Dataset, kept: Kept) -> list[s
 
     lines = []
     for system, make in tail_systems().items():
-        pair = [kept.of(f"{system} {weight}", lambda m=make, w=weight: trees(m, w)) for weight in (0.0, "auto")]
+        pair = [
+            kept.of(f"{system} {weight}", lambda m=make, w=weight: trees(m, w)) for weight in (0.0, "auto")
+        ]
         if None in pair:
             continue
         without, with_names = pair
@@ -298,7 +300,9 @@ def trials(part: Dataset, X: Any, Y: sp.csr_matrix) -> dict[str, Callable[[], di
     return out
 
 
-def _with(fitted: Callable[..., dict[str, Any]], proposing: list, describing: list, scorer: Any) -> dict[str, Any]:
+def _with(
+    fitted: Callable[..., dict[str, Any]], proposing: list, describing: list, scorer: Any
+) -> dict[str, Any]:
     return fitted(shortlister=[*proposing, scorer], features=[*describing, scorer])
 
 
@@ -324,13 +328,18 @@ def parts(part: Dataset) -> tuple[list[Any], list[Any]]:
 
 
 def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
-    lines = ["# What names of labels and other labels add", "", (_HERE / "findings.md").read_text().strip(), ""]
+    lines = [
+        "# What names of labels and other labels add",
+        "",
+        (_HERE / "findings.md").read_text().strip(),
+        "",
+    ]
     if chapters["tail"]:
         lines += [
             "## Means of labels drawn towards their names",
             "",
             "Test parts. XReg-t with inverse propensities, each label by its own maximum, and PfastreXML, each once with "
-            "`name_weight=0` and once with `name_weight=\"auto\"`: *kappa* is the number of points that a name counts for, "
+            '`name_weight=0` and once with `name_weight="auto"`: *kappa* is the number of points that a name counts for, '
             "*alpha* the weight of the trees; both are chosen on a fifth of the training rows. *tail R@5*: share of the test "
             "labels with 1 to 5 training rows that are among the first five. *p*: Wilcoxon's signed rank test of nDCG@5 by row.",
             "",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from problems import EXTREME
 
 from metarank import Candidates
 
@@ -15,7 +16,7 @@ sys.path.append(str(_SPEED))
 
 from datasets import prepare  # noqa: E402
 from runs import Laboratory, Run  # noqa: E402
-from settings import PEERS  # noqa: E402
+from settings import PEERS, Extreme  # noqa: E402
 
 TIMEOUT = 1800.0  # seconds
 
@@ -33,7 +34,8 @@ def run_peer(
         If it fails, or takes too long.
     """
     setting = next(setting for setting in PEERS if str(setting) == peer)
-    run = Run(prepare(source, cache), setting, 0)
+    made = Extreme(EXTREME.n_rows, EXTREME.n_labels, EXTREME.n_features, EXTREME.n_test)
+    run = Run(prepare(made if source == EXTREME.source else source, cache), setting, 0)
     laboratory = Laboratory(cache, environments, None, TIMEOUT)
     figures = laboratory.kept(run)
     if figures is None and not only_kept:
@@ -42,7 +44,7 @@ def run_peer(
         return None
     if "failed" in figures:
         raise RuntimeError(f"{peer}: {figures['failed']}")
-    with np.load(cache / "runs" / source / f"{run.stem}.npz") as file:
+    with np.load(laboratory.predictions(run)) as file:
         labels, scores = file["labels"], file["scores"]
     listed = labels >= 0
     row = np.repeat(np.arange(len(labels)), listed.sum(1))

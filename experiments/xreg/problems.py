@@ -35,6 +35,18 @@ class SetSpec:
     propensity: str = "default"
 
 
+@dataclass(frozen=True)
+class Made:
+    """A set of `make_extreme`: far more labels than test points, where labelwise prediction pays most."""
+
+    source: str = "make_extreme"
+    n_rows: int = 10_000
+    n_test: int = 500
+    n_features: int = 10_000
+    n_labels: int = 20_000
+
+
+EXTREME = Made()
 SETS = {
     spec.name: spec
     for spec in (
@@ -45,7 +57,7 @@ SETS = {
         SetSpec("LastFM-ArtistTags", "LastFM-ArtistTags", "inverse propensity"),
         SetSpec("LastFM-ArtistTags-graded", "LastFM-ArtistTags", "users"),
         SetSpec("MovieLens-small-users", "MovieLens-small-users", "rating", labelwise=True),
-        SetSpec("extreme-labelwise", "make_extreme", "inverse propensity", labelwise=True),
+        SetSpec("extreme-labelwise", EXTREME.source, "inverse propensity", labelwise=True),
         # Of the Extreme Classification repository, for whoever has the files; the paper's figures are known.
         SetSpec("EURLex-4K", "EURLex-4K", "inverse propensity"),
         SetSpec("Wiki10-31K", "Wiki10-31K", "inverse propensity"),
@@ -54,8 +66,6 @@ SETS = {
     )
 }
 NATURAL = ("LLMs4Subjects-dev-en", "LastFM-ArtistTags", "Wikispeedia-Links", "CiteULike-t-tags")
-# Far more labels than test points, where labelwise prediction pays most (Table 5).
-_EXTREME_ROWS, _EXTREME_TEST, _EXTREME_FEATURES, _EXTREME_LABELS = 10_000, 500, 10_000, 20_000
 
 
 @dataclass(frozen=True)
@@ -111,9 +121,10 @@ def load_problem(spec: SetSpec) -> Problem:
     FileNotFoundError
         If the set is not in `$METARANK_DATA`.
     """
-    if spec.source == "make_extreme":
-        made = data.make_extreme(_EXTREME_ROWS + _EXTREME_TEST, _EXTREME_FEATURES, _EXTREME_LABELS, seed=SEED)
-        return make_problem(spec, made.take(slice(_EXTREME_ROWS)), made.take(slice(_EXTREME_ROWS, None)))
+    if spec.source == EXTREME.source:
+        n = EXTREME.n_rows
+        made = data.make_extreme(n + EXTREME.n_test, EXTREME.n_features, EXTREME.n_labels, seed=SEED)
+        return make_problem(spec, made.take(slice(n)), made.take(slice(n, None)))
     folder = os.environ.get("METARANK_DATA") or _SHARED
     if all(record.name != spec.source or not record.available for record in data.list_datasets(folder)):
         raise FileNotFoundError(f"it is not in {folder}")

@@ -30,8 +30,17 @@ from whole_page import WholePage, add_options  # noqa: E402
 _HERE = Path(__file__).parent
 _SPEED_CACHE = _HERE.parent / "shortlist_speed" / "cache"
 # Small enough for several fits more; the paper has EURLex-4K and Wiki10-31K here, and its movies.
-_RERANKING = ("LastFM-ArtistTags-graded", "MovieLens-small-users", "EURLex-4K")
-_PARAMETERS = ("bibtex", "MovieLens-small-users", "EURLex-4K")
+_RERANKING = (
+    *("bibtex", "LLMs4Subjects-dev-en", "LastFM-ArtistTags", "LastFM-ArtistTags-graded"),
+    *("MovieLens-small-users", "EURLex-4K", "Wiki10-31K"),
+)
+_PARAMETERS = (
+    "bibtex",
+    "LLMs4Subjects-dev-en",
+    "LastFM-ArtistTags-graded",
+    "MovieLens-small-users",
+    "EURLex-4K",
+)
 _CURVES = ("LLMs4Subjects-dev-en", "LastFM-ArtistTags-graded", "MovieLens-small-users", "EURLex-4K")
 
 

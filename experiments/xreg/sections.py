@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+from ablations import FIXED_ALPHA
 from problems import NATURAL, SEED, Problem
 from study import Figures, digest_of_sources, labelwise
 from systems import PEERS, SHORT_LISTS
@@ -22,6 +23,7 @@ _FINDINGS = Path(__file__).with_name("findings.md")
 _PER_CENT = ("WP", "PSP", "Tau", "nDCG")
 _GRADED = ("LastFM-ArtistTags-graded", "MovieLens-small-users")
 _LABELWISE = ("MovieLens-small-users", "extreme-labelwise")
+_XREGS = ("XReg", "XReg, chosen maxima", "XReg-t", "XReg-t, chosen maxima")
 _WITHOUT_UNIT = "RankSVM, sampled"
 # Not the authors' programs.
 _OURS = {
@@ -69,20 +71,26 @@ def write(results: Results, figure: str | None) -> str:
 
 def introduction() -> str:
     return (
-        "metarank's estimators have their default parameters but for what a row is about: the relevance "
-        'learned from, `tail="auto"` in XReg-t, `loss="logistic"` in *XReg, binary relevance*, `OneVsAll`\'s '
-        "loss, and in *1-vs-all logistic*, an XReg, a flat hierarchy of one node. Rows marked \\* are our "
-        "own re-implementations of the methods, not their authors' programs. The test parts only judge. "
-        "WP@k, Tau@k and nDCG@k in per cent; errors in shares of the greatest relevance of the training "
-        'part; "-l": labelwise, points ranked for every label, averaged over labels. Relevances are inverse '
-        "propensities (WP@k is then PSP@k) but for LastFM-ArtistTags-graded, log2(1 + users who gave the "
-        "tag), and MovieLens-small-users, the rating. Lists hold 100 labels a point; what is not listed is "
-        "predicted 0. Systems that know only relevant and irrelevant (Parabel, DiSMEC-like, the peers) "
-        "have their probability times the greatest relevance as prediction; scores of the RankSVM-like "
-        "ranker have no unit, and so no errors. "
-        "Rows of X have unit length for all, on bibtex since a first look at test figures of unscaled rows. "
-        "Times are CPU seconds of one thread on a shared machine, which "
-        "other work lengthens: shortlist_speed is the comparison of times."
+        "metarank's estimators have their default parameters but for what a row is about: the "
+        "relevance learned from; how many ways a tree branches (16 by default, two in the paper); the "
+        "maxima that XReg divides relevances by, one for all labels as in the paper, or in *own "
+        'maxima* `normalize="label"` and in *chosen maxima* `normalize="auto"`, which asks held-out '
+        'training rows; `tail="auto"` in XReg-t; `loss="logistic"` in *XReg, binary relevance* (the '
+        "paper's Parabel-logloss); `OneVsAll`'s loss, and in *1-vs-all logistic*, an XReg, a flat "
+        "hierarchy of one node. Where relevances are inverse propensities, own maxima leave shares of "
+        '0 and 1, which are learned by the squared hinge, unless "logistic" is said. Rows marked \\* '
+        "are our own re-implementations of the methods, not their authors' programs. The test parts "
+        "only judge. WP@k, Tau@k and nDCG@k in per cent; errors in shares of the greatest relevance of "
+        'the training part; "-l": labelwise, points ranked for every label, averaged over labels. On '
+        "the labelwise sets XReg and XReg-t rank points for labels unless *pointwise* is said, all "
+        "others labels for points. Relevances are inverse propensities (WP@k is then PSP@k) but for "
+        "LastFM-ArtistTags-graded, log2(1 + users who gave the tag), and MovieLens-small-users, the "
+        "rating. Lists hold 100 labels a point; what is not listed is predicted 0. Systems that know "
+        "only relevant and irrelevant (Parabel, DiSMEC-like, the peers) have their probability times "
+        "the greatest relevance as prediction; scores of the RankSVM-like ranker have no unit, and so "
+        "no errors. Rows of X have unit length for all, on bibtex since a first look at test figures "
+        "of unscaled rows. Times are CPU seconds of one thread on a shared machine, which other work "
+        "lengthens: shortlist_speed is the comparison of times."
     )
 
 
@@ -96,12 +104,12 @@ def propensity_claim(results: Results) -> str:
     rows, above, better = [], [], []
     for name in names:
         done = results.done(name)
-        shown = [system for system in ("XReg", "XReg-t", "Parabel", *PEERS) if system in done]
+        shown = [system for system in (*_XREGS, "XReg, own maxima", "Parabel", *PEERS) if system in done]
         rows += [
             [name, system, *(_cell(column, done[system]["metrics"][column]) for column in columns)]
             for system in shown
         ]
-        ours = {s: [done[s]["metrics"][c] for c in columns] for s in ("XReg", "XReg-t") if s in done}
+        ours = {s: [done[s]["metrics"][c] for c in columns] for s in _XREGS if s in done}
         peers = {s: [done[s]["metrics"][c] for c in columns] for s in PEERS if s in done}
         missing = [s for s in PEERS if s not in done]
         without = f" (without {', '.join(missing)})" if missing else ""
@@ -109,10 +117,11 @@ def propensity_claim(results: Results) -> str:
             beaten_by = [s for s, other in peers.items() if any(o >= v for o, v in zip(other, values))]
             against = "" if not beaten_by else f": not above {', '.join(beaten_by)}"
             above.append(f"{name}, {system} above every peer{without}: {verdict(not beaten_by)}{against}")
-        if len(ours) == 2:
-            gains = [100 * (t - x) for x, t in zip(ours["XReg"], ours["XReg-t"])]
-            told = ", ".join(f"{gain:+.2f}" for gain in gains)
-            better.append(f"{name}, XReg-t above XReg: {verdict(min(gains) > 0)} ({told})")
+        for less, more in (("XReg", "XReg-t"), ("XReg, chosen maxima", "XReg-t, chosen maxima")):
+            if less in ours and more in ours:
+                gains = [100 * (t - x) for x, t in zip(ours[less], ours[more])]
+                told = ", ".join(f"{gain:+.2f}" for gain in gains)
+                better.append(f"{name}, {more} above {less}: {verdict(min(gains) > 0)} ({told})")
     table_of = table(["set", "system", "PSP@1", "PSP@3", "PSP@5"], rows)
     return "\n\n".join([*parts, table_of, bullets(above + better)])
 
@@ -125,9 +134,11 @@ def labelwise_claim(results: Results) -> str:
     systems = (
         "Parabel, 10 labels a point",
         "Parabel",
+        "XReg, binary relevance",
         "XReg, 10 labels a point",
         "XReg, pointwise",
         "XReg",
+        "XReg, two-way trees",
         "XReg-t",
     )
     columns = ("WP-l@1", "WP-l@3", "WP-l@5", "Tau-l@5")
@@ -139,19 +150,17 @@ def labelwise_claim(results: Results) -> str:
             for s in systems
             if s in done
         ]
-        if "XReg" in done and "XReg, pointwise" in done:
-            margins = [
-                100 * (done["XReg"]["metrics"]["WP-l@5"] - done[other]["metrics"]["WP-l@5"])
-                for other in ("XReg, pointwise", "XReg, 10 labels a point")
-                if other in done
-            ]
-            told = " and ".join(f"{margin:+.2f}" for margin in margins)
+        if "XReg" in done:
             sizes = results.problems[name]
-            lines.append(
-                f"{name} ({sizes.Y.shape[1]:,} labels, {sizes.Y_test.shape[0]:,} test points), labelwise "
-                f"above pointwise in WP-l@5: {verdict(min(margins) > 0)} ({told} points over lists of 100 "
-                "and of 10 labels)"
-            )
+            label_count, points = sizes.Y.shape[1], sizes.Y_test.shape[0]
+            lines.append(f"{name}: {label_count:,} labels, {points:,} test points")
+            for other in ("XReg, 10 labels a point", "XReg, pointwise", "Parabel"):
+                if other in done:
+                    margin = 100 * (done["XReg"]["metrics"]["WP-l@5"] - done[other]["metrics"]["WP-l@5"])
+                    lines.append(
+                        f"{name}, XReg labelwise above {_direction(other)}, in WP-l@5: "
+                        f"{verdict(margin > 0)} ({margin:+.2f})"
+                    )
     head = ["set", "prediction", *columns]
     return "\n\n".join(["## Labelwise prediction (Table 5)", table(head, rows), bullets(lines)])
 
@@ -159,8 +168,8 @@ def labelwise_claim(results: Results) -> str:
 def _direction(system: str) -> str:
     if system == "Parabel":
         return "Parabel, pointwise, 100 labels"
-    if system == "XReg, pointwise":
-        return "XReg, pointwise, 100 labels"
+    if system in ("XReg, pointwise", "XReg, binary relevance"):
+        return f"{system.replace(', pointwise', '')}, pointwise, 100 labels"
     if "10 labels" in system:
         return system.replace("10 labels a point", "pointwise, 10 labels")
     return f"{system}, labelwise"
@@ -197,8 +206,10 @@ def graded_claim(results: Results) -> str:
 def set_table(results: Results, name: str) -> str:
     """All systems on a set (Tables 2 and 7), the paper's figures beside where it has the set."""
     problem, done = results.problems[name], results.done(name)
-    columns = ["WP@1", "WP@3", "WP@5", "Tau@5", "XMAD@5", "XRMSE@5"]
-    columns = [labelwise(c) for c in columns] if problem.spec.labelwise else [*columns, "nDCG@5"]
+    columns = ["WP@1", "WP@3", "WP@5", "Tau@1", "Tau@3", "Tau@5"]
+    columns += [] if problem.spec.labelwise else ["nDCG@5"]
+    columns += ["XMAD@5", "XRMSE@5"]
+    columns = [labelwise(c) if problem.spec.labelwise else c for c in columns]
     columns += ["MAD-l" if problem.spec.labelwise else "MAD", "AUPRC"]
     head = [c.replace("WP", "PSP") if _is_propensity(problem) else c for c in columns]
     rows = []
@@ -208,8 +219,7 @@ def set_table(results: Results, name: str) -> str:
         unit = system != _WITHOUT_UNIT
         cells = [_cell(c, figures["metrics"][c]) if unit or not _is_error(c) else "-" for c in columns]
         costs = [number(figures[c]) for c in ("train_s", "test_ms", "model_mib")]
-        shown = _OURS.get(system, system) + (f" (alpha {figures['alpha']:g})" if "alpha" in figures else "")
-        rows.append([shown, *cells, *costs])
+        rows.append([_shown(system, figures), *cells, *costs])
     n, n_features = problem.X.shape
     sizes = (
         f"{n:,} training and {problem.X_test.shape[0]:,} test points, {n_features:,} features, "
@@ -232,20 +242,40 @@ def set_table(results: Results, name: str) -> str:
     return "\n\n".join(parts)
 
 
+def _shown(system: str, figures: Figures) -> str:
+    """The name of a row, and what was chosen for it on held-out training rows."""
+    chosen = list(figures.get("chosen", {}).values())
+    chosen += [f"alpha {figures['alpha']:g}"] if "alpha" in figures else []
+    return _OURS.get(system, system) + (f" ({', '.join(chosen)})" if chosen else "")
+
+
 def reranking_table(results: Results) -> str:
     """Table 3: good sizes of relevance, not good rankings alone, make good filters and good re-ranking."""
-    columns = ("AUPRC", "WP-rerank@5", "alpha", "XMAD@5", "MAD", "WP@5")
     rows = [
-        [name, row["name"], *(f"{row[c]:g}" if c == "alpha" else _cell(c, row[c]) for c in columns)]
+        [
+            name,
+            row["name"],
+            _cell("AUPRC", row["AUPRC"]),
+            *(_cell("WP", row[c]) for c in (row["metric"], "reranked")),
+            f"{row['alpha']:g}",
+            _cell("WP", row["fixed"]),
+            f"{row['careful']:g}",
+            *(_cell(c, row[c]) for c in ("XMAD@5", "MAD")),
+        ]
         for name, of_set in results.rows.get("reranking", {}).items()
         for row in of_set
     ]
     if not rows:
         return ""
-    head = ["set", "relevances of", *columns]
+    head = ["set", "relevances of", "AUPRC", "WP@5", "WP-rerank@5", "alpha"]
+    head += [f"at alpha {FIXED_ALPHA:g}", "careful alpha", "XMAD@5", "MAD"]
     text = (
-        "Relevances combined with the same tail classifiers; alpha is chosen for WP@5 on a fifth of the "
-        "training points with all models fitted on the others."
+        "Relevances combined with the same tail classifiers; WP@5 is that of alpha = 1, without them. "
+        "alpha is the best below 1 for WP@5 on a fifth of the training points with all models fitted "
+        "on the others. *Careful alpha* is what `choose_alpha` takes there by itself, the largest "
+        "alpha within a standard error of the best: where it is 1, re-ranking is not worth it on "
+        "held-out points. XReg-zero is XReg's ranking with all sizes lost. MovieLens-small-users: "
+        "WP-l@5, of points ranked for labels but for Parabel's."
     )
     parts = ["## Filtering and re-ranking (Table 3)", text, table(head, rows)]
     return "\n\n".join([*parts, bullets(_what_reranking_shows(results))])
@@ -255,17 +285,17 @@ def _what_reranking_shows(results: Results) -> list[str]:
     lines = []
     for name, of_set in results.rows["reranking"].items():
         row = {r["name"]: r for r in of_set}
-        if all(r["alpha"] == 1 for r in of_set):
-            lines.append(
-                f"{name}: alpha = 1 in all rows, nothing is ever re-ranked; of Table 3's two claims, only "
-                "the one on filtering is put to the test"
+        xreg, gain = row["XReg"], 100 * (row["XReg"]["reranked"] - row["XReg"][row["XReg"]["metric"]])
+        lines.append(f"{name}, re-ranking raises WP@5 of XReg: {verdict(gain > 0)} ({gain:+.2f})")
+        for other in ("Parabel", "XReg-zero"):
+            filters, reranks, errs = (
+                xreg[column] - row[other][column] for column in ("AUPRC", "reranked", "XMAD@5")
             )
-        xreg, zero = row["XReg"], row["XReg-zero"]
-        lines.append(
-            f"{name}, sizes lost, XReg-zero filters worse than XReg (AUPRC): "
-            f"{verdict(zero['AUPRC'] < xreg['AUPRC'])}; has greater errors (XMAD@5): "
-            f"{verdict(zero['XMAD@5'] > xreg['XMAD@5'])}"
-        )
+            lines.append(
+                f"{name}, XReg against {other}: filters better (AUPRC) {verdict(filters > 0)}, re-ranked it "
+                f"is better (WP-rerank@5) {verdict(reranks > 0)} ({100 * reranks:+.2f}), has smaller errors "
+                f"(XMAD@5) {verdict(errs < 0)}"
+            )
     return lines
 
 
@@ -294,15 +324,14 @@ def parameter_table(results: Results) -> str:
     rows = []
     for name, of_set in results.rows.get("parameters", {}).items():
         for row in of_set:
-            suffix = "-l" if "WP-l@5" in row else ""
-            values = [_cell(c, row[f"{c}{suffix}@5"]) for c in ("WP", "Tau", "XMAD")]
-            costs = [number(row["train_s"]), number(row["test_ms"])]
+            values = [_cell(c, row[c]) for c in ("WP@5", "Tau@5", "XMAD@5")]
+            costs = [number(row[c]) for c in ("train_s", "test_ms", "model_mib")]
             rows.append([name, f"{row['parameter']} = {row['value']}", *values, *costs])
     text = (
         "XReg on a fifth of the training points, trained on the others; labelwise for MovieLens-small-users "
         "(*factor*: F of Algorithm 1). The defaults are n_trees = 3, beam = 10, max_leaf = 100, factor = 4."
     )
-    head = ["set", "parameter", "WP@5", "Tau@5", "XMAD@5", "train s", "test ms"]
+    head = ["set", "parameter", "WP@5", "Tau@5", "XMAD@5", "train s", "test ms", "model MiB"]
     return "\n\n".join(["## Parameters (Table 8)", text, table(head, rows)]) if rows else ""
 
 

@@ -19,7 +19,10 @@ from metarank import Candidates, metrics
 
 Figures = dict[str, Any]
 
-_METRICS = ("WP@1", "WP@3", "WP@5", "Tau@5", "WP-regret@5", "XMAD@5", "XRMSE@5", "XMAD@10", "MAD")
+_METRICS = (
+    *("WP@1", "WP@3", "WP@5", "Tau@1", "Tau@3", "Tau@5"),
+    *("WP-regret@5", "XMAD@5", "XRMSE@5", "XMAD@10", "MAD"),
+)
 
 
 def judged(problem: Problem, found: Candidates) -> dict[str, float]:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from problems import Problem, SetSpec
+from problems import EXTREME, Problem, SetSpec
 from rivals import LowRank, PairwiseRanker, shortlist
 from scipy.special import expit
 
 from metarank import Candidates, persist
 from metarank.scorers.trees.hierarchy import Hierarchy
-from metarank.shortlist import OneVsAll, Parabel, XReg
+from metarank.shortlist import OneVsAll, Parabel, PfastreXML, XReg
 
 K = 100  # labels predicted for a point, points for a label
 _LARGEST_DENSE = 2**31  # bytes of a weight matrix
@@ -70,9 +70,17 @@ def systems_for(spec: SetSpec) -> list[System]:
     relevance: dict[str, Any] = {"relevance": "graded"}
     if spec.relevance == "inverse propensity":
         relevance = {"relevance": "inverse-propensity", "propensity": spec.propensity}
-    binary = {"relevance": "binary", "loss": "logistic"}
-    trees = [System("Parabel", label_tree, {"estimator": "Parabel"})]
-    if spec.relevance != "inverse propensity":
+    direction = {"labelwise": True} if spec.labelwise else {}
+
+    def xreg(name: str, **params: Any) -> System:
+        return System(name, label_tree, {"estimator": "XReg", **relevance, **direction, **params})
+
+    trees = [
+        System("Parabel", label_tree, {"estimator": "Parabel"}),
+        System("Parabel, two-way trees", label_tree, {"estimator": "Parabel", "branching": 2}),
+    ]
+    if spec.relevance != "inverse propensity" or spec.labelwise:
+        binary = {"relevance": "binary", "loss": "logistic"}
         trees += [System("XReg, binary relevance", label_tree, {"estimator": "XReg", **binary})]
     if spec.labelwise:
         trees += [
@@ -80,26 +88,29 @@ def systems_for(spec: SetSpec) -> list[System]:
             System(SHORT_LISTS[0], label_tree, {"estimator": "Parabel", "k": 10}),
             System(SHORT_LISTS[1], label_tree, {"estimator": "XReg", "k": 10, **relevance}),
         ]
-    direction = {"labelwise": True} if spec.labelwise else {}
     trees += [
-        System("XReg", label_tree, {"estimator": "XReg", **relevance, **direction}),
-        System(
-            "XReg, own maxima",
-            label_tree,
-            {"estimator": "XReg", "normalize": "label", **relevance, **direction},
-        ),
-        System("XReg-t", label_tree, {"estimator": "XReg", **relevance, **direction, "tail": "auto"}),
+        xreg("XReg"),
+        xreg("XReg, two-way trees", branching=2),
+        xreg("XReg, own maxima", normalize="label"),
+        xreg("XReg, chosen maxima", normalize="auto"),
+        xreg("XReg-t", tail="auto"),
+        xreg("XReg-t, chosen maxima", normalize="auto", tail="auto"),
     ]
-    if spec.source == "make_extreme":
-        return trees
+    peers = [System(name, peer, {"peer": name}) for name in PEERS]
+    flat = [
+        System("1-vs-all least squares", one_vs_all, {"loss": "ridge", "relevance": "graded"}),
+        System("DiSMEC", one_vs_all, {"loss": "squared_hinge"}),
+    ]
+    if spec.source == EXTREME.source:
+        return [*trees, *flat, *peers]
     return [
         *trees,
-        System("1-vs-all least squares", one_vs_all, {"loss": "ridge", "relevance": "graded"}),
+        System("PfastreXML", instance_trees, relevance),
+        *flat,
         System("1-vs-all logistic", one_vs_all_logistic),
         System("RankSVM, sampled", pairwise),
-        System("DiSMEC", one_vs_all, {"loss": "squared_hinge"}),
         System("low rank (LEML)", low_rank),
-        *(System(name, peer, {"peer": name}) for name in PEERS),
+        *peers,
     ]
 
 
@@ -119,8 +130,19 @@ def label_tree(problem: Problem, params: dict[str, Any], settings: Settings) -> 
     binary = kind is Parabel or params.get("relevance") == "binary"
     cost = clock.cost(problem, size_mib(model))
     if params.get("tail"):
-        cost["alpha"] = model.alpha_
+        cost["alpha"] = model.alpha_points_ if labelwise else model.alpha_
+    if params.get("normalize") == "auto":
+        cost["chosen"] = model.best_params_
     return Outcome(rescored(found, (lambda s: s * problem.scale) if binary else None), cost)
+
+
+def instance_trees(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcome:
+    model = PfastreXML(**params)
+    clock = Clock()
+    model.fit(problem.X, problem.Y)
+    clock.trained()
+    found = model.shortlist(problem.X_test, k=K)
+    return Outcome(rescored(found), clock.cost(problem, size_mib(model)) | {"alpha": model.alpha_})
 
 
 def one_vs_all(problem: Problem, params: dict[str, Any], settings: Settings) -> Outcome:

@@ -53,6 +53,14 @@ def auprc(Y_true: Any, scores: Any) -> float:
     scikit-learn's `average_precision_score` of the flattened matrices. NaN if no pair is relevant. Points and
     labels play the same part, so there is no labelwise variant.
 
+    Notes
+    -----
+    The lemma bounds what is lost to the ideal area, which is 1, by ``O(k XMAD@k)``. In full: if no row has
+    more than k wrong predictions, all r relevant pairs have a relevance of d at least, and predictions are
+    >= 0, then ``1 - AUPRC <= b (1 + log(1 + 1 / b))`` with ``b = 2 n k XMAD@k / (d r)``, n the number of rows
+    and errors in the unit of d. The logarithm is needed: one irrelevant pair above r relevant ones of
+    different scores costs about ``log(r) / r``.
+
     Examples
     --------
     >>> round(auprc([[1, 0], [0, 1]], [[0.9, 0.5], [0.1, 0.4]]), 4)  # 1/2 * 1 + 1/2 * 2/3

@@ -289,6 +289,32 @@ def test_lemmas_3_1_and_a_1(data, k, sparse, labelwise):
     assert np.all(xmad <= xrmse + 1e-9)
 
 
+@settings(max_examples=150, deadline=None)
+@given(truth_and_prediction(), st.booleans())
+def test_lemma_3_2(data, sparse):
+    """What AUPRC loses is bounded by k XMAD@k, for k at least the number of errors in any row."""
+    Y, predicted = data
+    if not Y.any():
+        return
+    k, relevant = max(1, (predicted != Y).sum(axis=1).max()), Y > 0
+    scores = sp.csr_matrix(predicted) if sparse else predicted
+    values = metrics.evaluate(Y, scores, [f"XMAD@{k}", "AUPRC"], scale=1)
+    assert metrics.auprc(Y, Y) == pytest.approx(1)
+    b = 2 * len(Y) * k * values[f"XMAD@{k}"] / (Y[relevant].min() * relevant.sum())
+    lost = b * (1 + np.log(1 + 1 / b)) if b > 0 else 0
+    assert values["AUPRC"] >= 1 - lost - 1e-9
+
+
+def test_lemma_3_2_needs_its_logarithm():
+    """One irrelevant pair above r relevant ones: the area lost grows as log(r) times the errors."""
+    for r in (10, 100, 1000):
+        Y = np.append(np.ones(r), 0.0)[:, None]
+        scores = np.append(1 - 1e-12 * np.arange(r), 1.5)[:, None]
+        values = metrics.evaluate(Y, scores, ["XMAD@1", "AUPRC"], scale=1)
+        ratio = (1 - values["AUPRC"]) * r / (values["XMAD@1"] * (r + 1))
+        assert ratio == pytest.approx(np.sum(1 / np.arange(2, r + 2)) / 1.5, rel=1e-6)
+
+
 def kl(p, q):
     """Divergence of two coins, 0 log 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -298,12 +324,15 @@ def kl(p, q):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 0.99)), min_size=1, max_size=8))
-def test_theorem_4_1(path):
-    """D(y || yhat) <= sum_h s_h D(z_h || zhat_h), y and yhat the products along a path, s_h that above h."""
+def test_theorem_4_1_and_lemma_4_2(path):
+    """D(y || yhat) <= sum_h s_h D(z_h || zhat_h), y and yhat the products along a path, s_h that above h.
+
+    Half of it is at least the square of |y - yhat| (eq. 33 to 38), which bounds any XMAD@k."""
     z, predicted = np.array(path).T
     reached = np.cumprod(np.append(1.0, z[:-1]))
     bound = sum(s * kl(p, q) for s, p, q in zip(reached, z, predicted))
     assert kl(z.prod(), predicted.prod()) <= bound + 1e-9
+    assert abs(z.prod() - predicted.prod()) <= np.sqrt(bound / 2) + 1e-7
 
 
 def test_xreg_zero_keeps_rankings_only():

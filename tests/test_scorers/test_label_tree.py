@@ -289,18 +289,22 @@ def test_one_maximum_of_all_keeps_the_labels_apart():
 def test_the_better_normalization_is_found_on_held_out_rows(relevance, tmp_path):
     X, Y = problem(400, 40)
     model = small(XReg, relevance=relevance, normalize="auto").fit(X, Y)
-    taken = model.best_params_["normalize"]
+    taken, constant = model.best_params_, relevance != "graded"
+    told = ["normalize=global", "normalize=label", "normalize=label, loss=logistic"]
     assert [line.split(":")[1].strip() for line in model.choices_[1:]] == [
-        "XReg with normalize=global",
-        "XReg with normalize=label",
+        f"XReg with {setting}" for setting in told[: 2 + constant]
     ]
-    assert answers(model, X) == answers(small(XReg, relevance=relevance, normalize=taken).fit(X, Y), X)
+    assert answers(model, X) == answers(small(XReg, **{"relevance": relevance, **taken}).fit(X, Y), X)
     model.save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    assert (loaded.normalize, loaded.best_params_) == ("auto", {"normalize": taken})
+    assert (loaded.normalize, loaded.best_params_) == ("auto", taken)
     assert answers(loaded, X) == answers(model, X)
-    more = small(XReg, relevance=relevance, normalize="auto", tune=4).settings_tried()
-    assert [setting["normalize"] for setting in more] == ["global", "label", "global", "global"]
+    more = small(XReg, relevance=relevance, normalize="auto", tune=5).settings_tried()
+    first = ["global", "label", *["label"] * constant]
+    assert [setting["normalize"] for setting in more] == [*first, *["global"] * (5 - len(first))]
+    if constant:  # a loss that is given is not tried against another
+        given = small(XReg, relevance=relevance, normalize="auto", loss="logistic").settings_tried()
+        assert given == [{"normalize": "global"}, {"normalize": "label"}]
 
 
 def test_models_saved_before_there_was_a_choice_divided_each_label_by_its_own_maximum():
@@ -511,12 +515,36 @@ def test_tail_classifiers_re_rank(tmp_path):
 def test_the_weight_of_tail_classifiers_is_chosen(relevance):
     X, Y = problem(150, 30)
     model = small(XReg, tail="auto", relevance=relevance).fit(X, Y)
-    assert model.alpha_ in ALPHAS
-    assert (model.tail_ is None) == (model.alpha_ == 1)
-    fixed = small(XReg, tail=model.alpha_, relevance=relevance).fit(X, Y)
-    assert answers(model, X) == answers(fixed, X)
+    assert {model.alpha_, model.alpha_points_} <= set(ALPHAS)
+    assert (model.tail_ is None) == (min(model.alpha_, model.alpha_points_) == 1)
+    of_rows, of_labels = (
+        small(XReg, tail=alpha, relevance=relevance).fit(X, Y)
+        for alpha in (model.alpha_, model.alpha_points_)
+    )
+    pairs = Candidates.all_labels(150, 30)
+    for found, expected in (
+        (model.shortlist(X, 7).to_csr(), of_rows.shortlist(X, 7).to_csr()),
+        (model.shortlist_points(X, 7).to_csr(), of_labels.shortlist_points(X, 7).to_csr()),
+        (model.score(X, pairs)["xreg"], of_rows.score(X, pairs)["xreg"]),
+    ):
+        assert (found != expected).sum() == 0
     assert small(XReg, tail="auto").fit(X[:9], Y[:9]).alpha_ == 1
     assert small(XReg, tail="auto").fit(X, Y * 0).alpha_ == 1
+
+
+def test_points_of_a_label_have_a_weight_of_their_own(tmp_path):
+    X, Y = problem(150, 30)
+    model = small(XReg, tail="auto").fit(X, Y)
+    for alpha, alpha_points in ((1.0, 0.4), (0.4, 1.0), (0.4, 0.4)):
+        fixed = {a: small(XReg, tail=a).fit(X, Y) for a in {alpha, alpha_points}}
+        tail = TailClassifiers().fit(TrainingSet(X, Y, np.zeros(150, np.int32)).view())
+        model._take_rest({"alpha": alpha, "tail": tail, "alpha_points": alpha_points})
+        model.save(tmp_path / "M")
+        for one in (model, load(tmp_path / "M")):
+            assert (one.alpha_, one.alpha_points_) == (alpha, alpha_points)
+            assert (one.shortlist(X, 5).to_csr() != fixed[alpha].shortlist(X, 5).to_csr()).nnz == 0
+            points, expected = (m.shortlist_points(X, 5).to_csr() for m in (one, fixed[alpha_points]))
+            assert (points != expected).nnz == 0
 
 
 # --- edges of the data ----------------------------------------------------------

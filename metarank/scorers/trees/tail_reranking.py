@@ -25,7 +25,7 @@ RERANKED = 100
 # One row in so many is held out to choose the weight of the tail classifiers on, by the mean of a metric at
 # these lengths: the weight best for long lists alone may spoil the first label.
 _HELD_OUT = 5
-_KS = (1, 3, 5)
+KS = (1, 3, 5)
 
 R = TypeVar("R", bound="TailReranking")
 
@@ -100,12 +100,12 @@ class TailReranking(ShortlistingTrees):
         """With `alpha`, the best where it is "auto", no tail where it is None, and the best classifiers."""
         if alpha is None:
             return {"alpha": 1.0, "tail": None}
-        tail = tails[0]
+        tail, more = tails[0], dict[str, float]()
         if isinstance(alpha, str) or len(tails) > 1:
             grid = ALPHAS if isinstance(alpha, str) else (float(alpha),)
-            alpha, tail = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
-        alpha = float(alpha)
-        return {"alpha": alpha, "tail": tail.fit(view, n_jobs=n_jobs) if alpha < 1 else None}
+            alpha, tail, more = self._choose_tail(view, sample_weight, grid, tails, n_jobs)
+        used = min([float(alpha), *more.values()]) < 1
+        return {"alpha": float(alpha), "tail": tail.fit(view, n_jobs=n_jobs) if used else None, **more}
 
     def _take_rest(self, rest: dict[str, Any]) -> None:
         self.alpha_, self.tail_ = rest["alpha"], rest["tail"]
@@ -117,15 +117,15 @@ class TailReranking(ShortlistingTrees):
         grid: Sequence[float],
         tails: Sequence[TailClassifiers],
         n_jobs: int,
-    ) -> tuple[float, TailClassifiers]:
+    ) -> tuple[float, TailClassifiers, dict[str, float]]:
         parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
         if parts is None or parts[2].Y.nnz == 0:
-            return grid[-1], tails[0]
+            return grid[-1], tails[0], {}
         cheaper, others, held_out = parts
         found = cheaper.shortlist(held_out.X, RERANKED, n_jobs=n_jobs)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
         weights = relevance_weights(view, self.relevance, self.propensity)
-        metrics = [f"{'WP' if weights is None else 'PSP'}@{k}" for k in _KS]
+        metrics = [f"{'WP' if weights is None else 'PSP'}@{k}" for k in KS]
         options: dict[str, Any] = {"inv_propensity": weights, "scale": cheaper.scale_, "n_jobs": n_jobs}
         best: tuple[float, float, TailClassifiers] | None = None
         for tail in tails:
@@ -137,7 +137,19 @@ class TailReranking(ShortlistingTrees):
             if best is None or value > best[0]:
                 best = value, alpha, tail
         assert best is not None
-        return best[1], best[2]
+        return best[1], best[2], self._more_weights(cheaper, best[2], view, held_out, grid, n_jobs)
+
+    def _more_weights(
+        self,
+        cheaper: Any,
+        tail: TailClassifiers,
+        view: View,
+        held_out: View,
+        grid: Sequence[float],
+        n_jobs: int,
+    ) -> dict[str, float]:
+        """Other weights that a class chooses on held-out rows, by names of `rest`."""
+        return {}
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:
         """As without re-ranking, logs of relevance over the greatest there is, but the first re-ranked."""
@@ -148,11 +160,13 @@ class TailReranking(ShortlistingTrees):
 
     @property
     def _plain(self) -> bool:
-        return getattr(self, "tail_", None) is None
+        """Whether the labels of a row are not re-ranked."""
+        return getattr(self, "tail_", None) is None or self.alpha_ == 1
 
-    def _reranked(self, rows: sp.csr_matrix, found: Candidates, n_jobs: int | None) -> Candidates:
-        tail = self._tail_scores(rows, found, n_jobs)
-        return rerank_with_tail(found, tail, self.alpha_, scale=self.scale_)
+    def _reranked(
+        self, rows: sp.csr_matrix, found: Candidates, alpha: float, n_jobs: int | None
+    ) -> Candidates:
+        return rerank_with_tail(found, self._tail_scores(rows, found, n_jobs), alpha, scale=self.scale_)
 
     def _combined(
         self, own: np.ndarray, rows: sp.csr_matrix, candidates: Candidates, n_jobs: int | None

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
+from metarank.persist.fields import Number
 from metarank.persist.spec import Spec
 from metarank.scorers.base import Planned
+from metarank.scorers.label_weights import relevance_weights
 from metarank.scorers.trees.label_tree import LabelTree
-from metarank.scorers.trees.tail_reranking import RERANKED, TAIL, TailReranking, check_alpha
+from metarank.scorers.trees.tail import COLUMN, TailClassifiers
+from metarank.scorers.trees.tail_reranking import KS, RERANKED, TAIL, TailReranking, check_alpha
+from metarank.scorers.trees.tail_weight import choose_alpha
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
 
@@ -37,8 +42,9 @@ class XReg(TailReranking, LabelTree):
         By which maximum relevances are divided: that of all labels (section 4.2), or each label by its own.
         Where the relevance of a label is constant, as with inverse propensities, its own maximum leaves
         shares of 0 and 1: the trees are then those of `Parabel`, quick to train, and the search weights the
-        probability of a label by its relevance. "auto" tries both on a fifth of the rows, as `tune` tries
-        settings: the one of less work is taken unless the other is clearly better.
+        probability of a label by its relevance. "auto" tries both on a fifth of the rows, and of constant
+        relevances divided by their own maxima the logistic loss too, as `tune` tries settings: the one of
+        less work is taken unless another is clearly better.
     cost : {"sum", "mean"}
         "sum": an edge minimises ``1/2 ||w||^2 + C sum_i cost_i loss_i``. "mean": with C divided by the
         number of points at the node, as eq. 5 prints.
@@ -46,8 +52,9 @@ class XReg(TailReranking, LabelTree):
         XReg-t: alpha of `metarank.rerank.rerank_with_tail`, by which the 100 best labels of a point (or
         points of a label) are re-ranked with `metarank.scorers.trees.tail.TailClassifiers`, good for labels
         of few training points. "auto" is the alpha with the largest mean of WP@1, 3 and 5 (PSP for inverse
-        propensities) on a fifth of the rows, with a single tree fitted without them; 1 with fewer than 10
-        rows. The scores then order labels, but no longer estimate the relevance. None is plain XReg.
+        propensities) on a fifth of the rows, with a single tree fitted without them, and for points of a
+        label that with the largest mean of WP-l@1, 3 and 5; 1 with fewer than 10 rows. The scores then order
+        labels, but no longer estimate the relevance. None is plain XReg.
     name_weight : float >= 0 or "auto"
         For how many training points the name of a label counts in its tail classifier, see
         `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 where names are not known: `fit`
@@ -61,6 +68,11 @@ class XReg(TailReranking, LabelTree):
     hierarchy, label_vectors, random_state, verbose : see `Parabel`
     tune : int
         As in `Parabel`; judged by WP@5 for graded relevance, PSP@5 for inverse propensities.
+
+    Attributes
+    ----------
+    alpha_, alpha_points_ : float
+        alpha of the labels of a point, and of the points of a label. 1 leaves them as they are.
 
     Examples
     --------
@@ -83,7 +95,15 @@ class XReg(TailReranking, LabelTree):
     _losses: ClassVar[tuple[str, ...]] = ("auto", "logistic", "squared_hinge")
     _cheaper: ClassVar[dict[str, Any]] = {**LabelTree._cheaper, "tail": None, "name_weight": "auto"}
 
-    saved: ClassVar[Spec] = LabelTree.saved.extended(*TAIL)
+    rest: ClassVar[tuple[str, ...]] = (*TailReranking.rest, "alpha_points")
+
+    saved: ClassVar[Spec] = LabelTree.saved.extended(
+        *TAIL, Number("_alpha_points", 0, 1, key="alpha_points", older=None, omits_none=True)
+    )
+
+    @property
+    def alpha_points_(self) -> float:
+        return self.alpha_ if self._alpha_points is None else self._alpha_points
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -122,15 +142,51 @@ class XReg(TailReranking, LabelTree):
         return self.tune > 0 or self._tries_both
 
     def settings_tried(self) -> list[dict[str, Any]]:
-        """As `Parabel.settings_tried`; where `normalize` is "auto", both of its values first."""
+        """As `Parabel.settings_tried`; where `normalize` is "auto", its values first."""
         tried = super().settings_tried()
         if not self._tries_both:
             return tried
         of_all, own = ({"normalize": name} for name in ("global", "label"))
-        return [of_all, own, *(of_all | setting for setting in tried[1:])][: max(2, self.tune)]
+        first = [of_all, own]
+        if self.loss == "auto" and self.relevance != "graded":  # own maxima alone change the loss as well
+            first.append(own | {"loss": "logistic"})
+        return [*first, *(of_all | setting for setting in tried[1:])][: max(len(first), self.tune)]
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
-        return self._learn_tail(view, sample_weight, self.tail, self._tails(view, [True]), n_jobs)
+        learned = self._learn_tail(view, sample_weight, self.tail, self._tails(view, [True]), n_jobs)
+        return {"alpha_points": None, **learned}
+
+    def _take_rest(self, rest: dict[str, Any]) -> None:
+        super()._take_rest(rest)
+        # None where it is alpha_, as in models of versions that had one weight for both.
+        own = rest["alpha_points"]
+        self._alpha_points: float | None = None if own == self.alpha_ else own
+
+    def _more_weights(
+        self,
+        cheaper: XReg,
+        tail: TailClassifiers,
+        view: View,
+        held_out: View,
+        grid: Sequence[float],
+        n_jobs: int,
+    ) -> dict[str, float]:
+        """alpha of the points of a label, of those labels that held-out rows have."""
+        weights = relevance_weights(view, self.relevance, self.propensity)
+        Y = held_out.Y.copy()
+        if self.relevance != "graded":
+            Y.data = np.ones_like(Y.data) if weights is None else weights[Y.indices].astype(np.float32)
+        found = cheaper.shortlist_points(held_out.X, RERANKED, n_jobs=n_jobs)
+        counts = np.where(np.bincount(Y.indices, minlength=view.n_labels) > 0, np.diff(found.indptr), 0)
+        listed = np.repeat(counts > 0, np.diff(found.indptr))
+        scores = {name: values[listed] for name, values in found.scores.items()}
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        found = Candidates(indptr, found.labels[listed], found.n_labels, scores).transpose()
+        tail_scores = tail.score(held_out.X, found, n_jobs=n_jobs)[COLUMN]
+        options: dict[str, Any] = {"scale": cheaper.scale_, "n_jobs": n_jobs}
+        metrics = [f"WP-l@{k}" for k in KS]
+        alpha = choose_alpha(found, tail_scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
+        return {"alpha_points": alpha}
 
     def planned(self) -> Planned | None:
         return super().planned() if self._plain else None
@@ -144,15 +200,16 @@ class XReg(TailReranking, LabelTree):
         check_integer("k", k, 1)
         rows = self._rows(X)
         found = super().shortlist(rows, max(k, RERANKED), beam=beam, n_jobs=n_jobs)
-        return self._reranked(rows, found, n_jobs).top(k)
+        return self._reranked(rows, found, self.alpha_, n_jobs).top(k)
 
     def shortlist_points(
         self, X: Any, k: int = 10, *, factor: float = 4.0, n_jobs: int | None = 1
     ) -> Candidates:
         """As `Parabel.shortlist_points`. With `tail`, the 100 best rows are re-ranked."""
-        if self._plain:
+        if self.tail_ is None or self.alpha_points_ == 1:
             return super().shortlist_points(X, k, factor=factor, n_jobs=n_jobs)
         check_integer("k", k, 1)
         rows = self._rows(X)
         by_label = super().shortlist_points(rows, max(k, RERANKED), factor=factor, n_jobs=n_jobs)
-        return self._reranked(rows, by_label.transpose(), n_jobs).transpose().top(k)
+        found = self._reranked(rows, by_label.transpose(), self.alpha_points_, n_jobs)
+        return found.transpose().top(k)
