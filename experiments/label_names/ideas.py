@@ -94,7 +94,7 @@ class OtherLabels(_Ridge):
 
 
 def co_occurrence(view: View) -> sp.csr_matrix:
-    """CSR (L, L): of the rows of a label, the share that have another too, shrunk by two rows; 0 for itself."""
+    """CSR (L, L): of the rows of a label, the share that have another too, shrunk by two rows."""
     Y = sp.csr_matrix(view.Y > 0).astype(np.float32)
     both = sp.csr_matrix(Y.T @ Y)
     both.setdiag(0)

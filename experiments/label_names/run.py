@@ -1,4 +1,4 @@
-"""What do names of labels, and other labels, add? Names in tail classifiers, and ideas tried on held-out rows.
+"""What do names of labels, and other labels, add? Names in tail classifiers; ideas tried on held-out rows.
 
 python experiments/label_names/run.py [--sets pydocs,LLMs4Subjects-dev-en] [--parts tail,ideas] [--kept]
 
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 # Times are those of one thread.
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import lightgbm
@@ -338,10 +338,11 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
         lines += [
             "## Means of labels drawn towards their names",
             "",
-            "Test parts. XReg-t with inverse propensities, each label by its own maximum, and PfastreXML, each once with "
-            '`name_weight=0` and once with `name_weight="auto"`: *kappa* is the number of points that a name counts for, '
-            "*alpha* the weight of the trees; both are chosen on a fifth of the training rows. *tail R@5*: share of the test "
-            "labels with 1 to 5 training rows that are among the first five. *p*: Wilcoxon's signed rank test of nDCG@5 by row.",
+            "Test parts. XReg-t with inverse propensities, each label by its own maximum, and PfastreXML, each "
+            'once with `name_weight=0` and once with `name_weight="auto"`: *kappa* is the number of points that a '
+            "name counts for, *alpha* the weight of the trees; both are chosen on a fifth of the training rows. "
+            "*tail R@5*: share of the test labels with 1 to 5 training rows that are among the first five. *p*: "
+            "Wilcoxon's signed rank test of nDCG@5 by row.",
             "",
             "| set | system | " + " | ".join(COLUMNS) + " | kappa | alpha | train s | p |",
             "| --- | --- |" + " ---: |" * (len(COLUMNS) + 4),
@@ -352,9 +353,10 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
         lines += [
             "## Ideas, one at a time",
             "",
-            f"`MetaRanker()` with names, learned from four fifths of the training rows and judged on the others, "
-            f"means over {len(SEEDS)} divisions; all other rows are differences from it. *p* as above, over all divisions. "
-            "CPU seconds of a fit on one thread, single runs: the sources that were tried are written in NumPy and SciPy.",
+            "`MetaRanker()` with names, learned from four fifths of the training rows and judged on the others, "
+            f"means over {len(SEEDS)} divisions; all other rows are differences from it. *p* as above, over all "
+            "divisions. CPU seconds of a fit on one thread, single runs: the sources that were tried are written "
+            "in NumPy and SciPy.",
             "",
             *chapters["ideas"],
         ]
