@@ -38,10 +38,10 @@ from metarank.scorers import NameRecord, Parabel, TailClassifiers
 from metarank.shortlist import PfastreXML, XReg
 from metarank.types.view import fold_of_rows
 
-_HERE = Path(__file__).parent
-sys.path.append(str(_HERE.parent))
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options
 
+_HERE = Path(__file__).parent
 SETS = ("pydocs", "LLMs4Subjects-dev-en", "LastFM-ArtistTags", "CiteULike-t-tags", "Wikispeedia-Links")
 SEEDS = (11, 12, 13)
 COLUMNS = ("P@1", "nDCG@5", "PSP@1", "PSP@5", "tail R@5")
@@ -338,11 +338,11 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
         lines += [
             "## Means of labels drawn towards their names",
             "",
-            "Test parts. XReg-t with inverse propensities, each label by its own maximum, and PfastreXML, each "
-            'once with `name_weight=0` and once with `name_weight="auto"`: *kappa* is the number of points that a '
-            "name counts for, *alpha* the weight of the trees; both are chosen on a fifth of the training rows. "
-            "*tail R@5*: share of the test labels with 1 to 5 training rows that are among the first five. *p*: "
-            "Wilcoxon's signed rank test of nDCG@5 by row.",
+            "Test parts. XReg-t with inverse propensities, each label by its own maximum, and PfastreXML, "
+            'each once with `name_weight=0` and once with `name_weight="auto"`: *kappa* is the number of '
+            "points that a name counts for, *alpha* the weight of the trees; both are chosen on a fifth of the "
+            "training rows. *tail R@5*: share of the test labels with 1 to 5 training rows that are among the "
+            "first five. *p*: Wilcoxon's signed rank test of nDCG@5 by row.",
             "",
             "| set | system | " + " | ".join(COLUMNS) + " | kappa | alpha | train s | p |",
             "| --- | --- |" + " ---: |" * (len(COLUMNS) + 4),
@@ -353,10 +353,10 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
         lines += [
             "## Ideas, one at a time",
             "",
-            "`MetaRanker()` with names, learned from four fifths of the training rows and judged on the others, "
-            f"means over {len(SEEDS)} divisions; all other rows are differences from it. *p* as above, over all "
-            "divisions. CPU seconds of a fit on one thread, single runs: the sources that were tried are written "
-            "in NumPy and SciPy.",
+            "`MetaRanker()` with names, learned from four fifths of the training rows and judged on the "
+            f"others, means over {len(SEEDS)} divisions; all other rows are differences from it. *p* as above, "
+            "over all divisions. CPU seconds of a fit on one thread, single runs: the sources that were tried "
+            "are written in NumPy and SciPy.",
             "",
             *chapters["ideas"],
         ]
