@@ -37,7 +37,15 @@ from metarank.model.inputs import check_given, read_training
 from metarank.model.label_change import LabelChange
 from metarank.model.label_updates import changed_labels, rows_labels, with_more_rows
 from metarank.model.measure import score_model
-from metarank.model.parameters import FitOptions, check_parameters, fit_options, plain, saved_parameters
+from metarank.model.parameters import (
+    FitOptions,
+    check_labelwise,
+    check_parameters,
+    fit_options,
+    plain,
+    saved_parameters,
+)
+from metarank.model.points import best_points
 from metarank.model.request import read_request
 from metarank.model.stages import LocalStages
 from metarank.model.targets import check_objectives
@@ -143,6 +151,11 @@ class MetaRanker(Saved, BaseEstimator):
         a part of the rows that it does not see: `tune` fits of these sources, not of the whole model. See
         `metarank.shortlist.Parabel`. Sources with a `tune` of their own keep it. 0 keeps their parameters.
         `choices_` tells what was tried, how good it was, how much work, and what was taken.
+    labelwise : bool
+        Whether to learn a second ranker, which orders the points of each label; see `rank_points`. It learns
+        from the same rows and sources as the first, which does not change, and from grades of relevance as
+        they are; `choices_` tells which ranker cross-validation preferred. Not for several objectives, and
+        not with `sample_weight`.
 
     Attributes
     ----------
@@ -234,7 +247,7 @@ class MetaRanker(Saved, BaseEstimator):
     saved: ClassVar[Spec] = Spec(
         Params(
             of=saved_parameters,
-            omits=("language", "tune"),
+            omits=("language", "tune", "labelwise"),
             check=lambda model: model._check_parameters(trains=False),
         ),
         Group("fitted_", fitted_model, *SAVED),
@@ -259,6 +272,7 @@ class MetaRanker(Saved, BaseEstimator):
         language: str | None = None,
         blocks: Mapping[str, Any] | Literal["auto"] = "auto",
         tune: int = 0,
+        labelwise: bool = False,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -277,6 +291,7 @@ class MetaRanker(Saved, BaseEstimator):
         self.language = language
         self.blocks = blocks
         self.tune = tune
+        self.labelwise = labelwise
 
     # --- fit ---------------------------------------------------------------
 
@@ -388,6 +403,7 @@ class MetaRanker(Saved, BaseEstimator):
         aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
         check_given(X, Y, aggregation, labels)
         options = self._options(seed, n_jobs)
+        check_labelwise(options, sample_weight, aggregation)
         check_mode(candidates_mode, options, has_rows=X is not None, has_candidates=candidates is not None)
         params = self.get_params(deep=False)
         with single_threaded_blas(), taking_notes() as notes:
@@ -592,6 +608,68 @@ class MetaRanker(Saved, BaseEstimator):
         ]
         ranking, index = Ranking.concatenate(parts), row_index(X)
         return ranking if index is None else ranking.with_index(index)
+
+    def rank_points(
+        self,
+        X: Any,
+        k: int = 10,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        candidates: Any = None,
+        pair_features: Any = None,
+    ) -> Ranking:
+        """The k best rows of X for each label, best first: whom to recommend a new item to, or which new
+        documents a topic should see.
+
+        A model that was fitted with ``labelwise=True`` ranks them: a label is a query, and rows are its
+        documents. Candidates of a label are the `shortlist_size` best rows by each source: by algorithm 1 of
+        Prabhu et al. (2020) where the source is a label tree (`XReg.shortlist_points`), else by the scores of
+        the labels that it proposes for each row; all rows if all labels are ranked. The meta-features of the
+        pairs, standardised within the list of the label, are ordered by what was learned from lists of
+        training rows, each label counting the same. So the scores of a row depend on the set of rows that it
+        is ranked among, though not on their order or on `n_jobs`; they are not comparable between labels.
+
+        Any other model orders the rows of a label by the calibrated probabilities of `predict_proba`. Then
+        only labels that are candidates of a row can list it, and rare labels may list few rows.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            The points: all of them at once.
+        k : int
+            Number of rows per label, at most n. Labels with fewer candidates are padded with -1.
+        exclude, allowed, candidates, pair_features : as in `rank`
+            They have an entry for each row of X, or for all. With ``labelwise=True``, `allowed` adds no
+            candidates.
+
+        Returns
+        -------
+        Ranking
+            ``labels[l]`` (L, k) holds the numbers of the rows of X for label l, ``scores[l]`` their scores,
+            and ``n_labels`` is the number of rows. Equal scores are in order of row. To judge it by relevances
+            Y (n, L), pass ``Y.T``: ``metrics.evaluate(Y.T, found, ["nDCG@5", "WP@5"])``. Rows without evidence
+            and labels of which nothing is known are not listed by ``labelwise=True``.
+
+        Examples
+        --------
+        >>> from metarank import MetaRanker, data
+        >>> train = data.make_multilabel(200, n_features=10, n_labels=4, seed=0)
+        >>> model = MetaRanker(effort="low", n_jobs=1, labelwise=True).fit(train)
+        >>> model.rank_points(train.X[:50], k=3).labels.shape
+        (4, 3)
+        """
+        k = check_k(k)
+        self._check_is_fitted()
+        rows = read_request(
+            self.fitted_,
+            X,
+            exclude=exclude,
+            allowed=allowed,
+            candidates=candidates,
+            pair_features=pair_features,
+        )
+        return best_points(self.answering(), rows, k)
 
     def decision_function(
         self,

@@ -70,15 +70,16 @@ def fit_model(
         with as_part("shortlisting", 0.05, 0.2):
             lists = training_lists(given, data, rows, sources, stages, options)
         with as_part("describing", 0.25, 0.35):
-            columns = stages.describe(sources, lists.proposed.described, rows)
+            columns = stages.describe(sources, lists.described, rows)
         with as_part("ranking", 0.6, 0.2):
+            points = lists.points and stages.rank_points(columns, lists.points, lists.described)
             found = stages.rank(columns, pairs_to_rank(given, lists, sources, options), sources)
         cascade = lists.cascade
         judged = judge(found, lists, stages, options, has_one_target=not given.labels.targets)
         del lists
         with as_part("fitting on all rows", 0.85, 0.15):
             sources = stages.fit_on_all(sources)
-    return replace(_assembled(given, options, sources, found, judged), cascade=cascade)
+    return replace(_assembled(given, options, sources, found, judged), cascade=cascade, point_ranker=points)
 
 
 def _assembled(
