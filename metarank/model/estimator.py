@@ -29,6 +29,7 @@ from metarank.data.encoder import InputEncoder
 from metarank.data.label_files import read_labels as as_labels
 from metarank.metrics.resampling import Interval
 from metarank.model.answer import Answering, names_in_order
+from metarank.model.best_points import best_points
 from metarank.model.explain import Explanation, explain_row
 from metarank.model.fit import fit_model
 from metarank.model.fitted import SAVED, FittedModel, Learned, Scored, fitted_model
@@ -45,7 +46,6 @@ from metarank.model.parameters import (
     plain,
     saved_parameters,
 )
-from metarank.model.points import best_points
 from metarank.model.request import read_request
 from metarank.model.stages import LocalStages
 from metarank.model.targets import check_objectives
@@ -646,10 +646,10 @@ class MetaRanker(Saved, BaseEstimator):
         Returns
         -------
         Ranking
-            ``labels[l]`` (L, k) holds the numbers of the rows of X for label l, ``scores[l]`` their scores,
-            and ``n_labels`` is the number of rows. Equal scores are in order of row. To judge it by relevances
-            Y (n, L), pass ``Y.T``: ``metrics.evaluate(Y.T, found, ["nDCG@5", "WP@5"])``. Rows without evidence
-            and labels of which nothing is known are not listed by ``labelwise=True``.
+            ``labels[l]`` holds the numbers of the rows of X for label l, ``scores[l]`` their scores, both
+            (L, k), and ``n_labels`` is the number of rows. Equal scores are in order of row. To judge it by
+            relevances Y (n, L), pass ``Y.T``: ``metrics.evaluate(Y.T, found, ["nDCG@5", "WP@5"])``. With
+            ``labelwise=True``, rows without evidence and labels of which nothing is known are not listed.
 
         Examples
         --------

@@ -72,7 +72,9 @@ def fit_model(
         with as_part("describing", 0.25, 0.35):
             columns = stages.describe(sources, lists.described, rows)
         with as_part("ranking", 0.6, 0.2):
-            points = lists.points and stages.rank_points(columns, lists.points, lists.described)
+            points = None
+            if lists.points is not None:
+                points = stages.rank_points(columns, lists.points, lists.described)
             found = stages.rank(columns, pairs_to_rank(given, lists, sources, options), sources)
         cascade = lists.cascade
         judged = judge(found, lists, stages, options, has_one_target=not given.labels.targets)

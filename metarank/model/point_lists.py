@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from metarank._util.progress import note, taking_notes
 from metarank.model import auto
@@ -27,7 +26,6 @@ from metarank.ranker import (
     BlendRanker,
     BoostedRanker,
     ListNet,
-    PointwiseRanker,
     Ranker,
     RankingData,
 )
@@ -43,6 +41,8 @@ Columns = dict[str, np.ndarray]
 _DRAW_SHIFT = 11_000_003
 # With fewer lists to learn from, trees have nothing to split.
 _LISTS_FOR_TREES = 50
+# Standard errors within which the first ranker is kept: lists that share points are no independent witnesses.
+_TOLERANCE = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ def row_columns(X: Features, proposals: Sequence[tuple[str, Candidates]]) -> Col
             greatest[filled] = np.maximum.reduceat(scores, part.indptr[:-1][filled])
         total = np.bincount(part.row_of_pair, scores, n).astype(np.float32)
         found.append({f"row_sum({name})": total, f"row_max({name})": greatest})
-    if sp.issparse(X):
+    if not isinstance(X, np.ndarray):
         found.append({"row_entries": np.diff(X.indptr).astype(np.float32)})
     return joined_columns(found)[0]
 
@@ -202,10 +202,9 @@ def _drawn(wanted: np.ndarray, size: np.ndarray, seed: int) -> np.ndarray:
     """The wanted queries, or as many of them, by hash, as hold `auto.POINT_PAIRS` pairs."""
     numbers = np.flatnonzero(wanted)
     numbers = numbers[np.argsort(hash_numbers(len(wanted), seed + _DRAW_SHIFT)[numbers], kind="stable")]
+    most = int(np.searchsorted(np.cumsum(size[numbers]), auto.POINT_PAIRS, side="right"))
     kept = np.zeros_like(wanted)
-    kept[
-        numbers[: max(1, int(np.searchsorted(np.cumsum(size[numbers]), auto.POINT_PAIRS, side="right")))]
-    ] = True
+    kept[numbers[: max(1, most)]] = True
     return kept
 
 
@@ -214,12 +213,10 @@ def ranked_points(columns: list[Columns], lists: PointLists, n_jobs: int) -> Ran
 
     `columns` are those of the sources for the pairs of `lists.candidates`.
     """
-    pairs = lists.candidates
-    table = points_table(
-        columns, lists.row_columns, pairs, lists.order, lists.by_label, lists.standardize, n_jobs
-    )
+    of_lists = (lists.row_columns, lists.candidates, lists.order, lists.by_label, lists.standardize)
+    table = points_table(columns, *of_lists, n_jobs)
     enough = len(lists.weight) >= _LISTS_FOR_TREES and len(np.unique(lists.fold)) > 1
-    ranker: Ranker = AutoRanker(candidates=_rankers()) if enough else ListNet()
+    ranker: Ranker = AutoRanker(candidates=_rankers(), tolerance=_TOLERANCE) if enough else ListNet()
     data = RankingData.checked(table, lists.gains, lists.weight, lists.fold, lists.seed)
     with taking_notes():
         ranker.fit_lists(data, n_jobs)
@@ -229,7 +226,7 @@ def ranked_points(columns: list[Columns], lists: PointLists, n_jobs: int) -> Ran
 
 def _rankers() -> list[Ranker]:
     trees = BoostedRanker(objective="rank_xendcg", feature_fraction=0.3, bagging_fraction=0.7)
-    return [BlendRanker(members=[ListNet(), trees]), ListNet(), PointwiseRanker()]
+    return [BlendRanker(members=[ListNet(), trees]), ListNet(), BoostedRanker(objective="lambdarank")]
 
 
 def points_table(
