@@ -152,10 +152,10 @@ class MetaRanker(Saved, BaseEstimator):
         `metarank.shortlist.Parabel`. Sources with a `tune` of their own keep it. 0 keeps their parameters.
         `choices_` tells what was tried, how good it was, how much work, and what was taken.
     labelwise : bool
-        Whether to learn a second ranker, which orders the points of each label; see `rank_points`. It learns
-        from the same rows and sources as the first, which does not change, and from grades of relevance as
-        they are; `choices_` tells which ranker cross-validation preferred. Not for several objectives, and
-        not with `sample_weight`.
+        Whether to learn a second ranker, which orders the points of each label; see `rank_points`. Grades of
+        relevance are its gains. It learns from the same rows and sources as the first, from two folds at
+        least; `choices_` tells which ranker cross-validation preferred. Pairs in `negatives` are irrelevant
+        to it, as are all without a label. Not for several objectives, and not with `sample_weight`.
 
     Attributes
     ----------

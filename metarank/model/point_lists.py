@@ -30,7 +30,7 @@ from metarank.ranker import (
     RankingData,
 )
 from metarank.ranker.assemble import assemble, joined_columns
-from metarank.ranker.lists import DEFAULT_FOLDS, hash_numbers
+from metarank.ranker.lists import hash_numbers
 from metarank.scorers.source import Source
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
@@ -175,15 +175,13 @@ def point_lists(
     label = numbers % n_labels
     of_label = np.bincount(label, minlength=n_labels)
     by_label = Candidates(indptr, candidates.row_of_pair[order], len(rows))
-    # With rows of a single fold, labels are divided instead.
-    divided = numbers // n_labels if len(folds) > 1 else hash_numbers(n_labels, seed)[label] % DEFAULT_FOLDS
     return PointLists(
         candidates,
         order,
         by_label,
         candidates.values_of(Y)[order],
         1.0 / of_label[label],
-        divided.astype(np.int32),
+        (numbers // n_labels).astype(np.int32),
         row_columns(X, list(zip(names_of_proposers(sources), proposals))) if standardize else {},
         standardize,
         seed,

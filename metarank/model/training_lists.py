@@ -100,7 +100,9 @@ def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) 
     enough = min(auto.ENOUGH_ROWS, by_relevance)
     is_low = options.effort == "low" and proposing > 0
     wanted = max(auto.LEAST_RANKED_ROWS, enough // auto.LOW_LEARNS_LESS if is_low else enough)
-    share = max(1, round(wanted * n_folds / n)) / n_folds if proposing else 1
+    # Rankers of points are judged on points that they have not seen: those of another fold.
+    least = 2 if options.labelwise else 1
+    share = max(least, round(wanted * n_folds / n)) / n_folds if proposing else 1
     rows = np.flatnonzero(data.fold < share * n_folds)
     if len(rows) == 0:
         rows = np.arange(n)
