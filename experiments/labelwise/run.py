@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sets", default=",".join(_SETS), help="among those of experiments/xreg")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
     names = options.sets.split(",")
@@ -147,7 +147,8 @@ _HEAD = """# The best points of each label
 Written by `python experiments/labelwise/run.py`; {versions}, Python {python}; means over {seeds} seeds.
 
 All test points are ranked for each label (Prabhu et al. 2020, "labelwise"). *Pointwise*: lists of labels of
-each point, transposed; of trees 100 labels a point, of `MetaRanker` its probabilities. *Labelwise*: of
+each point, transposed; of trees 100 labels a point, of `MetaRanker` the
+probabilities of the same fit. *Labelwise*: of
 trees `shortlist_points` (algorithm 1, F = 4), of `MetaRanker` `rank_points` of a model with
 ``labelwise=True``: a label is a query over its candidate points, ordered by a ranker of its own. *With
 regression*: sources that know grades, two XReg (one with two-way trees) and a ridge, beside neighbours and
