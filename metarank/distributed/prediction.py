@@ -396,5 +396,7 @@ def _write(url: str, columns: dict[str, Any]) -> str:
     fs, path = fsspec.core.url_to_fs(url)
     fs.makedirs(fs._parent(path), exist_ok=True)
     with whole_file(path, "wb") if _is_local(fs) else fs.open(path, "wb") as f:
-        pq.write_table(pa.table(columns), f)
+        # Of no names nothing tells that they are texts.
+        named = {k: pa.array(v, pa.string()) if isinstance(v, list) else v for k, v in columns.items()}
+        pq.write_table(pa.table(named), f)
     return url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def _candidates(asked: Answering, request: Request, proposals: list[Candidates])
     model, X, limits, own, given = asked.model, *request
     k, n, n_jobs = asked.shortlist_size, X.shape[0], resolve_n_jobs(asked.n_jobs)
     if own is None:
-        proposing = [source.scorer for source in model.sources if source.proposes]
+        proposing: list[Any] = [source.scorer for source in model.sources if source.proposes]
         parts = [
             scorer.shortlist_points(X, k, n_jobs=n_jobs).transpose()
             if scorer.proposes_points

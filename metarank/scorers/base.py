@@ -96,7 +96,8 @@ class LabelScorer(Saved, BaseEstimator):
     proposes : bool
         Whether it implements `shortlist`.
     proposes_points : bool
-        Whether it implements `shortlist_points`.
+        Whether it has ``shortlist_points(X, k, n_jobs=1)``: at most k rows of X for each label, the best by
+        its own score, as `Candidates` of the labels.
     is_classifier : bool
         Whether its columns are classifier scores, which the ranker may weight label by label.
     is_label_free : bool
@@ -185,10 +186,6 @@ class LabelScorer(Saved, BaseEstimator):
     def shortlist(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
         """At most k labels for each row, the best by its own score."""
         raise TypeError(f"{type(self).__name__} proposes no labels: it has no shortlist of its own")
-
-    def shortlist_points(self, X: Any, k: int, *, n_jobs: int = 1) -> Candidates:
-        """At most k rows of X for each label, the best by its own score, as `Candidates` of the labels."""
-        raise TypeError(f"{type(self).__name__} searches for no rows: it has no shortlist_points of its own")
 
     def search(self, X: Any, *, n_jobs: int = 1) -> dict[str, Any]:
         """What `shortlist` and `score` both need for some rows, as keyword arguments of both."""
