@@ -17,6 +17,7 @@ from sklearn.base import clone
 from metarank._util.parameters import seed_of
 from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
+from metarank.model import auto
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.block_sources import over_blocks
 from metarank.model.block_weights import weighed
@@ -308,6 +309,8 @@ def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, opti
         used_folds=len(np.unique(data.fold[rows])),
         n_jobs=options.n_jobs,
     )
+    if options.labelwise:
+        sizes = replace(sizes, point_pairs=min(auto.POINT_PAIRS, sizes.n_pairs))
     if nests(data, len(rows), sizes.n_pairs, bool(proposing), options.effort):
         sizes = replace(sizes, n_tables=n_outer_parts(data.fold) - 1)
     plan = plan_fit(sizes, sources, parse_budget(options.memory_budget))
