@@ -25,7 +25,7 @@ def best_points(asked: Answering, request: Request, k: int) -> Ranking:
     n, n_labels = request.X.shape[0], asked.model.n_labels
     k = min(k, max(1, n))
     if asked.model.point_ranker is None:
-        parts = list(probable_points(asked, request))
+        parts = [heads(*part, k) for part in probable_points(asked, request)]
     else:
         parts = list(_ranked_lists(asked, request, k))
     label, row, score = (np.concatenate([part[i] for part in parts]) for i in range(3))
@@ -50,7 +50,7 @@ def _ranked_lists(asked: Answering, request: Request, k: int) -> Iterator[Pairs]
     found = asked.searched(X)
     proposals = asked.proposed(X, found, request.given)
     of_rows = row_columns(X, list(zip(names_of_proposers(model.sources), proposals)))
-    every = _candidates(asked, request, proposals)
+    every = _candidates(asked, request, proposals, max(k, asked.shortlist_size))
     del proposals
     counts = np.bincount(every.labels, minlength=model.n_labels)
     chunk = prediction_chunk(parse_budget(asked.memory_budget), len(ranker.names_))
@@ -69,10 +69,10 @@ def _ranked_lists(asked: Answering, request: Request, k: int) -> Iterator[Pairs]
         yield heads(*pairs, k)
 
 
-def _candidates(asked: Answering, request: Request, proposals: list[Candidates]) -> Candidates:
-    """The candidates of all labels, by row: the best points of each by each source, or the user's own."""
+def _candidates(asked: Answering, request: Request, proposals: list[Candidates], k: int) -> Candidates:
+    """The candidates of all labels, by row: the k best points of each by each source, or the user's own."""
     model, X, limits, own, given = asked.model, *request
-    k, n, n_jobs = asked.shortlist_size, X.shape[0], resolve_n_jobs(asked.n_jobs)
+    n, n_jobs = X.shape[0], resolve_n_jobs(asked.n_jobs)
     if own is None:
         proposing: list[Any] = [source.scorer for source in model.sources if source.proposes]
         parts = [

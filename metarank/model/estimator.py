@@ -623,12 +623,13 @@ class MetaRanker(Saved, BaseEstimator):
         documents a topic should see.
 
         A model that was fitted with ``labelwise=True`` ranks them: a label is a query, and rows are its
-        documents. Candidates of a label are the `shortlist_size` best rows by each source: by algorithm 1 of
-        Prabhu et al. (2020) where the source is a label tree (`XReg.shortlist_points`), else by the scores of
-        the labels that it proposes for each row; all rows if all labels are ranked. The meta-features of the
-        pairs, standardised within the list of the label, are ordered by what was learned from lists of
-        training rows, each label counting the same. So the scores of a row depend on the set of rows that it
-        is ranked among, though not on their order or on `n_jobs`; they are not comparable between labels.
+        documents. Candidates of a label are the `shortlist_size` best rows (or k, if that is more) by each
+        source: by algorithm 1 of Prabhu et al. (2020) where the source is a label tree
+        (`XReg.shortlist_points`), else by the scores of the labels that it proposes for each row; all rows if
+        all labels are ranked. The meta-features of the pairs, standardised within the list of the label, are
+        ordered by what was learned from lists of training rows, each label counting the same. So the scores
+        of a row depend on the set of rows that it is ranked among. They do not depend on `n_jobs`, and on the
+        order of the rows only by the rounding of sums. They are not comparable between labels.
 
         Any other model orders the rows of a label by the calibrated probabilities of `predict_proba`. Then
         only labels that are candidates of a row can list it, and rare labels may list few rows.

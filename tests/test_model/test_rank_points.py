@@ -110,6 +110,14 @@ def test_neither_chunks_nor_the_order_of_rows_matter(graded, monkeypatch):
     assert small.labels.tobytes() == whole.labels.tobytes()
 
 
+def test_longer_lists_have_more_candidates():
+    X, Y = shortlisted()
+    model = trees_and_neighbors(shortlist_size=3).fit(X, Y)
+    short, long = model.rank_points(X, 3), model.rank_points(X, 40)
+    assert ((long.labels >= 0).sum(axis=1) > 12).any()
+    assert ((short.labels >= 0).sum(axis=1) > 0).sum() > 50
+
+
 def test_scores_depend_on_the_other_points(graded):
     """That is the nature of a place within a list."""
     model, X, _ = graded
