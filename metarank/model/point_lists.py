@@ -156,7 +156,10 @@ def point_lists(
     if excluded is not None:
         candidates = candidates.without(excluded.rows(rows))
     Y = data.Y[rows]
-    told = ~np.repeat(blank_rows(X), np.diff(candidates.indptr))
+    blank = blank_rows(X)
+    if data.given is not None:  # what others say of a row is evidence
+        blank &= ~data.given[rows].is_filled
+    told = ~np.repeat(blank, np.diff(candidates.indptr))
     query = batch[candidates.row_of_pair] * np.int64(n_labels) + candidates.labels
     # Of a query both some relevant point is to be found and another: else there is nothing to order.
     size = np.bincount(query[told], minlength=len(folds) * n_labels)

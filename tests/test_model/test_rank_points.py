@@ -205,6 +205,14 @@ def test_given_candidates():
         model.rank_points(rows.X, 3)
 
 
+def test_sources_of_blocks_propose_points():
+    rows = makers.blocks(120)
+    model = trees_and_neighbors(shortlister=["neighbors", "parabel"]).fit(rows)
+    names = model.fitted_.point_ranker.names_
+    assert sum(name.startswith("row_sum(") for name in names) >= 2
+    assert (model.rank_points(rows, 3).labels >= 0).all()
+
+
 def test_rows_without_evidence_are_not_listed():
     model = makers.fitted("texts", **LABELWISE)
     found = model.rank_points(["sea wave bread", "zzzz", "code loop flour"], 3)
