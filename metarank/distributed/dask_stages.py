@@ -20,7 +20,9 @@ from metarank.distributed.every_pair import EveryPair
 from metarank.distributed.job import Job, release
 from metarank.distributed.tasks import QuickFit
 from metarank.distributed.workers import QUIET
+from metarank.model.point_lists import PointLists
 from metarank.model.stages import LocalStages, PairsToRank, RankedPairs, fitted_on_all
+from metarank.ranker import Ranker
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.source import Source, describers, with_scorers
 from metarank.types.candidates import Candidates
@@ -155,6 +157,22 @@ class DaskStages(LocalStages):
             found.append(proposals[0] if len(own) == 1 else Candidates.stack(proposals).rows(order))
         return found
 
+    def propose_points(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates | None]:
+        fold = self.data.fold[rows]
+        parts = [np.flatnonzero(fold == f) for f in np.unique(fold)]
+        order = np.argsort(np.concatenate(parts), kind="stable")
+        asked: list[list[Future]] = []
+        for i, source in enumerate(sources):
+            if not source.proposes:
+                continue
+            scorer = source.scorer
+            own: list[Future] = []
+            for part in [rows[places] for places in parts] if scorer.proposes_points else []:
+                key = self._key("propose-points", self._name(scorer), k, part)
+                own.append(self._held_out_task(tasks.propose_points, key, i, scorer, False, k, part))
+            asked.append(own)
+        return [Candidates.stack(self.client.gather(own)).rows(order) if own else None for own in asked]
+
     def describe(  # type: ignore[override]
         self, sources: list[Source], candidates: Candidates, rows: np.ndarray
     ) -> list[DescribedParts]:
@@ -191,6 +209,14 @@ class DaskStages(LocalStages):
         future = self._task(tasks.rank, key, parts, places, pairs, scorers)
         self._held_out.clear()
         found = future.result()
+        for text in found.notes:
+            note(text)
+        return found.result  # type: ignore[no-any-return]
+
+    def rank_points(self, columns: list[Any], lists: PointLists, described: Candidates) -> Ranker:
+        key = self._key("rank-points", [own.keys for own in columns], lists)
+        parts, places = [own.columns for own in columns], [own.rows for own in columns]
+        found = self._task(tasks.rank_points, key, parts, places, lists, described).result()
         for text in found.notes:
             note(text)
         return found.result  # type: ignore[no-any-return]

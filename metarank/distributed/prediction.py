@@ -24,12 +24,15 @@ from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
+from metarank.model.best_points import Pairs, best_points, heads, probable_points, rows_of_labels
 from metarank.model.estimator import MetaRanker
-from metarank.model.request import check_rows, given_to
+from metarank.model.request import check_rows, encoded_request, given_to, read_request
+from metarank.types.arrays import stacked
 from metarank.types.blocks import Blocks, holds_blocks
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking, check_k
 from metarank.types.restrict import check_lists, check_shortlist
+from metarank.types.view import Features
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -103,7 +106,10 @@ def rank_points(
     n_files: int = 8,
     **options: Any,
 ) -> Ranking | list[str]:
-    """The k best rows for each label, by calibrated probability.
+    """The k best rows for each label: `MetaRanker.rank_points` on a cluster.
+
+    Probabilities are computed part by part. A model with ``labelwise=True`` ranks the rows of a label among
+    one another: workers encode the parts, and one of them holds all encoded rows and answers.
 
     Parameters
     ----------
@@ -111,17 +117,15 @@ def rank_points(
     k : int
     out : str, optional
         A folder for `n_files` Parquet files, each of a range of labels, with a record for each pair:
-        ``label``, ``label_name`` where known, ``rank``, ``row``, ``probability``. Must be empty or new.
+        ``label``, ``label_name`` where known, ``rank``, ``row``, ``probability`` (with ``labelwise=True``
+        ``score``). Must be empty or new.
     n_files : int
         Number of ranges of labels, which are combined separately.
     options : `exclude`, `allowed`, `candidates`, `pair_features` as for `rank`
 
     Returns
     -------
-    Ranking
-        ``labels[l]`` holds the rows of label l, best first, ties in order of row. ``scores`` are
-        probabilities, which are comparable between rows. ``n_labels`` is the number of rows. With `out`, the
-        files written, in order of labels. Only candidates of a row with a probability above 0 are considered.
+    Ranking, the same as ``model.rank_points(X, k)``; or with `out` the files written, in order of labels
 
     Raises
     ------
@@ -132,27 +136,35 @@ def rank_points(
     client = check_client(client)
     if out is not None:
         _check_out(out)
-    bounds = np.linspace(0, model.n_labels_, n_files + 1).astype(np.int64)
     with _sent(client, model) as sent:
+        bounds = np.linspace(0, model.n_labels_, n_files + 1).astype(np.int64)
         parts = list(parts_of(model, X, options))
-        heads = [
-            client.submit(_best_rows, sent, rows, at.start, k, bounds, own, pure=False)
-            for rows, at, own in parts
-        ]
+        n = parts[-1][1].stop
+        k, labelwise = min(k, max(1, n)), model.fitted_.point_ranker is not None
+        if labelwise:
+            rows_of_parts = [] if X is None else [rows for rows, _, _ in parts]
+            encoded = [client.submit(_encoded, sent, rows, pure=False) for rows in rows_of_parts]
+            best = [client.submit(_ranked_rows, sent, encoded, k, bounds, options, pure=False)]
+        else:
+            best = [
+                client.submit(_best_rows, sent, rows, at.start, k, bounds, own, pure=False)
+                for rows, at, own in parts
+            ]
         ranges = []
         for i in range(n_files):
-            pieces = [client.submit(_piece, head, i, pure=False) for head in heads]
+            pieces = [client.submit(_piece, own, i, pure=False) for own in best]
             size = int(bounds[i + 1] - bounds[i])
             ranges.append(client.submit(_merged_rows, pieces, size, k, pure=False))
         if out is None:
-            rows_of_labels, probabilities = map(np.concatenate, zip(*client.gather(ranges)))
-            return Ranking(rows_of_labels, probabilities, parts[-1][1].stop)
+            found_rows, scores = map(np.concatenate, zip(*client.gather(ranges)))
+            return Ranking(found_rows, scores, n)
         names = model.label_names_
         written = []
         for i, (first, last) in enumerate(pairwise(bounds)):
             called = None if names is None else names[int(first) : int(last)]
             found = ranges[i], int(first), called
-            written.append(client.submit(_write_rows, _file(out, i), *found, pure=False))
+            column = "score" if labelwise else "probability"
+            written.append(client.submit(_write_rows, _file(out, i), *found, column, pure=False))
         return list(client.gather(written))
 
 
@@ -280,51 +292,48 @@ def _write_pairs(
 
 def _best_rows(
     model: MetaRanker, rows: Any, first: int, k: int, bounds: np.ndarray, options: dict[str, Any]
-) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(label within its range, row, score) of the k best of some rows for each label, range by range."""
+) -> list[Pairs]:
+    """(label within its range, row, probability) of each label's k best of some rows, range by range."""
     model, rows = _ready(model, rows)
-    proba = sp.csr_matrix(model.predict_proba(rows, **options)).tocoo()
-    listed = proba.data > 0
-    label, row, score = proba.col[listed], proba.row[listed].astype(np.int64) + first, proba.data[listed]
-    label, row, score = _heads(label, row, score, k)
+    parts = probable_points(model.answering(), read_request(model.fitted_, rows, **options))
+    label, row, score = map(np.concatenate, zip(*parts))
+    return _by_range(*heads(label, row + first, score, k), bounds)
+
+
+def _encoded(model: MetaRanker, rows: Any) -> Features:
+    model, rows = _ready(model, rows)
+    return model.encoder_.encode(rows)
+
+
+def _ranked_rows(
+    model: MetaRanker, encoded: list[Features], k: int, bounds: np.ndarray, options: dict[str, Any]
+) -> list[Pairs]:
+    """As `_best_rows`, of all rows at once by the ranker of points."""
+    model, _ = _ready(model, None)
+    request = encoded_request(model.fitted_, stacked(encoded) if encoded else None, **options)
+    found = best_points(model.answering(), request, k)
+    label, place = np.nonzero(found.labels >= 0)
+    return _by_range(label, found.labels[label, place].astype(np.int64), found.scores[label, place], bounds)
+
+
+def _by_range(label: np.ndarray, row: np.ndarray, score: np.ndarray, bounds: np.ndarray) -> list[Pairs]:
     at = np.searchsorted(label, bounds)
     return [(label[a:b] - bounds[i], row[a:b], score[a:b]) for i, (a, b) in enumerate(pairwise(at))]
-
-
-def _heads(
-    label: np.ndarray, row: np.ndarray, score: np.ndarray, k: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The k best of each label, labels ascending, the best first, ties by row."""
-    order = np.lexsort((row, -score, label))
-    label, row, score = label[order], row[order], score[order]
-    kept = _places(label) < k
-    return label[kept], row[kept], score[kept]
-
-
-def _places(label: np.ndarray) -> np.ndarray:
-    """The place of each entry among those of its label, which follow one another."""
-    starts = np.flatnonzero(np.diff(label, prepend=-1))
-    return np.arange(len(label)) - np.repeat(starts, np.diff(np.append(starts, len(label))))
 
 
 def _piece(pieces: list[Any], i: int) -> Any:
     return pieces[i]
 
 
-def _merged_rows(
-    pieces: list[tuple[np.ndarray, np.ndarray, np.ndarray]], n_labels: int, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, scores), both (n_labels, k), padded with -1 and -inf, of one range of labels from all parts."""
+def _merged_rows(pieces: list[Pairs], n_labels: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """`rows_of_labels` of one range of labels from all parts."""
     label, row, score = (np.concatenate([piece[i] for piece in pieces]) for i in range(3))
-    label, row, score = _heads(label, row, score, k)
-    rows = np.full((n_labels, k), -1, np.int64)
-    scores = np.full((n_labels, k), -np.inf, np.float32)
-    place = _places(label)
-    rows[label, place], scores[label, place] = row, score
-    return rows, scores
+    return rows_of_labels(label, row, score, n_labels, k)
 
 
-def _write_rows(url: str, found: tuple[np.ndarray, np.ndarray], first: int, names: list[str] | None) -> str:
+def _write_rows(
+    url: str, found: tuple[np.ndarray, np.ndarray], first: int, names: list[str] | None, column: str
+) -> str:
     """A file of the best rows of a range of labels."""
     rows, scores = found
     label, place = np.nonzero(rows >= 0)
@@ -334,7 +343,7 @@ def _write_rows(url: str, found: tuple[np.ndarray, np.ndarray], first: int, name
     columns |= {
         "rank": (place + 1).astype(np.int32),
         "row": rows[label, place],
-        "probability": scores[label, place],
+        column: scores[label, place],
     }
     return _write(url, columns)
 
@@ -387,5 +396,7 @@ def _write(url: str, columns: dict[str, Any]) -> str:
     fs, path = fsspec.core.url_to_fs(url)
     fs.makedirs(fs._parent(path), exist_ok=True)
     with whole_file(path, "wb") if _is_local(fs) else fs.open(path, "wb") as f:
-        pq.write_table(pa.table(columns), f)
+        # Of no names nothing tells that they are texts.
+        named = {k: pa.array(v, pa.string()) if isinstance(v, list) else v for k, v in columns.items()}
+        pq.write_table(pa.table(named), f)
     return url

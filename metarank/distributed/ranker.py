@@ -19,7 +19,7 @@ from metarank._util.parameters import require_seed
 from metarank.distributed.dask_stages import DaskStages
 from metarank.distributed.every_pair import check_every_pair
 from metarank.distributed.partitions import Partitions
-from metarank.distributed.prediction import over_rows
+from metarank.distributed.prediction import over_rows, rank_points
 from metarank.distributed.workers import check_client, check_folder, shared_folder
 from metarank.model.estimator import MetaRanker
 from metarank.model.parameters import FitOptions
@@ -48,7 +48,7 @@ class DaskMetaRanker(MetaRanker):
     client : distributed.Client or None
         None is the current client, the latest that was created in this process.
     shortlister, features, label_text, ranker, threshold, n_folds, random_state, effort, shortlist_size, \
-propensity_weight, memory_budget, label_separator, verbose, language, tune : as for `MetaRanker`
+propensity_weight, memory_budget, label_separator, verbose, language, tune, labelwise : as for `MetaRanker`
     n_jobs : int or None
         Threads of a task. None and -1 give one thread to a task that runs beside others, and all threads of
         the worker to one that runs alone, such as the ranker. This process itself uses all cores.
@@ -164,6 +164,15 @@ propensity_weight, memory_budget, label_separator, verbose, language, tune : as 
         """
         found = self._over_rows("rank", X, (k,), {"candidates": candidates, **options})
         return Ranking.concatenate(found)
+
+    def rank_points(self, X: Any, k: int = 10, **options: Any) -> Ranking:
+        """As `MetaRanker.rank_points`, on the cluster; X may also be `Partitions`.
+
+        `metarank.distributed.rank_points` writes to files.
+        """
+        found = rank_points(self.to_local(), X, k, client=self.client, **options)
+        assert isinstance(found, Ranking)
+        return found
 
     def decision_function(self, X: Any, **options: Any) -> np.ndarray:
         """As `MetaRanker.decision_function`, on the cluster."""

@@ -12,10 +12,16 @@ from metarank._util.progress import taking_notes
 from metarank.distributed.bytes import register_sizes
 from metarank.distributed.job import Job
 from metarank.distributed.results import Noted
-from metarank.model.stages import Columns, PairsToRank, fitted_on_all, ranked, tuned
+from metarank.model.point_lists import PointLists, ranked_points
+from metarank.model.stages import Columns, PairsToRank, columns_among, fitted_on_all, ranked, tuned
 from metarank.model.tuned_k import tuned_k
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.crossfit import fitted_without, held_out_columns, held_out_shortlist
+from metarank.scorers.crossfit import (
+    fitted_without,
+    held_out_columns,
+    held_out_points,
+    held_out_shortlist,
+)
 from metarank.scorers.trees.tree_ensemble import TreeBlock
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, View
@@ -98,6 +104,18 @@ def propose(
     return job.result(data, key, make, alone=fit is None)
 
 
+def propose_points(
+    job: Job, data: TrainingSet, key: str, scorer: Any, k: int, rows: np.ndarray, fit: Any
+) -> Candidates:
+    """The best of the rows of a fold for each label; `fit` as for `propose`."""
+
+    def make(data: TrainingSet, n_jobs: int) -> Candidates:
+        fits = _fits(fit, scorer, data, rows, n_jobs)
+        return held_out_points(scorer, data, k, rows=rows, n_jobs=n_jobs, fits=fits)
+
+    return job.result(data, key, make)
+
+
 def describe(
     job: Job, data: TrainingSet, key: str, scorer: Any, candidates: Candidates, rows: np.ndarray, fit: Any
 ) -> Columns:
@@ -122,10 +140,31 @@ def rank(
     """`ranked` on the columns of all scorers, each in parts; `places` are the rows of each part."""
 
     def make(data: TrainingSet, n_jobs: int) -> Noted:
-        columns = [in_place(own, at, pairs.candidates) for own, at in zip(parts, places)]
+        described = pairs.candidates if pairs.described is None else pairs.described
+        columns = [in_place(own, at, described) for own, at in zip(parts, places)]
         parts.clear()
         with taking_notes() as notes:
             return Noted(ranked(columns, pairs, n_jobs, data, scorers), notes)
+
+    return job.result(data, key, make, alone=True)
+
+
+def rank_points(
+    job: Job,
+    data: TrainingSet,
+    key: str,
+    parts: list[list[Columns]],
+    places: list[list[np.ndarray]],
+    lists: PointLists,
+    described: Candidates,
+) -> Noted:
+    """`ranked_points`, as `rank`."""
+
+    def make(data: TrainingSet, n_jobs: int) -> Noted:
+        columns = [in_place(own, at, described) for own, at in zip(parts, places)]
+        with taking_notes() as notes:
+            own = columns_among(columns, described, lists.candidates)
+            return Noted(ranked_points(own, lists, n_jobs), notes)
 
     return job.result(data, key, make, alone=True)
 

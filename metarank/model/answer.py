@@ -246,8 +246,14 @@ class Answering:
         self, X: Features, candidates: Candidates, found: Found | None = None, given: Given | None = None
     ) -> FeatureTable:
         """Meta-features of the candidate pairs of encoded rows."""
+        return self.assembled(self.columns(X, candidates, found, given), candidates)
+
+    def columns(
+        self, X: Features, candidates: Candidates, found: Found | None = None, given: Given | None = None
+    ) -> list[Columns]:
+        """The columns of the sources for the candidate pairs of encoded rows, in their order."""
         n_jobs, found = resolve_n_jobs(self.n_jobs), found or {}
-        columns = [
+        return [
             columns_of(
                 source.scorer,
                 given if source.scorer.reads_given else X,
@@ -258,7 +264,6 @@ class Answering:
             for i, source in enumerate(self.model.sources)
             if source.describes
         ]
-        return self.assembled(columns, candidates)
 
     def assembled(self, columns: list[Columns], candidates: Candidates) -> FeatureTable:
         """The table of the candidate pairs from the columns of the sources, in their order.

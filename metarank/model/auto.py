@@ -65,6 +65,8 @@ GIVEN_PAIRS = 200_000
 # better: nDCG@5 of rows held out of 300 questions of cooking_stackexchange .522, of trees alone .507; of
 # 1,000 questions (30,000 pairs) .591 and .590.
 FEW_PAIRS = 20_000
+# Lists of points, one for each label and fold, are held to fewer: to a choice among several rankers.
+POINT_PAIRS = 500_000
 # And that of the thresholds to this many, with low effort to fewer.
 CUT_PAIRS = 200_000
 FEWER_CUT_PAIRS = 15_000

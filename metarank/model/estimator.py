@@ -29,6 +29,7 @@ from metarank.data.encoder import InputEncoder
 from metarank.data.label_files import read_labels as as_labels
 from metarank.metrics.resampling import Interval
 from metarank.model.answer import Answering, names_in_order
+from metarank.model.best_points import best_points
 from metarank.model.explain import Explanation, explain_row
 from metarank.model.fit import fit_model
 from metarank.model.fitted import SAVED, FittedModel, Learned, Scored, fitted_model
@@ -37,7 +38,14 @@ from metarank.model.inputs import check_given, read_training
 from metarank.model.label_change import LabelChange
 from metarank.model.label_updates import changed_labels, rows_labels, with_more_rows
 from metarank.model.measure import score_model
-from metarank.model.parameters import FitOptions, check_parameters, fit_options, plain, saved_parameters
+from metarank.model.parameters import (
+    FitOptions,
+    check_labelwise,
+    check_parameters,
+    fit_options,
+    plain,
+    saved_parameters,
+)
 from metarank.model.request import read_request
 from metarank.model.stages import LocalStages
 from metarank.model.targets import check_objectives
@@ -143,6 +151,11 @@ class MetaRanker(Saved, BaseEstimator):
         a part of the rows that it does not see: `tune` fits of these sources, not of the whole model. See
         `metarank.shortlist.Parabel`. Sources with a `tune` of their own keep it. 0 keeps their parameters.
         `choices_` tells what was tried, how good it was, how much work, and what was taken.
+    labelwise : bool
+        Whether to learn a second ranker, which orders the points of each label; see `rank_points`. Grades of
+        relevance are its gains. It learns from the same rows and sources as the first, from two folds at
+        least; `choices_` tells which ranker cross-validation preferred. Pairs in `negatives` are irrelevant
+        to it, as are all without a label. Not for several objectives, and not with `sample_weight`.
 
     Attributes
     ----------
@@ -234,7 +247,7 @@ class MetaRanker(Saved, BaseEstimator):
     saved: ClassVar[Spec] = Spec(
         Params(
             of=saved_parameters,
-            omits=("language", "tune"),
+            omits=("language", "tune", "labelwise"),
             check=lambda model: model._check_parameters(trains=False),
         ),
         Group("fitted_", fitted_model, *SAVED),
@@ -259,6 +272,7 @@ class MetaRanker(Saved, BaseEstimator):
         language: str | None = None,
         blocks: Mapping[str, Any] | Literal["auto"] = "auto",
         tune: int = 0,
+        labelwise: bool = False,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -277,6 +291,7 @@ class MetaRanker(Saved, BaseEstimator):
         self.language = language
         self.blocks = blocks
         self.tune = tune
+        self.labelwise = labelwise
 
     # --- fit ---------------------------------------------------------------
 
@@ -388,6 +403,7 @@ class MetaRanker(Saved, BaseEstimator):
         aggregation = check_objectives(Y, objectives, ranker=self.ranker, random_state=seed)
         check_given(X, Y, aggregation, labels)
         options = self._options(seed, n_jobs)
+        check_labelwise(options, sample_weight, aggregation)
         check_mode(candidates_mode, options, has_rows=X is not None, has_candidates=candidates is not None)
         params = self.get_params(deep=False)
         with single_threaded_blas(), taking_notes() as notes:
@@ -592,6 +608,69 @@ class MetaRanker(Saved, BaseEstimator):
         ]
         ranking, index = Ranking.concatenate(parts), row_index(X)
         return ranking if index is None else ranking.with_index(index)
+
+    def rank_points(
+        self,
+        X: Any,
+        k: int = 10,
+        *,
+        exclude: Any = None,
+        allowed: Any = None,
+        candidates: Any = None,
+        pair_features: Any = None,
+    ) -> Ranking:
+        """The k best rows of X for each label, best first: whom to recommend a new item to, or which new
+        documents a topic should see.
+
+        A model that was fitted with ``labelwise=True`` ranks them: a label is a query, and rows are its
+        documents. Candidates of a label are the `shortlist_size` best rows (or k, if that is more) by each
+        source: by algorithm 1 of Prabhu et al. (2020) where the source is a label tree
+        (`XReg.shortlist_points`), else by the scores of the labels that it proposes for each row; all rows if
+        all labels are ranked. The meta-features of the pairs, standardised within the list of the label, are
+        ordered by what was learned from lists of training rows, each label counting the same. So the scores
+        of a row depend on the set of rows that it is ranked among. They do not depend on `n_jobs`, and on the
+        order of the rows only by the rounding of sums. They are not comparable between labels.
+
+        Any other model orders the rows of a label by the calibrated probabilities of `predict_proba`. Then
+        only labels that are candidates of a row can list it, and rare labels may list few rows.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            The points: all of them at once.
+        k : int
+            Number of rows per label, at most n. Labels with fewer candidates are padded with -1.
+        exclude, allowed, candidates, pair_features : as in `rank`
+            They have an entry for each row of X, or for all. With ``labelwise=True``, `allowed` adds no
+            candidates.
+
+        Returns
+        -------
+        Ranking
+            ``labels[l]`` holds the numbers of the rows of X for label l, ``scores[l]`` their scores, both
+            (L, k), and ``n_labels`` is the number of rows. Equal scores are in order of row. To judge it by
+            relevances Y (n, L), pass ``Y.T``: ``metrics.evaluate(Y.T, found, ["nDCG@5", "WP@5"])``. With
+            ``labelwise=True``, rows without evidence and labels of which nothing is known are not listed.
+
+        Examples
+        --------
+        >>> from metarank import MetaRanker, data
+        >>> train = data.make_multilabel(200, n_features=10, n_labels=4, seed=0)
+        >>> model = MetaRanker(effort="low", n_jobs=1, labelwise=True).fit(train)
+        >>> model.rank_points(train.X[:50], k=3).labels.shape
+        (4, 3)
+        """
+        k = check_k(k)
+        self._check_is_fitted()
+        rows = read_request(
+            self.fitted_,
+            X,
+            exclude=exclude,
+            allowed=allowed,
+            candidates=candidates,
+            pair_features=pair_features,
+        )
+        return best_points(self.answering(), rows, k)
 
     def decision_function(
         self,

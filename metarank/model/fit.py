@@ -17,6 +17,7 @@ from sklearn.base import clone
 from metarank._util.parameters import seed_of
 from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
+from metarank.model import auto
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.block_sources import over_blocks
 from metarank.model.block_weights import weighed
@@ -70,15 +71,18 @@ def fit_model(
         with as_part("shortlisting", 0.05, 0.2):
             lists = training_lists(given, data, rows, sources, stages, options)
         with as_part("describing", 0.25, 0.35):
-            columns = stages.describe(sources, lists.proposed.described, rows)
+            columns = stages.describe(sources, lists.described, rows)
         with as_part("ranking", 0.6, 0.2):
+            points = None
+            if lists.points is not None:
+                points = stages.rank_points(columns, lists.points, lists.described)
             found = stages.rank(columns, pairs_to_rank(given, lists, sources, options), sources)
         cascade = lists.cascade
         judged = judge(found, lists, stages, options, has_one_target=not given.labels.targets)
         del lists
         with as_part("fitting on all rows", 0.85, 0.15):
             sources = stages.fit_on_all(sources)
-    return replace(_assembled(given, options, sources, found, judged), cascade=cascade)
+    return replace(_assembled(given, options, sources, found, judged), cascade=cascade, point_ranker=points)
 
 
 def _assembled(
@@ -312,6 +316,8 @@ def plan_memory(data: TrainingSet, sources: list[Source], rows: np.ndarray, opti
         used_folds=len(np.unique(data.fold[rows])),
         n_jobs=options.n_jobs,
     )
+    if options.labelwise:
+        sizes = replace(sizes, point_pairs=min(auto.POINT_PAIRS, sizes.n_pairs))
     if nests(data, len(rows), sizes.n_pairs, bool(proposing), options.effort):
         sizes = replace(sizes, n_tables=n_outer_parts(data.fold) - 1)
     plan = plan_fit(sizes, sources, parse_budget(options.memory_budget))

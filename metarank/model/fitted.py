@@ -129,6 +129,8 @@ class FittedModel:
         ranker.
     cascade : Cascade or None
         Tells which candidates are described; None if all are.
+    point_ranker : Ranker or None
+        What orders the points of each label; see `metarank.model.point_lists`. None if it was not asked for.
 
     Attributes
     ----------
@@ -162,6 +164,7 @@ class FittedModel:
     labels: LabelDescriptions | None = None
     unknown_by_share: bool = False
     cascade: Cascade | None = None
+    point_ranker: Ranker | None = None
 
     def __post_init__(self) -> None:
         ids = None if self.labels is None else self.labels.ids
@@ -390,6 +393,7 @@ SAVED: tuple[Field, ...] = (
     _Sources("sources", Object("", Source, ("d", "L", "rows"), inline=True)),
     Object("ranker", Ranker, ("columns",), inline=True),
     Object("cascade", Cascade, inline=True, optional=True, omits_none=True),
+    Object("point_ranker", Ranker, inline=True, optional=True, omits_none=True),
     Object("thresholds", LearnedCuts, inline=True),
     Ids("removed", np.int32, below="L", ascending=True, older=lambda: np.zeros(0, np.int32)),
     Ids("merged", np.int32, (None, 2), below="L", optional=True, omits_none=True),

@@ -202,6 +202,8 @@ def _parts(
     pairs, columns = s.n_pairs, sum(scorer.n_columns() for scorer in describers(sources))
     table = 8 * pairs * columns
     booster = table // 2 + 16 * columns * min(pairs, 200_000)
+    # The table, one without a fold, and what the booster makes of it.
+    points = 20 * s.point_pairs * (columns + 2 * len(proposers(sources)) + 1)
     fewer_pairs = "take a smaller shortlist_size, or fewer features"
     found = [
         MemoryPart("what is loaded", resident, remedy="load fewer rows, or start from a fresh process"),
@@ -213,6 +215,8 @@ def _parts(
         MemoryPart("feature table", table, (RANK,), fewer_pairs),
         MemoryPart("tables without two folds", s.n_tables * table // 2, (RANK,), fewer_pairs),
         MemoryPart("table of the booster", booster, (RANK,), fewer_pairs),
+        MemoryPart("columns of lists of points", 4 * s.point_pairs * columns, (DESCRIBE,), fewer_pairs),
+        MemoryPart("tables of lists of points", points, (RANK,), fewer_pairs),
         MemoryPart("thresholds", 400 * min(pairs, 200_000), (CUT,)),
     ]
     for source in sources:

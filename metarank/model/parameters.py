@@ -32,7 +32,7 @@ class FitOptions:
     Parameters
     ----------
     shortlister, features, label_text, ranker, threshold, n_folds, effort : as of `MetaRanker`
-    shortlist_size, propensity_weight, memory_budget, tune : as of `MetaRanker`
+    shortlist_size, propensity_weight, memory_budget, tune, labelwise : as of `MetaRanker`
     seed : int
     n_jobs : int
         Threads.
@@ -53,6 +53,7 @@ class FitOptions:
     seed: int
     n_jobs: int
     tune: int = 0
+    labelwise: bool = False
     every_pair: bool = False
 
     @property
@@ -77,7 +78,22 @@ def fit_options(model: MetaRanker, seed: int, n_jobs: int) -> FitOptions:
         seed=seed,
         n_jobs=n_jobs,
         tune=int(model.tune),
+        labelwise=bool(model.labelwise),
     )
+
+
+def check_labelwise(options: FitOptions, sample_weight: Any, aggregation: Any) -> None:
+    """Raise ValueError if a fit is to learn of lists of points what these cannot tell."""
+    if not options.labelwise:
+        return
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight must be None where labelwise=True, since points of a label weigh the same"
+        )
+    if aggregation is not None:
+        raise ValueError("labelwise must be False where Y has several objectives, got True")
+    if options.every_pair:
+        raise ValueError("labelwise must be False where ranker_pairs='all', got True")
 
 
 def check_parameters(model: MetaRanker, *, trains: bool = True) -> int:
@@ -90,6 +106,8 @@ def check_parameters(model: MetaRanker, *, trains: bool = True) -> int:
         if not low <= int(value) < 2**31:
             raise ValueError(f"{name} must be an integer >= {low} and < 2^31, got {value!r}")
     check_integer("tune", model.tune, 0)
+    if not isinstance(model.labelwise, (bool, np.bool_)):
+        raise TypeError(f"labelwise must be True or False, got {model.labelwise!r:.80}")
     check_random_state(model.random_state)
     check_verbose(model.verbose)
     if model.effort not in EFFORTS:

@@ -52,6 +52,21 @@ def read_request(
     """
     check_rows(model, X)
     rows: Features | None = None if X is None else model.encoder.encode(X)
+    return encoded_request(
+        model, rows, exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features
+    )
+
+
+def encoded_request(
+    model: FittedModel,
+    rows: Features | None,
+    *,
+    exclude: Any = None,
+    allowed: Any = None,
+    candidates: Any = None,
+    pair_features: Any = None,
+) -> Request:
+    """`read_request` of rows that are encoded already; None for a model without features."""
     table = model.label_table
     given = given_to(model, None if rows is None else rows.shape[0], candidates, pair_features)
     if rows is None:

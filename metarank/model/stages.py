@@ -17,6 +17,7 @@ from sklearn.base import clone
 from metarank._util.progress import as_part, in_turn, note, taking_notes
 from metarank._util.threads import single_threaded_blas
 from metarank.model.auto import FEWER_MODELS, GIVEN_PAIRS, ranker_name
+from metarank.model.point_lists import PointLists, ranked_points
 from metarank.model.unjudged import believed_gains
 from metarank.objectives.multi_objective import MultiObjectiveRanker
 from metarank.objectives.pair_ranker import ObjectivesRanker
@@ -32,7 +33,13 @@ from metarank.ranker.assemble import assemble, joined_columns
 from metarank.ranker.lists import hash_numbers
 from metarank.ranker.relatives import relatives_columns, wanted_columns
 from metarank.scorers.base import LabelScorer
-from metarank.scorers.crossfit import OuterPart, held_out_columns, held_out_shortlist, nested_columns
+from metarank.scorers.crossfit import (
+    OuterPart,
+    held_out_columns,
+    held_out_points,
+    held_out_shortlist,
+    nested_columns,
+)
 from metarank.scorers.source import Source, describers, with_scorers
 from metarank.types.candidates import Candidates
 from metarank.types.feature_table import FeatureTable
@@ -93,6 +100,8 @@ class PairsToRank:
     rejected : bool array (m,) or None
         Pairs that a person rejected, if there are any.
     effort : str
+    described : Candidates or None
+        The pairs that the columns are of, where they are more than those to be ranked.
     """
 
     ranker: Any
@@ -113,6 +122,7 @@ class PairsToRank:
     is_given: bool = False
     rejected: np.ndarray | None = None
     effort: str = "medium"
+    described: Candidates | None = None
 
     def new_ranker(self, classifier_columns: list[str]) -> Ranker:
         """The ranker to be fitted."""
@@ -173,7 +183,9 @@ def ranked(
     `columns` is emptied, since memory seldom holds both it and the table. `data` and the unfitted `scorers`
     describe the rows again if the ranker is judged on nested columns.
     """
-    table, raw, classifier_columns = assembled(columns, pairs, pairs.candidates, n_jobs)
+    own = columns_among(columns, pairs.described, pairs.candidates)
+    columns.clear()
+    table, raw, classifier_columns = assembled(own, pairs, pairs.candidates, n_jobs)
     ranker = pairs.new_ranker(classifier_columns)
     lists = RankingData.checked(table, pairs.gains, pairs.weight, pairs.fold, pairs.seed, pairs.targets)
     lists = replace(lists, groups=pairs.groups)
@@ -187,6 +199,16 @@ def ranked(
     return RankedPairs(
         ranker, scores, table.names, raw, importances_of(ranker, table, pairs.seed, most), gains
     )
+
+
+def columns_among(
+    columns: Sequence[Columns], described: Candidates | None, wanted: Candidates
+) -> list[Columns]:
+    """The columns of some pairs from those of all that are `described`; None if these are the same."""
+    if described is None:
+        return list(columns)
+    at = np.searchsorted(described.pair_keys, wanted.pair_keys)
+    return [{name: values[at] for name, values in own.items()} for own in columns]
 
 
 def _learned(
@@ -298,6 +320,19 @@ class LocalStages:
 
         return in_turn(proposals, proposing, lambda i: sources[i].name)
 
+    def propose_points(self, sources: list[Source], rows: np.ndarray, k: int) -> list[Candidates | None]:
+        """For each source that proposes, if it searches for points: the k best rows for each label of those
+        of each fold, by fits without the fold. After `propose`, for the same rows."""
+
+        def proposals(i: int) -> Candidates | None:
+            scorer, fits = sources[i].scorer, self._fits.get(i)
+            if not scorer.proposes_points:
+                return None
+            return held_out_points(scorer, self.data, k, rows=rows, n_jobs=self.n_jobs, fits=fits)
+
+        proposing = [i for i, source in enumerate(sources) if source.proposes]
+        return in_turn(proposals, proposing, lambda i: sources[i].name)
+
     def describe(self, sources: list[Source], candidates: Candidates, rows: np.ndarray) -> list[Columns]:
         """For each source that describes: its columns for candidates of some training rows, as if the rows
         were new."""
@@ -314,6 +349,10 @@ class LocalStages:
     def rank(self, columns: list[Columns], pairs: PairsToRank, sources: list[Source]) -> RankedPairs:
         """`ranked`."""
         return ranked(columns, pairs, self.n_jobs, self.data, describers(sources))
+
+    def rank_points(self, columns: list[Columns], lists: PointLists, described: Candidates) -> Ranker:
+        """`ranked_points`, from the columns of the pairs `described`, which are left as they are."""
+        return ranked_points(columns_among(columns, described, lists.candidates), lists, self.n_jobs)
 
     def decided(self, name: str, inputs: Sequence[Any], make: Callable[[], T]) -> T:
         """The result of `make`, a decision that depends on `inputs`: cuts, or the weight of rare labels."""

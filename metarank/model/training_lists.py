@@ -17,6 +17,7 @@ from metarank.model.cascade import Cascade, Lists, can_cascade, learned_cascade,
 from metarank.model.given_sources import pairs_per_row
 from metarank.model.inputs import TrainingInput
 from metarank.model.parameters import FitOptions
+from metarank.model.point_lists import PointLists, point_lists
 from metarank.model.propensity_weight import held_out_inv_propensity, weights_of_labels
 from metarank.model.stages import LocalStages, PairsToRank
 from metarank.scorers.base import LabelScorer
@@ -50,6 +51,8 @@ class TrainingLists:
         Pairs that a person rejected.
     cascade : Cascade or None
         What chooses those; None if all are described.
+    points : PointLists or None
+        Lists of points, where the best points of each label are learned too.
     """
 
     data: TrainingSet
@@ -61,6 +64,13 @@ class TrainingLists:
     gains: np.ndarray
     rejected: np.ndarray | None = None
     cascade: Cascade | None = None
+    points: PointLists | None = None
+
+    @property
+    def described(self) -> Candidates:
+        """All pairs that are described."""
+        own = self.proposed.described
+        return own if self.points is None else Candidates.united([own, self.points.candidates])
 
     @property
     def candidates(self) -> Candidates:
@@ -90,7 +100,9 @@ def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) 
     enough = min(auto.ENOUGH_ROWS, by_relevance)
     is_low = options.effort == "low" and proposing > 0
     wanted = max(auto.LEAST_RANKED_ROWS, enough // auto.LOW_LEARNS_LESS if is_low else enough)
-    share = max(1, round(wanted * n_folds / n)) / n_folds if proposing else 1
+    # Rankers of points are judged on points that they have not seen: those of another fold.
+    least = 2 if options.labelwise else 1
+    share = max(least, round(wanted * n_folds / n)) / n_folds if proposing else 1
     rows = np.flatnonzero(data.fold < share * n_folds)
     if len(rows) == 0:
         rows = np.arange(n)
@@ -159,7 +171,36 @@ def training_lists(
     if cut is not None:
         note(f"cascade: {cut.cascade.survivors} candidates of a row are described, by held-out rows")
     proposed, cascade = (Lists(candidates), None) if cut is None else (cut.lists, cut.cascade)
-    return TrainingLists(data, rows, X, fold, bool(proposals), proposed, gains, rejected, cascade)
+    points = None
+    if options.labelwise:
+        by_names = any(scorer.reads_names or scorer.reads_given for scorer in describers(sources))
+        points = point_lists(
+            data,
+            rows,
+            sources,
+            proposals,
+            stages.propose_points(sources, rows, options.shortlist_size),
+            excluded=given.excluded,
+            seen=None if by_names else rows_outside(data),
+            k=options.shortlist_size,
+            standardize=options.standardizes,
+            seed=options.seed,
+        )
+        if points is None:
+            raise ValueError(
+                "labelwise=True needs labels with relevant and other rows among their candidates, got none"
+            )
+    return TrainingLists(data, rows, X, fold, bool(proposals), proposed, gains, rejected, cascade, points)
+
+
+def rows_outside(data: TrainingSet) -> np.ndarray:
+    """int64 (K, L): rows of each label outside each fold."""
+    n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)
+    inside = np.bincount(
+        np.repeat(data.fold, per_row).astype(np.int64) * n_labels + data.Y.indices,
+        minlength=data.n_folds * n_labels,
+    ).reshape(data.n_folds, n_labels)
+    return inside.sum(axis=0) - inside
 
 
 def _unknown_labels(data: TrainingSet, sources: list[Source], table: LabelDescriptions | None) -> np.ndarray:
@@ -202,6 +243,7 @@ def pairs_to_rank(
         relations=None if given.labels.table is None else given.labels.table.relations,
         is_given=any(scorer.reads_given for scorer in proposers(sources)),
         effort=options.effort,
+        described=None if lists.points is None else lists.described,
     )
 
 
@@ -246,11 +288,6 @@ def _with_rows(lists: TrainingLists, scorers: list[LabelScorer]) -> np.ndarray |
     if any(scorer.reads_names or scorer.reads_given for scorer in scorers):
         return None
     data, candidates = lists.data, lists.proposed.described
-    n_labels, per_row = data.Y.shape[1], np.diff(data.Y.indptr)
-    inside = np.bincount(
-        np.repeat(data.fold, per_row).astype(np.int64) * n_labels + data.Y.indices,
-        minlength=data.n_folds * n_labels,
-    )
-    total = inside.reshape(data.n_folds, n_labels).sum(axis=0)
-    of_pair = data.fold[lists.rows[candidates.row_of_pair]].astype(np.int64) * n_labels + candidates.labels
-    return total[candidates.labels] > inside[of_pair]
+    fold = data.fold[lists.rows[candidates.row_of_pair]]
+    shown: np.ndarray = rows_outside(data)[fold, candidates.labels] > 0
+    return shown

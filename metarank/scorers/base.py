@@ -22,6 +22,7 @@ _FLOAT32 = np.dtype(np.float32)
 # A class has an ability if it implements the method.
 _TOLD_BY = {
     "proposes": "shortlist",
+    "proposes_points": "shortlist_points",
     "has_held_out_columns": "score_held_out",
     "has_held_out_proposals": "shortlist_held_out",
     "is_tunable": "tuned",
@@ -94,6 +95,9 @@ class LabelScorer(Saved, BaseEstimator):
     ----------
     proposes : bool
         Whether it implements `shortlist`.
+    proposes_points : bool
+        Whether it has ``shortlist_points(X, k, n_jobs=1)``: at most k rows of X for each label, the best by
+        its own score, as `Candidates` of the labels.
     is_classifier : bool
         Whether its columns are classifier scores, which the ranker may weight label by label.
     is_label_free : bool
@@ -132,6 +136,7 @@ class LabelScorer(Saved, BaseEstimator):
     """
 
     proposes: bool = False
+    proposes_points: bool = False
     is_classifier: bool = False
     is_label_free: bool = False
     reads_names: bool = False

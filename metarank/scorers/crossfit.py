@@ -145,6 +145,31 @@ def refit_shortlist(
     return stack_folds(one_fold, data.fold[rows], n_jobs)
 
 
+def held_out_points(
+    scorer: Any,
+    data: TrainingSet,
+    k: int,
+    *,
+    rows: np.ndarray,
+    n_jobs: int = 1,
+    fits: dict[int, Any] | None = None,
+) -> Candidates:
+    """For each fold, the k best of its rows for each label, from a fit without the fold; by row.
+
+    The scorer is one that `proposes_points`. A row's place among the proposals depends on the other rows of
+    its fold, and on no label of any of them.
+    """
+    X = data.read_by(scorer)
+
+    def one_fold(f: int, threads: int) -> Candidates:
+        inside = rows[data.fold[rows] == f]
+        fitted = _fit_without(f, scorer, data, threads, fits)
+        by_label: Candidates = fitted.shortlist_points(X[inside], k, n_jobs=threads)
+        return by_label.transpose()
+
+    return stack_folds(one_fold, data.fold[rows], n_jobs)
+
+
 def _chunks(pairs: np.ndarray, most: int) -> list[slice]:
     """Slices of rows, at least one, with at most so many pairs each or a single row."""
     ends = np.cumsum(pairs)

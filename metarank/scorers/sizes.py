@@ -38,6 +38,8 @@ class FitSizes:
     n_jobs : int
     n_tables : int
         Further feature tables, on which the ranker is judged; see `crossfit.nested_columns`.
+    point_pairs : int
+        Pairs of the lists of points, at most.
     """
 
     X: np.ndarray | sp.csr_matrix
@@ -48,6 +50,7 @@ class FitSizes:
     used_folds: int
     n_jobs: int
     n_tables: int = 0
+    point_pairs: int = 0
 
     @property
     def n_rows(self) -> int:

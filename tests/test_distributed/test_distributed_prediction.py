@@ -165,6 +165,9 @@ def test_pairs_above_the_cut(client, tmp_path):
 def test_points_of_each_label_are_the_most_probable(maker, client, tmp_path):
     model, rows = makers.fitted(maker), makers.MAKERS[maker]()
     found = rank_points(model, rows, 5, client=client, n_files=3)
+    local = model.rank_points(rows, 5)
+    assert found.labels.tobytes() == local.labels.tobytes()
+    assert found.scores.tobytes() == local.scores.tobytes()
     proba = model.predict_proba(rows)
     proba = proba.toarray() if sp.issparse(proba) else proba
     for label in range(model.n_labels_):
@@ -177,6 +180,45 @@ def test_points_of_each_label_are_the_most_probable(maker, client, tmp_path):
     label, place = np.nonzero(found.labels >= 0)
     assert written["label"].to_pylist() == label.tolist()
     assert written["row"].to_pylist() == found.labels[label, place].tolist()
+
+
+@pytest.mark.parametrize("maker", ["dense", "texts", "blocks", "many labels"])
+def test_points_are_ranked_together_wherever_they_are(maker, client, tmp_path):
+    """Each list has places within all rows, and is that of a local model; so is the fit."""
+    model, rows = makers.fitted(maker, **makers.QUICK, labelwise=True), makers.MAKERS[maker]()
+    rng = np.random.default_rng(0)
+    exclude = sp.csr_matrix(rng.random((model.n_rows_, model.n_labels_)) < 0.1)
+    local = model.rank_points(rows, 5, exclude=exclude)
+    found = rank_points(model, rows, 5, client=client, n_files=3, exclude=exclude)
+    assert found.labels.tobytes() == local.labels.tobytes()
+    assert found.scores.tobytes() == local.scores.tobytes()
+    assert found.n_labels == local.n_labels
+    written = table(rank_points(model, rows, 5, client=client, out=str(tmp_path / "out"), exclude=exclude))
+    label, place = np.nonzero(local.labels >= 0)
+    assert written["row"].to_pylist() == local.labels[label, place].tolist()
+    assert written["score"].to_numpy().tobytes() == local.scores[label, place].tobytes()
+    fitted = DaskMetaRanker(client, **makers.QUICK, labelwise=True).fit(rows)
+    ours, theirs = (
+        makers.saved_bytes(m, tmp_path / str(i)) for i, m in enumerate((fitted.to_local(), model))
+    )
+    assert ours == theirs
+    assert fitted.rank_points(rows, 5).scores.tobytes() == model.rank_points(rows, 5).scores.tobytes()
+
+
+def test_points_of_given_pairs(client):
+    rows = makers.dense()
+    given = makers.given_pairs(rows.n_rows, rows.n_labels)
+    own = {"candidates": dict(given.scores), "pair_features": dict(given.features)}
+    for X in (rows.X, None):
+        model = MetaRanker(**makers.QUICK, labelwise=True).fit(X, rows.Y, **own)
+        found, local = rank_points(model, X, 3, client=client, **own), model.rank_points(X, 3, **own)
+        assert found.labels.tobytes() == local.labels.tobytes()
+        assert found.scores.tobytes() == local.scores.tobytes()
+
+
+def test_every_pair_makes_no_lists_of_points(client):
+    with pytest.raises(ValueError, match=r"^labelwise must be False where ranker_pairs='all'"):
+        DaskMetaRanker(client, ranker="lambdarank", ranker_pairs="all", labelwise=True).fit(makers.dense())
 
 
 def same(a: Dataset, b: Dataset) -> None:
