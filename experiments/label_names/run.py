@@ -341,8 +341,8 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
             "Test parts. XReg-t with inverse propensities, each label by its own maximum, and PfastreXML, "
             'each once with `name_weight=0` and once with `name_weight="auto"`: *kappa* is the number of '
             "points that a name counts for, *alpha* the weight of the trees; both are chosen on a fifth of "
-            "the training rows. *tail R@5*: share of the test labels with 1 to 5 training rows that are among "
-            "the first five. *p*: Wilcoxon's signed rank test of nDCG@5 by row.",
+            "the training rows. *tail R@5*: share of the test labels with 1 to 5 training rows that are "
+            "among the first five. *p*: Wilcoxon's signed rank test of nDCG@5 by row.",
             "",
             "| set | system | " + " | ".join(COLUMNS) + " | kappa | alpha | train s | p |",
             "| --- | --- |" + " ---: |" * (len(COLUMNS) + 4),
@@ -355,8 +355,8 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
             "",
             "`MetaRanker()` with names, learned from four fifths of the training rows and judged on the "
             f"others, means over {len(SEEDS)} divisions; all other rows are differences from it. *p* as "
-            "above, over all divisions. CPU seconds of a fit on one thread, single runs: the sources that were "
-            "tried are written in NumPy and SciPy.",
+            "above, over all divisions. CPU seconds of a fit on one thread, single runs: the sources that "
+            "were tried are written in NumPy and SciPy.",
             "",
             *chapters["ideas"],
         ]
