@@ -25,7 +25,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options
 
 _HERE = Path(__file__).parent
-SETS = ("pydocs", "LLMs4Subjects-dev-en")
+SETS = ("pydocs", "LLMs4Subjects-dev-en", "LastFM-ArtistTags", "CiteULike-t-tags", "Wikispeedia-Links")
 GROUPS = ("alone", "pipeline", "names")
 
 
