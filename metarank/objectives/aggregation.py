@@ -12,6 +12,7 @@ from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
 from metarank.objectives.labels import Combination, aggregate_labels
+from metarank.objectives.missing import attenuation, check_linear, check_propensities, completed
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
 
@@ -106,6 +107,9 @@ class LossAggregation(Aggregation):
     label_gain, norm :
         As in `ndcg_gradients`.
     n_jobs : int or None
+    propensities : None, array-like (K,) or (n, K), or mapping of names
+        Y is what was observed of complete labels, see `metarank.objectives.missing`: label k counts with
+        ``a_k c_k`` and its grades over p_k. For "auc" and cost "difference" only.
 
     Attributes
     ----------
@@ -115,7 +119,8 @@ class LossAggregation(Aggregation):
     Raises
     ------
     ValueError
-        Bad targets, weights or groups; a constant label, which has no AUC (the message names it).
+        Bad targets, weights, groups or propensities; a constant label, which has no AUC (the message names
+        it).
 
     Examples
     --------
@@ -138,23 +143,32 @@ class LossAggregation(Aggregation):
         label_gain: Any = None,
         norm: bool = True,
         n_jobs: int | None = None,
+        propensities: Any = None,
     ) -> None:
         values, names = check_targets(Y)
         self.names = names
         grouping = check_groups(len(values), group, qid)
-        w = check_weights(weights, len(names), names=names)
+        self._factor: np.ndarray = np.ones(len(names))
+        propensity = check_propensities(propensities, values.shape, names)
+        if propensity is not None:
+            check_linear(metric, cost)
+            self._factor = attenuation(values, propensity, grouping, names)
+            values = completed(values, propensity)
+        self._asked: np.ndarray
+        self.weights = weights
         targets = {f"the label {name!r}": values[:, k] for k, name in enumerate(names)}
         options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        super().__init__(targets, w / w.sum(), grouping, metric, n_jobs, **options)
+        super().__init__(targets, self._weights, grouping, metric, n_jobs, **options)
 
     @property
     def weights(self) -> np.ndarray:
-        return self._weights
+        return self._asked
 
     @weights.setter
     def weights(self, weights: Any) -> None:
         w = check_weights(weights, len(self.names), names=self.names)
-        self._weights = w / w.sum()
+        self._asked = w / w.sum()
+        self._weights = self._asked * self._factor
 
 
 class LabelAggregation(Aggregation):
@@ -173,6 +187,8 @@ class LabelAggregation(Aggregation):
         As in `LossAggregation`.
     random_state : int, None, RandomState or Generator
         For "stochastic".
+    propensities : None, array-like (K,) or (n, K), or mapping of names
+        As in `aggregate_labels`; for "auc" and cost "difference" only.
 
     Attributes
     ----------
@@ -209,9 +225,13 @@ class LabelAggregation(Aggregation):
         norm: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        propensities: Any = None,
     ) -> None:
         values, names = check_targets(Y)
         grouping = check_groups(len(values), group, qid)
+        propensity = check_propensities(propensities, values.shape, names)
+        if propensity is not None:
+            check_linear(metric, cost, how)
         if weights is not None:
             weights = check_weights(weights, len(names), names=names)
             weights = weights / weights.max()
@@ -222,6 +242,7 @@ class LabelAggregation(Aggregation):
             order=order,
             group=grouping,
             random_state=random_state,
+            propensities=propensity,
         )
         targets = {f"the aggregated label ({how} of {', '.join(names)})": self.target}
         options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}

@@ -17,6 +17,7 @@ from metarank.objectives.boosted_model import Boosting
 from metarank.objectives.checks import Grouping, metric_of
 from metarank.objectives.labels import Combination
 from metarank.objectives.linear_model import LinearFit
+from metarank.objectives.missing import check_linear, completed
 from metarank.objectives.search import TRIALS, Trial, best_minimum, most_under_constraints
 from metarank.objectives.watch import Metrics, Watch
 from metarank.ranker.boosting import lightgbm_params
@@ -86,6 +87,7 @@ class Training:
         grouping: Grouping,
         weights: np.ndarray,
         n_jobs: int,
+        propensity: np.ndarray | None = None,
     ) -> None:
         self.ranker: MultiObjectiveRanker = ranker
         self.grouping: Grouping = grouping
@@ -94,7 +96,10 @@ class Training:
         self.names: list[str] = names
         self.weights: np.ndarray = weights
         self.n_jobs = n_jobs
+        self.propensity: np.ndarray | None = propensity
         self.metric: RankMetric = "ndcg" if metric_of(ranker.metric, grouping) == "ndcg@10" else "auc"
+        if propensity is not None:
+            self._check_propensity(propensity)
         self.stop_on: int | str = self._check_stop_on()
         self.share: np.ndarray = self._check_constraints()
         self.alone: np.ndarray = np.full(len(names), np.nan)
@@ -126,7 +131,10 @@ class Training:
     def _plug_in(self) -> Result:
         watches = [self._watch(stop_on=k) for k in range(len(self.names))]
         plug_in = self.plug_in()
-        pairs = zip(self.values.T / plug_in.top_grade[:, None], watches)
+        values = self.values
+        if self.propensity is not None and self._completes:
+            values = completed(values, self.propensity)
+        pairs = zip(values.T / self.values.max(axis=0)[:, None], watches)
         scorers = [self.trainer.fit_probability(target, watch) for target, watch in pairs]
         self.alone = np.array([watch.attained[k] for k, watch in enumerate(watches)])
         log_odds = [scorer.score(self.watched_rows, self.n_jobs) for scorer in scorers]
@@ -137,7 +145,16 @@ class Training:
     def plug_in(self) -> PlugIn:
         """What a plug-in needs beside its models."""
         by_loss = self.ranker.aggregation == "plug-in-loss"
-        return PlugIn(self.values.max(axis=0), label_spread(self.values) if by_loss else None)
+        top_grade = self.values.max(axis=0)
+        if self.propensity is not None and not self._completes and self.propensity.ndim == 1:
+            top_grade = top_grade / self.propensity  # models of what is observed
+        return PlugIn(top_grade, label_spread(self.values, self.propensity) if by_loss else None)
+
+    @property
+    def _completes(self) -> bool:
+        """Whether probability models take targets above 1: the logistic loss is linear in its target, so that
+        o / p gives an unbiased one, convex for the linear model; trees would grow without end."""
+        return self.ranker.model == "linear"
 
     def _chebyshev(self) -> Result:
         self._fit_alone([k for k in range(len(self.names)) if self.weights[k] > 0])
@@ -188,7 +205,7 @@ class Training:
 
     def _aggregation(self, weights: np.ndarray, metric: RankMetric, norm: bool) -> Aggregation:
         options = {name: getattr(self.ranker, name) for name in ("surrogate", "cost", "label_gain", "n_jobs")}
-        options |= {"metric": metric, "norm": norm, "group": self.grouping}
+        options |= {"metric": metric, "norm": norm, "group": self.grouping, "propensities": self.propensity}
         method = self.ranker.aggregation
         if method not in ("label", "product"):
             if metric not in self._losses:  # pairs are sorted once for all weights
@@ -202,6 +219,17 @@ class Training:
             )
         seed = int(self.ranker.random_state)
         return LabelAggregation(self.Y, how, weights, random_state=seed, **options)
+
+    def _check_propensity(self, propensity: np.ndarray) -> None:
+        ranker = self.ranker
+        combine = {"label": ranker.combine}.get(ranker.aggregation, "sum")
+        check_linear(self.metric, ranker.cost, combine)
+        if propensity.ndim == 2 and ranker.aggregation in PLUG_IN and not self._completes:
+            raise ValueError(
+                f"propensities must be one a label, shape ({len(self.names)},), with aggregation="
+                f"{ranker.aggregation!r} and model={ranker.model!r}, got {propensity.shape}: its models are "
+                "of observed labels, and a new row has no propensities; model='linear' takes them"
+            )
 
     def _check_stop_on(self) -> int | str:
         stop_on = self.ranker.stop_on

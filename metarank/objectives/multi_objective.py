@@ -27,9 +27,17 @@ from metarank._util.parameters import (
 )
 from metarank._util.progress import check_verbose, report, shows_progress
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
-from metarank.objectives.checks import Grouping, check_eval_set, check_groups, check_targets, check_weights
+from metarank.objectives.checks import (
+    Grouping,
+    check_eval_set,
+    check_groups,
+    check_targets,
+    check_weights,
+    metric_of,
+)
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.learning import PLUG_IN, PlugIn, Training
+from metarank.objectives.missing import check_linear, check_propensities
 from metarank.objectives.objective_model import ObjectiveModel
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
 from metarank.objectives.watch import Metrics
@@ -280,6 +288,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         eval_set: tuple[Any, Any] | None = None,
         eval_group: Any = None,
         eval_qid: Any = None,
+        propensities: Any = None,
+        eval_propensities: Any = None,
     ) -> MultiObjectiveRanker:
         """Learn from rows and their targets.
 
@@ -300,6 +310,15 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             Rows on which metrics are watched; early stopping needs them.
         eval_group, eval_qid : array-like, optional
             Queries of `eval_set`, where the training rows have queries.
+        propensities : array-like (K,) or (n, K), or mapping of names to numbers or arrays (n,), optional
+            Where relevant labels are missing from Y: the probability, in (0, 1], with which a grade above
+            0 was observed, of each label or of each row and label; a grade of 0 is never observed
+            otherwise. Labels that a mapping does not name are complete. Targets, weights of labels,
+            formulas and metrics are then those of the complete labels; `metarank.objectives.missing` has
+            the equations. It takes metric "auc", cost "difference" and combine "sum", "product" or
+            "stochastic". Boosted plug-ins take one a label.
+        eval_propensities : as propensities, optional
+            Those of `eval_set`; without them its labels are complete.
 
         Returns
         -------
@@ -329,11 +348,14 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         grouping = check_groups(len(values), group, qid)
         _refuse_constant_labels(values, names)
         weights = check_weights(self.weights, len(names), names=names)
+        propensity = check_propensities(propensities, values.shape, names)
         given = remembered(self.get_params(deep=False))
         seeded = copy.copy(self)
         seeded.random_state = seed_of(self.random_state, LARGEST_SEED)
-        training = Training(seeded, values, names, grouping, weights / weights.sum(), n_jobs)
-        held_out, metrics = self._watched(eval_set, eval_group, eval_qid, features, training)
+        training = Training(seeded, values, names, grouping, weights / weights.sum(), n_jobs, propensity)
+        held_out, metrics = self._watched(
+            eval_set, eval_group, eval_qid, eval_propensities, features, training
+        )
         with single_threaded_blas():
             training.prepare(features, held_out, metrics)
             result = training.fit()
@@ -377,7 +399,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         return n_jobs
 
     def _watched(
-        self, eval_set: Any, group: Any, qid: Any, X: Any, training: Training
+        self, eval_set: Any, group: Any, qid: Any, propensities: Any, X: Any, training: Training
     ) -> tuple[Any, Metrics]:
         """Features of the rows to watch, None for the training rows, and the metrics on them."""
         names, grouping = training.names, training.grouping
@@ -388,7 +410,9 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
                     f"early_stopping needs rows to watch: give eval_set, got early_stopping="
                     f"{self.early_stopping} without"
                 )
-            return None, self._metrics(training.values, grouping, names)
+            if propensities is not None:
+                raise ValueError("eval_propensities describe eval_set, which is missing")
+            return None, self._metrics(training.values, grouping, names, propensity=training.propensity)
         X_eval, values, eval_grouping = found
         features = self._features(X_eval, n_features=X.shape[1], layout=layout_of(X), name="X of eval_set")
         check_targets(values, n_rows=features.shape[0], name="Y of eval_set")
@@ -396,12 +420,22 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             raise ValueError(
                 "eval_set must have queries (eval_group or eval_qid) if and only if the training rows do"
             )
-        return features, self._metrics(values, eval_grouping, names, "eval_set")
+        propensity = check_propensities(propensities, values.shape, names, "eval_propensities")
+        return features, self._metrics(values, eval_grouping, names, "eval_set", propensity)
 
-    def _metrics(self, values: np.ndarray, grouping: Grouping, names: list[str], where: str = "Y") -> Metrics:
+    def _metrics(
+        self,
+        values: np.ndarray,
+        grouping: Grouping,
+        names: list[str],
+        where: str = "Y",
+        propensity: np.ndarray | None = None,
+    ) -> Metrics:
         n_jobs = resolve_n_jobs(self.n_jobs)
+        if propensity is not None:
+            check_linear("auc" if metric_of(self.metric, grouping) == "auc" else "ndcg", self.cost)
         options: dict[str, Any] = {"cost": self.cost, "label_gain": self.label_gain, "n_jobs": n_jobs}
-        return Metrics(values, grouping, names, where=where, **options)
+        return Metrics(values, grouping, names, where=where, propensity=propensity, **options)
 
     # --- use ---------------------------------------------------------------
 
@@ -425,12 +459,21 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         model = self if weights is None else self.reweighted(weights)
         return model.scores(features, resolve_n_jobs(self.n_jobs))
 
-    def score(self, X: Any, Y: Any = None, group: Any = None, *, y: Any = None, qid: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        Y: Any = None,
+        group: Any = None,
+        *,
+        y: Any = None,
+        qid: Any = None,
+        propensities: Any = None,
+    ) -> float:
         """How well the ranking serves the objectives: the unweighted mean of one metric over them.
 
         Parameters
         ----------
-        X, Y, y, group, qid : as in `fit`
+        X, Y, y, group, qid, propensities : as in `fit`
             Held-out rows. Y has the objectives of the fit.
 
         Returns
@@ -451,7 +494,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         if names != self.objective_names_:
             raise ValueError(f"Y must hold the objectives {self.objective_names_}, got {names}")
         grouping = check_groups(len(values), group, qid)
-        metrics = self._metrics(values, grouping, names)
+        propensity = check_propensities(propensities, values.shape, names)
+        metrics = self._metrics(values, grouping, names, propensity=propensity)
         column = metrics.column(self.metric)
         scores = self.predict(X)
         if len(scores) != len(values):

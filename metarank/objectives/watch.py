@@ -9,6 +9,7 @@ import numpy as np
 
 from metarank._util.progress import report
 from metarank.objectives.checks import Grouping, metric_of
+from metarank.objectives.missing import attenuation, completed
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost
 
@@ -17,6 +18,8 @@ class Metrics:
     """AUC and, with queries, nDCG@10 of each objective on one set of rows.
 
     A graded label's AUC is the multipartite one; with queries it is the mean over those that have a pair.
+    With propensities it is the AUC of the complete labels, and there is no nDCG; see
+    `metarank.objectives.missing`.
 
     Examples
     --------
@@ -36,21 +39,29 @@ class Metrics:
         label_gain: Any = None,
         where: str = "Y",
         n_jobs: int = 1,
+        propensity: np.ndarray | None = None,
     ) -> None:
         self.objectives: list[str] = list(objectives)
         self.grouping: Grouping = grouping
         self.n_jobs = n_jobs
+        self._factor: np.ndarray | None = None
+        if propensity is not None:
+            self._factor = attenuation(values, propensity, grouping, objectives)
+            values = completed(values, propensity)
         called = [f"the label {name!r} of {where}" for name in objectives]
         columns = list(zip(values.T, called))
         self._pairs = [AucPairs(y, grouping, cost=cost, name=name) for y, name in columns]
         self._lists = []
-        if grouping.has_queries:
+        if grouping.has_queries and propensity is None:
             self._lists = [NdcgLists(y, grouping, label_gain=label_gain, name=name) for y, name in columns]
         self.names: list[str] = ["auc", "ndcg@10"] if self._lists else ["auc"]
 
     def measure(self, scores: np.ndarray) -> np.ndarray:
         """float64 (K, M): a row an objective, a column a metric."""
-        out = [[pairs.area(scores, n_jobs=self.n_jobs)] for pairs in self._pairs]
+        areas = np.array([pairs.area(scores, n_jobs=self.n_jobs) for pairs in self._pairs])
+        if self._factor is not None:
+            areas = 0.5 + self._factor * (areas - 0.5)
+        out = [[area] for area in areas.tolist()]
         for row, lists in zip(out, self._lists):
             row.append(lists.ndcg(scores, 10, n_jobs=self.n_jobs))
         return np.array(out)

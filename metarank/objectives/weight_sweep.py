@@ -27,6 +27,7 @@ from metarank.objectives.checks import (
 from metarank.objectives.front import check_reference
 from metarank.objectives.labels import hash_uniform
 from metarank.objectives.learning import PLUG_IN
+from metarank.objectives.missing import check_propensities
 from metarank.objectives.multi_objective import METHODS, MultiObjectiveRanker
 from metarank.objectives.pareto import ParetoFront
 
@@ -51,6 +52,8 @@ def pareto_front(
     eval_qid: Any = None,
     reference: Any = None,
     n_jobs: int | None = None,
+    propensities: Any = None,
+    eval_propensities: Any = None,
 ) -> ParetoFront:
     """Trade-offs of several objectives in one ranking: a model for each of many weights, measured held out.
 
@@ -85,6 +88,9 @@ def pareto_front(
         The corner of the hypervolumes; by default 0, the least value of the metrics.
     n_jobs : int or None
         Threads; None takes the ranker's. No result depends on it.
+    propensities, eval_propensities : array-like or mapping, optional
+        Where relevant labels are missing from Y, or from that of `eval_set`, as in
+        `MultiObjectiveRanker.fit`: the front is then that of the complete labels.
 
     Returns
     -------
@@ -122,6 +128,7 @@ def pareto_front(
     if len(names) < 2:
         raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
     grouping = check_groups(len(values), group, qid)
+    propensity = check_propensities(propensities, values.shape, names)
     swept = _check_weights(weights, n_weights, len(names))
     settings = clone(ranker).set_params(
         constraints=None, n_jobs=n_threads, random_state=seed_of(ranker.random_state, LARGEST_SEED)
@@ -131,11 +138,14 @@ def pareto_front(
 
     data = {"X": features, "Y": dict(zip(names, values.T)), "group": group, "qid": qid}
     data |= {"eval_set": eval_set, "eval_group": eval_group, "eval_qid": eval_qid}
+    data |= {"propensities": propensity, "eval_propensities": eval_propensities}
     where = "eval_set"
     if check_eval_set(eval_set, eval_group, eval_qid, names) is None:
         out = _held_out(grouping, settings.random_state)
         where = f"the {out.sum()} held-out rows"
-        data |= _parts(features, data["Y"], grouping, out)
+        if eval_propensities is not None:
+            raise ValueError("eval_propensities describe eval_set, which is missing")
+        data |= _parts(features, data["Y"], grouping, propensity, out)
     n_models = len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods)
     sweep = _Sweep(settings, data, where, n_models)
     alone = [sweep.fit("loss", corner, f"{name} alone") for name, corner in zip(names, np.eye(len(names)))]
@@ -179,7 +189,8 @@ class _Sweep:
         found = check_eval_set(data["eval_set"], data["eval_group"], data["eval_qid"], names, where)
         assert found is not None
         self.eval_X, values, grouping = found
-        self.metrics = settings._metrics(values, grouping, names, where)
+        propensity = check_propensities(data["eval_propensities"], values.shape, names, "eval_propensities")
+        self.metrics = settings._metrics(values, grouping, names, where, propensity)
         self._n_models, self._n_done = n_models, 0
 
     def models(
@@ -279,9 +290,13 @@ def _held_out(grouping: Grouping, seed: int) -> np.ndarray:
     return chosen[grouping.group_of_row] if grouping.has_queries else chosen
 
 
-def _parts(X: Any, Y: dict[str, np.ndarray], grouping: Grouping, out: np.ndarray) -> dict[str, Any]:
+def _parts(
+    X: Any, Y: dict[str, np.ndarray], grouping: Grouping, propensity: np.ndarray | None, out: np.ndarray
+) -> dict[str, Any]:
     """Arguments of `MultiObjectiveRanker.fit` for all rows but some, which are watched."""
     ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
+    by_row = propensity is not None and propensity.ndim == 2
+    seen, watched = (propensity[rows] if by_row else propensity for rows in (~out, out))  # type: ignore[index]
     return {
         "X": X[~out],
         "Y": {name: column[~out] for name, column in Y.items()},
@@ -289,4 +304,6 @@ def _parts(X: Any, Y: dict[str, np.ndarray], grouping: Grouping, out: np.ndarray
         "qid": None if ids is None else ids[~out],
         "eval_set": (X[out], {name: column[out] for name, column in Y.items()}),
         "eval_qid": None if ids is None else ids[out],
+        "propensities": seen,
+        "eval_propensities": watched,
     }
