@@ -24,6 +24,7 @@ from metarank.objectives.checks import (
     check_weights,
     metric_of,
 )
+from metarank.objectives.choice import Choice
 from metarank.objectives.front import check_reference
 from metarank.objectives.labels import hash_uniform
 from metarank.objectives.learning import PLUG_IN
@@ -64,7 +65,8 @@ def pareto_front(
         Grades >= 0 of K >= 2 objectives, at least two different ones for each.
     ranker : MultiObjectiveRanker, optional
         Its settings are used; the object itself is not changed or fitted. The sweep replaces its
-        `aggregation`, `weights` and `constraints`. With `early_stopping` the held-out rows also choose the
+        `aggregation`, `weights` and `constraints`. ``model="auto"`` is decided once, by loss aggregation with
+        equal weights. With `early_stopping` the held-out rows also choose the
         rounds, so that metrics on them are slightly too good.
     aggregations : sequence of str
         Some of "label", "loss", "product", "plug-in-label", "plug-in-loss" and "chebyshev". The plug-ins
@@ -123,7 +125,7 @@ def pareto_front(
         raise TypeError(f"ranker must be a MultiObjectiveRanker, got {type(ranker).__name__}")
     n_threads = resolve_n_jobs(ranker.n_jobs if n_jobs is None else n_jobs)
     methods = _check_aggregations(aggregations)
-    features = ranker._features(X, layout="dense" if ranker.model == "linear" else None, min_rows=2)
+    features = ranker._features(X, ranker.model != "linear", layout=ranker._layout, min_rows=2)
     values, names = check_targets(Y, n_rows=features.shape[0])
     if len(names) < 2:
         raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
@@ -192,6 +194,10 @@ class _Sweep:
         propensity = check_propensities(data["eval_propensities"], values.shape, names, "eval_propensities")
         self.metrics = settings._metrics(values, grouping, names, where, propensity)
         self._n_models, self._n_done = n_models, 0
+        self._choice: Choice | None = None
+        if settings.model == "auto":  # once, for equal weights
+            self._n_models += 1
+            self._choice = self.fit("loss", None, "choosing the model")._choice
 
     def models(
         self, method: str, swept: np.ndarray, alone: list[MultiObjectiveRanker]
@@ -214,7 +220,16 @@ class _Sweep:
         model = clone(self.settings).set_params(aggregation=method, weights=weights)
         with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
             report(stage, 0.0)
-            model.fit(**self.data)
+            held_out = (self.data[f"eval_{name}"] for name in ("set", "group", "qid", "propensities"))
+            queries = self.data["group"], self.data["qid"]
+            model._fit(
+                self.data["X"],
+                self.data["Y"],
+                queries,
+                self.data["propensities"],
+                tuple(held_out),
+                self._choice,
+            )
         self._n_done += 1
         return model
 

@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "label,loss)",
     )
     parser.add_argument(
-        "--model", choices=("linear", "lightgbm"), default="lightgbm", help="kind of model (default lightgbm)"
+        "--model",
+        choices=("linear", "lightgbm", "auto"),
+        default="lightgbm",
+        help="kind of model (default lightgbm); auto decides by cross-validation, for a blend too",
     )
     parser.add_argument(
         "--metric",
