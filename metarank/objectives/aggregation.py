@@ -12,7 +12,13 @@ from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
 from metarank.objectives.labels import Combination, aggregate_labels
-from metarank.objectives.missing import attenuation, check_linear, check_propensities, completed
+from metarank.objectives.missing import (
+    check_linear,
+    check_propensities,
+    completed,
+    pair_costs,
+    query_costs,
+)
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
 
@@ -39,13 +45,18 @@ class Aggregation:
         *,
         label_gain: Any,
         norm: bool,
+        costs: Sequence[np.ndarray] | None = None,
         **of_pairs: Any,
     ) -> None:
         check_choice("metric", metric, METRICS)
         metric_of(metric, grouping)
         self._terms: list[AucPairs | NdcgLists]
         if metric == "auc":
-            self._terms = [AucPairs(y, grouping, name=name, **of_pairs) for name, y in targets.items()]
+            of_target = [None] * len(targets) if costs is None else costs
+            self._terms = [
+                AucPairs(y, grouping, name=name, costs=cost, **of_pairs)
+                for (name, y), cost in zip(targets.items(), of_target)
+            ]
         else:
             of_lists = {"label_gain": label_gain, "norm": norm}
             self._terms = [NdcgLists(y, grouping, name=name, **of_lists) for name, y in targets.items()]
@@ -108,8 +119,8 @@ class LossAggregation(Aggregation):
         As in `ndcg_gradients`.
     n_jobs : int or None
     propensities : None, array-like (K,) or (n, K), or mapping of names
-        Y is what was observed of complete labels, see `metarank.objectives.missing`: label k counts with
-        ``a_k c_k`` and its grades over p_k. For "auc" and cost "difference" only.
+        Y is what was observed of complete labels: the losses are then estimates of theirs, see
+        `metarank.objectives.missing`. For "auc" and cost "difference" only.
 
     Attributes
     ----------
@@ -148,27 +159,25 @@ class LossAggregation(Aggregation):
         values, names = check_targets(Y)
         self.names = names
         grouping = check_groups(len(values), group, qid)
-        self._factor: np.ndarray = np.ones(len(names))
+        w = check_weights(weights, len(names), names=names)
         propensity = check_propensities(propensities, values.shape, names)
+        costs = None
         if propensity is not None:
             check_linear(metric, cost)
-            self._factor = attenuation(values, propensity, grouping, names)
+            costs = query_costs(pair_costs(values, propensity, grouping)[1], grouping.sizes, names)
             values = completed(values, propensity)
-        self._asked: np.ndarray
-        self.weights = weights
         targets = {f"the label {name!r}": values[:, k] for k, name in enumerate(names)}
         options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        super().__init__(targets, self._weights, grouping, metric, n_jobs, **options)
+        super().__init__(targets, w / w.sum(), grouping, metric, n_jobs, costs=costs, **options)
 
     @property
     def weights(self) -> np.ndarray:
-        return self._asked
+        return self._weights
 
     @weights.setter
     def weights(self, weights: Any) -> None:
         w = check_weights(weights, len(self.names), names=self.names)
-        self._asked = w / w.sum()
-        self._weights = self._asked * self._factor
+        self._weights = w / w.sum()
 
 
 class LabelAggregation(Aggregation):
@@ -246,4 +255,8 @@ class LabelAggregation(Aggregation):
         )
         targets = {f"the aggregated label ({how} of {', '.join(names)})": self.target}
         options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        super().__init__(targets, np.ones(1), grouping, metric, n_jobs, **options)
+        costs = None
+        if propensity is not None and grouping.has_queries and np.ptp(self.target) > 0:
+            found = pair_costs(self.target[:, None], np.ones(1), grouping)[0]
+            costs = query_costs(found, grouping.sizes, ["the aggregated label"])
+        super().__init__(targets, np.ones(1), grouping, metric, n_jobs, costs=costs, **options)

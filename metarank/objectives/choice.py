@@ -21,7 +21,7 @@ N_FOLDS = 5
 # Shares of the trees in a blend.
 SHARES = (0.25, 0.5, 0.75)
 # Penalties of the linear model that are tried, if they are above its l2.
-PENALTIES = (0.1, 1.0)
+PENALTIES = (0.01, 0.1, 1.0)
 # A linear model needs dense features: of sparse ones with more values than this it is not tried.
 MOST_DENSE = 1 << 26
 # The folds are drawn independently of what the same seed draws elsewhere.

@@ -21,9 +21,9 @@ that is linear in it:
   estimated by ``1/2 + c (AUC(z) - 1/2)``, ``c = D(z) / D'``. For a binary label and one p this is the AUC
   against unlabelled rows, ``c = (1 - pi p) / (1 - pi)``: the order of scores is the same, the weight
   beside other labels is not.
-* **Loss aggregation** ``sum_k a_k (1 - AUC_k)`` is therefore that of z with the weights ``a_k c_k``. Its
-  optimum is ``sum_k a_k E[y_k | x] / spread_k``, `label_spread` of the complete labels, as it is without
-  missing ones.
+* **Loss aggregation** ``sum_k a_k (1 - AUC_k)`` takes N(z) / D' of each label: that of z with the weights
+  ``a_k c_k``. Its optimum is ``sum_k a_k E[y_k | x] / spread_k``, `label_spread` of the complete labels,
+  as it is without missing ones.
 * **Plug-ins**: the logistic loss is linear in its target, so that of z is unbiased; the linear model
   minimises it. Trees, which would grow without end on targets above 1, learn the observed label,
   ``p_k E[y_k | x]``, which is divided by p_k.
@@ -31,9 +31,13 @@ that is linear in it:
 A surrogate of the AUC is that of z. The unbiased estimate of the surrogate itself would give pairs of
 observed positives a negative weight, and have no minimum.
 
-With queries the AUC is the mean over those that have a pair, and a single query has too few labels to
-tell its D'. c is then one factor a label. A binary label's AUC(z) - 1/2 is that of its relevant against
-its irrelevant rows times
+With queries, a loss is usually the mean over them of each query's N / D. An observed label would come to the
+denominator, too, where it makes the query count less for all labels, and D' of one query may be negative.
+So the sums N(z) of the queries are divided by the cost that queries of their size have on average, which is
+linear again (`query_costs`); queries then count as they have pairs to order for their size.
+
+The AUC itself, with queries, is the mean over those that have a pair. c is then one factor a label. A binary
+label's AUC(z) - 1/2 is that of its relevant against its irrelevant rows times
 
     A = (n - sum_i y_i) S(z) / D(z),   S(z) = sum_i z_i
 
@@ -209,11 +213,52 @@ def attenuation(
         found = np.where(binary, counted.sum(axis=0), found)
         complete = np.where(binary, kept.sum(axis=0), complete)
     for k in np.flatnonzero(~whole & ~(complete > 0)).tolist():
-        raise ValueError(
-            f"propensities of {names[k]!r} are too small: divided by them, its observed labels are those of "
-            "all rows, and the complete label would be constant"
-        )
+        raise _too_small(names[k])
     return np.where(whole, 1.0, found / np.where(whole, 1.0, complete))
+
+
+def query_costs(complete: np.ndarray, sizes: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
+    """What the sums over the pairs of each query are divided by, float64 (G,) for each label.
+
+    It is the cost D' of all pairs, shared out by ``n_g^b`` of the queries' sizes, and no figure of the
+    query's own labels. b is the power, between 1 and 2, by which D' grows from the smaller half of the
+    queries to the larger.
+
+    Parameters
+    ----------
+    complete : float64 array (G, K)
+        D' of each query.
+    sizes : int64 array (G,)
+    names : sequence of str
+
+    Examples
+    --------
+    Four queries have twice the pairs where they have twice the rows:
+
+    >>> query_costs(np.array([[3.0], [5.0], [7.0], [9.0]]), np.array([2, 2, 4, 4]), ["clicks"])[0].round(1)
+    array([16., 16., 32., 32.])
+    """
+    out = []
+    for name, of_query in zip(names, complete.T):
+        if not of_query.sum() > 0:
+            raise _too_small(name)
+        large = sizes > np.median(sizes)
+        power = 2.0
+        if large.any() and min(of_query[large].sum(), of_query[~large].sum()) > 0:
+            rise, growth = (np.log(x[large].mean() / x[~large].mean()) for x in (of_query, sizes))
+            power = float(np.clip(rise / growth, 1.0, 2.0))
+        base = sizes**power
+        total = (of_query / base).sum()
+        # All pairs as they are, if a few large queries have another sign than the others.
+        out.append(base * total if total > 0 else np.full(len(sizes), of_query.sum()))
+    return out
+
+
+def _too_small(name: str) -> ValueError:
+    return ValueError(
+        f"propensities of {name!r} are too small: divided by them, its observed labels are those of all "
+        "rows, and the complete label would be constant"
+    )
 
 
 def kept_shares(

@@ -151,12 +151,12 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         than they are, so that new rows may miss the constraints.
     model : "lightgbm", "linear" or "auto"
         Boosted trees, or weights of standardised columns found by L-BFGS. "auto" compares, by five-fold
-        cross-validation over queries (without queries over rows), the linear model with `l2` 0.1 and 1, trees
-        as they are set and smaller, slower ones (an eighth of the leaves, half the learning rate), and blends
-        of the best of either kind: a weighted sum of their scores, divided by their deviations within
-        queries. What is best in `metric`, in the mean over the weighted objectives, is then trained on all
-        rows; `choices_` tells of each. It takes about twenty trainings more. Features with missing values, or
-        sparse ones that would have more than 2^26 values, are for trees alone.
+        cross-validation over queries (without queries over rows), the linear model with `l2` 0.01, 0.1
+        and 1, trees as they are set and smaller, slower ones (an eighth of the leaves, half the learning
+        rate), and blends of the best of either kind: a weighted sum of their scores, divided by their
+        deviations within queries. What is best in `metric`, in the mean over the weighted objectives, is
+        then trained on all rows; `choices_` tells of each. It takes about twenty trainings more. Features
+        with missing values, or sparse ones that would have more than 2^26 values, are for trees alone.
     weights : array-like (K,), mapping of names to weights, or None
         Weights of the objectives; None: equal. Only proportions count.
     n_jobs : int or None

@@ -18,8 +18,10 @@ from metarank.objectives.missing import (
     completed,
     kept_shares,
     pair_costs,
+    query_costs,
 )
 from metarank.objectives.multi_objective import METHODS
+from metarank.objectives.pairwise import AucPairs
 from metarank.objectives.watch import Metrics
 
 QUICK = {"n_rounds": 8, "num_leaves": 7, "n_jobs": 1, "metric": "auc"}
@@ -124,6 +126,42 @@ def test_the_auc_of_a_label_that_is_seen_in_part_is_an_affine_function():
     scores = np.arange(8.0)[::-1].copy()
     metrics = Metrics(observed, check_groups(8), ["a"], propensity=np.array([0.5]))
     assert metrics.measure(scores).tolist() == [[pytest.approx(0.5 + 1.2 * 0.5)]]
+
+
+@CASES
+@PROPENSITIES
+def test_slopes_of_the_loss_are_linear_in_what_was_observed(Y, p):
+    """With costs that hang on no label: at equal scores, over all maskings, those of the whole."""
+    grouping, costs, zero = check_groups(len(Y), [4, 2]), np.array([3.0, 5.0]), np.zeros(len(Y))
+
+    def slopes(observed):
+        z = completed(observed, p)
+        out = np.zeros((2, len(Y)))
+        for k in range(2):
+            if (np.diff(z[:4, k]) != 0).any() or z[4, k] != z[5, k]:
+                out[k] = AucPairs(z[:, k], grouping, costs=costs).gradients(zero)[1]
+        return out
+
+    complete = np.zeros((2, len(Y)))
+    for g, rows in enumerate((slice(0, 4), slice(4, 6))):
+        y = Y[rows]
+        complete[:, rows] = -(y[:, None] - y[None]).sum(axis=1).T / 2 / costs[g]
+    np.testing.assert_allclose(expected(slopes, Y, p), complete, atol=1e-9)
+
+
+def test_costs_of_queries_add_up_and_grow_with_their_sizes():
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(2, 40, 200)
+    for power, found in ((1, 1), (1.5, 1.5), (2, 2), (0.5, 1), (3, 2)):
+        complete = sizes[:, None] ** power * rng.uniform(0.5, 1.5, (200, 1))
+        costs = query_costs(complete, sizes, ["a"])[0]
+        assert (complete[:, 0] / costs).sum() == pytest.approx(1)
+        slope = np.polyfit(np.log(sizes), np.log(costs), 1)[0]
+        assert slope == pytest.approx(found, abs=0.25)
+    with pytest.raises(ValueError, match="'a' are too small"):
+        query_costs(-complete, sizes, ["a"])
+    even = query_costs(np.array([[1.0], [3.0]]), np.array([4, 4]), ["a"])[0]
+    np.testing.assert_allclose(even, 4)
 
 
 @PROPENSITIES
@@ -258,8 +296,10 @@ def test_propensities_of_one_change_no_byte_and_threads_none(method, model, tmp_
 @pytest.mark.parametrize("model", ["linear", "lightgbm"])
 @pytest.mark.parametrize("method", ["label", "loss", "plug-in-label", "plug-in-loss"])
 @pytest.mark.parametrize("by_row", [False, True])
-def test_what_is_learned_of_a_part_is_what_the_whole_teaches(method, model, by_row):
+@pytest.mark.parametrize("grouped", [False, True])
+def test_what_is_learned_of_a_part_is_what_the_whole_teaches(method, model, by_row, grouped):
     """Scores learned with propensities order rows as the complete labels do; without, otherwise."""
+    qid = np.arange(30_000) // 10 if grouped else None
     if by_row and method in PLUG_IN and model == "lightgbm":
         pytest.skip("refused, see test_bad_input")
     rng = np.random.default_rng(3)
@@ -271,7 +311,7 @@ def test_what_is_learned_of_a_part_is_what_the_whole_teaches(method, model, by_r
     observed = Y * (rng.random(eta.shape) < p)
     settings = {"n_rounds": 40, "num_leaves": 8, "min_data_in_leaf": 200}
     whole, part, naive = (
-        ranker_of(method, model, **settings).fit(X, labels, propensities=given).predict(X)
+        ranker_of(method, model, **settings).fit(X, labels, qid=qid, propensities=given).predict(X)
         for labels, given in ((Y, None), (observed, p), (observed, None))
     )
 
