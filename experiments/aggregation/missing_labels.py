@@ -1,8 +1,8 @@
 """Relevant labels are missing: aggregation with and without propensities, judged on complete labels.
 
-python experiments/aggregation/missing_labels.py [--quick] [--kept] [--out missing.md]
+python experiments/aggregation/missing_labels.py [--sets MQ2008] [--quick] [--kept] [--out missing.md]
 
-What is measured is kept in cache/missing.json; --kept writes the page from there.
+What is measured of a set is kept in cache/; --sets measures some and takes the others from there, --kept all.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMPLETE, WITHOUT, WITH = "complete labels", "without", "with"
 FIGURES = ("first", "second", "Diff AUC", "Min AUC", "objective", "off")
 BANK, MQ = "bank_marketing", "MQ2008"
 NAMES = {BANK: LABELS, MQ: ("relevance", "engagement")}
-_SEEDS = {BANK: 10, MQ: 2}
+_SEEDS = {BANK: 10, MQ: 1}
 _TREES = {
     BANK: {"n_rounds": 50, "num_leaves": 15, "min_data_in_leaf": 50},
     MQ: {"n_rounds": 60, "num_leaves": 7, "min_data_in_leaf": 50},
@@ -94,17 +94,16 @@ def judged(scores: np.ndarray, test: Part, method: str) -> list[float]:
     return [*areas[:2].tolist(), abs(areas[0] - areas[1]), areas[:2].min(), objective]
 
 
-def measured(data: Path, quick: bool) -> list[dict[str, Any]]:
-    """A record for each set, split, masked label, propensity, model and method."""
+def measured(name: str, data: Path, quick: bool) -> list[dict[str, Any]]:
+    """A record for each split, masked label, propensity, model and method."""
     records = []
-    for name, splits in ((BANK, bank_parts), (MQ, mq_parts)):
-        seeds = 1 if quick else _SEEDS[name]
-        for number, (train, test) in enumerate(splits(data, seeds)):
-            if quick and number:
-                break
-            for model in MODELS:
-                records += _of_split(name, number, train, test, model, quick)
-            print(f"{name}, split {number}", file=sys.stderr, flush=True)
+    splits = {BANK: bank_parts, MQ: mq_parts}[name]
+    for number, (train, test) in enumerate(splits(data, 1 if quick else _SEEDS[name])):
+        if quick and number:
+            break
+        for model in MODELS:
+            records += _of_split(name, number, train, test, model, quick)
+        print(f"{name}, split {number}", file=sys.stderr, flush=True)
     return records
 
 
@@ -148,7 +147,7 @@ def _of_split(
 def page(found: dict[str, Any]) -> str:
     records = found["records"]
     parts = ["# Aggregation where relevant labels are missing", _opening(records)]
-    for name in NAMES:
+    for name in dict.fromkeys(record["set"] for record in records):
         for model in MODELS:
             parts += [f"## {name}, {'a linear model' if model == 'linear' else 'boosted trees'}"]
             parts += [_table([r for r in records if r["set"] == name and r["model"] == model])]
@@ -260,20 +259,25 @@ def main(arguments: list[str] | None = None) -> int:
     add_options(parser, _HERE / "missing.md")
     default = Path(os.environ.get("METARANK_DATA", _HERE.parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=default, help="default: $METARANK_DATA")
+    parser.add_argument("--sets", default=",".join(NAMES), help=f"to measure, among {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="a split of each, as a trial of the code")
     parser.add_argument("--kept", action="store_true", help="write the page from what is kept")
     parser.add_argument("--cache", type=Path, default=_HERE / "cache")
     options = parser.parse_args(arguments)
     whole = WholePage(options, parser, ("quick",))
-    kept = options.cache / ("missing-quick.json" if options.quick else "missing.json")
-    if not options.kept:
-        started = time.perf_counter()
-        records = measured(options.data, options.quick)
-        inputs = [checksum(path) for path in (load_bank(options.data)[2], *letor.load(options.data)[1])]
-        options.cache.mkdir(parents=True, exist_ok=True)
-        found = {"records": records, "inputs": inputs, "seconds": time.perf_counter() - started}
-        kept.write_text(json.dumps(found))
-    whole.write(page(json.loads(kept.read_text())))
+    options.cache.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = {"records": [], "inputs": [], "seconds": 0.0}
+    for name in NAMES:
+        kept = options.cache / f"missing-{name}{'-quick' * options.quick}.json"
+        if name in options.sets.split(",") and not options.kept:
+            started = time.perf_counter()
+            records = measured(name, options.data, options.quick)
+            paths = [load_bank(options.data)[2]] if name == BANK else letor.load(options.data)[1]
+            own = {"records": records, "inputs": [checksum(path) for path in paths]}
+            kept.write_text(json.dumps(own | {"seconds": time.perf_counter() - started}))
+        for key, value in json.loads(kept.read_text()).items() if kept.exists() else ():
+            found[key] += value
+    whole.write(page(found))
     return 0
 
 

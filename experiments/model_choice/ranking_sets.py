@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "aggregation"))
 
 from ranking_files import read
 
-SPLITS, DRAWS = 5, 3
+SPLITS, DRAWS = 5, 2
 MADE_QUERIES, MADE_TEST, MADE_SIZE, MADE_COLUMNS = 1700, 300, 10, 20
 
 
