@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import sys
-import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -241,12 +240,12 @@ def _provenance(found: dict[str, Any]) -> str:
         f"{BANK}: {splits[BANK]} random splits, a fifth to test, {_BANK_ROWS:,} rows to train, seven numeric "
         "features standardised and clipped at 3 deviations, no queries.",
         f"{MQ}: {splits[MQ]} splits, the five folds with a masking each, three parts to train and one to "
-        "test; AUC within queries; relevance is a grade above 0, engagement as in `results.md`. Test "
-        "parts repeat: p-values take splits for independent.",
+        "test; AUC within queries; relevance is a grade above 0, engagement as in `results.md`. Training "
+        "parts overlap: p-values take splits for independent.",
         f"Untuned settings, {trees}. Linear models: defaults.",
         f"Python {platform.python_version()}, metarank {metarank.__version__}, "
         + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "lightgbm"))
-        + f"; {found['seconds']:.0f} s on one core. `python experiments/aggregation/missing_labels.py`",
+        + "; `python experiments/aggregation/missing_labels.py`",
         *(f"sha256 of {line}" for line in found["inputs"]),
     ]
     return "## How it was made\n\n" + "\n".join(f"- {line}" for line in lines)
@@ -266,17 +265,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     whole = WholePage(options, parser, ("quick",))
     options.cache.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"records": [], "inputs": [], "seconds": 0.0}
+    found: dict[str, Any] = {"records": [], "inputs": []}
     for name in NAMES:
         kept = options.cache / f"missing-{name}{'-quick' * options.quick}.json"
         if name in options.sets.split(",") and not options.kept:
-            started = time.perf_counter()
             records = measured(name, options.data, options.quick)
             paths = [load_bank(options.data)[2]] if name == BANK else letor.load(options.data)[1]
             own = {"records": records, "inputs": [checksum(path) for path in paths]}
-            kept.write_text(json.dumps(own | {"seconds": time.perf_counter() - started}))
-        for key, value in json.loads(kept.read_text()).items() if kept.exists() else ():
-            found[key] += value
+            kept.write_text(json.dumps(own))
+        own = json.loads(kept.read_text()) if kept.exists() else {}
+        for key, values in found.items():
+            values += own.get(key, [])
     whole.write(page(found))
     return 0
 

@@ -155,7 +155,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         and 1, trees as they are set and smaller, slower ones (an eighth of the leaves, half the learning
         rate), and blends of the best of either kind: a weighted sum of their scores, divided by their
         deviations within queries. What is best in `metric`, in the mean over the weighted objectives, is
-        then trained on all rows; `choices_` tells of each. It takes about twenty trainings more. Features
+        then trained on all rows; `choices_` tells of each. It takes 25 trainings more. Features
         with missing values, or sparse ones that would have more than 2^26 values, are for trees alone.
     weights : array-like (K,), mapping of names to weights, or None
         Weights of the objectives; None: equal. Only proportions count.
