@@ -12,15 +12,15 @@ from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights, metric_of
 from metarank.objectives.labels import Combination, aggregate_labels
-from metarank.objectives.missing import (
+from metarank.objectives.ndcg import NdcgLists
+from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
+from metarank.objectives.partial_labels import (
     check_linear,
     check_propensities,
     completed,
     pair_costs,
     query_costs,
 )
-from metarank.objectives.ndcg import NdcgLists
-from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
 
 RankMetric = Literal["auc", "ndcg"]
 METRICS: tuple[str, ...] = get_args(RankMetric)
@@ -120,7 +120,7 @@ class LossAggregation(Aggregation):
     n_jobs : int or None
     propensities : None, array-like (K,) or (n, K), or mapping of names
         Y is what was observed of complete labels: the losses are then estimates of theirs, see
-        `metarank.objectives.missing`. For "auc" and cost "difference" only.
+        `metarank.objectives.partial_labels`. For "auc" and cost "difference" only.
 
     Attributes
     ----------

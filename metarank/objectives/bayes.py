@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from metarank.objectives.checks import check_groups, check_matrix, check_weights
-from metarank.objectives.missing import check_propensities, pair_costs
+from metarank.objectives.partial_labels import check_propensities, pair_costs
 
 # What rounding may take a probability beyond its bounds.
 _SLACK = 1e-9
@@ -74,7 +74,7 @@ def label_spread(Y: Any, propensities: Any = None) -> np.ndarray:
         Grades, finite.
     propensities : None, or float array (K,) or (n, K), optional
         Y is what was observed of complete labels: an unbiased estimate of their spread, times (n - 1) /
-        n, see `metarank.objectives.missing`.
+        n, see `metarank.objectives.partial_labels`.
 
     Returns
     -------

@@ -17,8 +17,14 @@ from metarank.objectives.bayes import label_spread
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
 from metarank.objectives.conflicts import Conflicts, pair_conflicts
 from metarank.objectives.intervals import Estimates, auc_estimates, complete_auc, ndcg_estimates
-from metarank.objectives.missing import CompletePairs, attenuation, check_propensities, completed, pair_costs
 from metarank.objectives.pair_terms import pair_terms
+from metarank.objectives.partial_labels import (
+    CompletePairs,
+    attenuation,
+    check_propensities,
+    completed,
+    pair_costs,
+)
 from metarank.types.ranking import check_k
 
 # Shares this near to each other hardly change an order.
@@ -202,7 +208,7 @@ def diagnose(
     propensities : array (K,) or (n, K), or dict of name to number or array (n,), optional
         Where relevant labels are missing from Y, with what probability a relevant one was observed, as in
         `MultiObjectiveRanker.fit`. The diagnosis is then an estimate for the complete labels
-        (`metarank.objectives.missing`), without nDCG; labels must be binary, at most 8, and go missing
+        (`metarank.objectives.partial_labels`), without nDCG; labels must be binary, at most 8, and go missing
         independently of each other. With queries AUCs are corrected by one factor a label, and a spread
         is the mean over all pairs within queries, since that of a single query cannot be told.
 

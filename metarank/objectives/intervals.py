@@ -10,8 +10,8 @@ from scipy.special import ndtri
 from metarank._util.elementary import log2
 from metarank.metrics.resampling import Interval
 from metarank.objectives.checks import Grouping
-from metarank.objectives.missing import completed, kept_shares
 from metarank.objectives.pair_terms import pair_terms
+from metarank.objectives.partial_labels import completed, kept_shares
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def complete_auc(
     scores: np.ndarray, observed: np.ndarray, propensity: np.ndarray, grouping: Grouping
 ) -> Estimates:
     """AUC of the complete labels, of which `observed` are seen: ``1/2 + c (AUC(z) - 1/2)``, see
-    `metarank.objectives.missing`; may exceed 1.
+    `metarank.objectives.partial_labels`; may exceed 1.
 
     Parameters
     ----------

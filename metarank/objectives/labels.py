@@ -9,7 +9,7 @@ import numpy as np
 
 from metarank._util.parameters import LARGEST_SEED, check_choice, seed_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
-from metarank.objectives.missing import check_linear, check_propensities, completed
+from metarank.objectives.partial_labels import check_linear, check_propensities, completed
 
 Combination = Literal["sum", "product", "max", "lexicographic", "stochastic"]
 COMBINATIONS: tuple[str, ...] = get_args(Combination)
@@ -53,7 +53,7 @@ def aggregate_labels(
     random_state : int, None, RandomState or Generator
     propensities : None, array-like (K,) or (n, K), or mapping of names
         Of Y, the observed part of complete labels: for "sum", "product" and "stochastic" the value is then an
-        unbiased estimate of that of the complete labels, see `metarank.objectives.missing`.
+        unbiased estimate of that of the complete labels, see `metarank.objectives.partial_labels`.
 
     Returns
     -------

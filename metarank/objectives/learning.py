@@ -21,7 +21,7 @@ from metarank.objectives.checks import Grouping, check_groups, metric_of
 from metarank.objectives.choice import Choice
 from metarank.objectives.labels import Combination
 from metarank.objectives.linear_model import LinearFit
-from metarank.objectives.missing import check_linear, completed
+from metarank.objectives.partial_labels import check_linear, completed
 from metarank.objectives.search import TRIALS, Trial, best_minimum, most_under_constraints
 from metarank.objectives.watch import Metrics, Unwatched, Watch
 from metarank.ranker.boosting import lightgbm_params

@@ -40,9 +40,9 @@ from metarank.objectives.checks import (
 from metarank.objectives.choice import MOST_DENSE, Choice, choose
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.learning import PLUG_IN, PlugIn, Training
-from metarank.objectives.missing import check_linear, check_propensities
 from metarank.objectives.objective_model import ObjectiveModel
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
+from metarank.objectives.partial_labels import check_linear, check_propensities
 from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
     Array,
@@ -331,9 +331,9 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             Where relevant labels are missing from Y: the probability, in (0, 1], with which a grade above
             0 was observed, of each label or of each row and label; a grade of 0 is never observed
             otherwise. Labels that a mapping does not name are complete. Targets, weights of labels,
-            formulas and metrics are then those of the complete labels; `metarank.objectives.missing` has
-            the equations. It takes metric "auc", cost "difference" and combine "sum", "product" or
-            "stochastic". Boosted plug-ins take one a label.
+            formulas and metrics are then those of the complete labels;
+            `metarank.objectives.partial_labels` has the equations. It takes metric "auc", cost
+            "difference" and combine "sum", "product" or "stochastic". Boosted plug-ins take one a label.
         eval_propensities : as propensities, optional
             Those of `eval_set`; without them its labels are complete.
 

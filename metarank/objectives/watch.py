@@ -10,9 +10,9 @@ import numpy as np
 
 from metarank._util.progress import report
 from metarank.objectives.checks import Grouping, metric_of
-from metarank.objectives.missing import attenuation, completed
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost
+from metarank.objectives.partial_labels import attenuation, completed
 
 
 class Metrics:
@@ -20,7 +20,7 @@ class Metrics:
 
     A graded label's AUC is the multipartite one; with queries it is the mean over those that have a pair.
     With propensities it is the AUC of the complete labels, and there is no nDCG; see
-    `metarank.objectives.missing`.
+    `metarank.objectives.partial_labels`.
 
     Examples
     --------

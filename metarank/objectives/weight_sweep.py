@@ -28,9 +28,9 @@ from metarank.objectives.choice import Choice
 from metarank.objectives.front import check_reference
 from metarank.objectives.labels import hash_uniform
 from metarank.objectives.learning import PLUG_IN
-from metarank.objectives.missing import check_propensities
 from metarank.objectives.multi_objective import METHODS, MultiObjectiveRanker
 from metarank.objectives.pareto import ParetoFront
+from metarank.objectives.partial_labels import check_propensities
 
 # Those whose answer moves with the weights; "epsilon" has constraints instead.
 SWEPT = tuple(method for method in METHODS if method != "epsilon")

@@ -66,7 +66,7 @@ def test_made_sets():
 
 def record(split, size, **means):
     values = {way: [0.5, 0.7, float("nan")] for way in model_choice.WAYS}
-    values |= {way: [value] * 3 for way, value in means.items()}
+    values |= {way: [value, value, float("nan")] for way, value in means.items()}
     spent = dict.fromkeys(values, 1.0)
     return {
         "split": split,

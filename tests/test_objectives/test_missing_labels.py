@@ -11,7 +11,9 @@ from metarank import MultiObjectiveRanker, load, objectives, pareto_front
 from metarank.objectives import LabelAggregation, LossAggregation, check_groups, diagnose, label_spread
 from metarank.objectives.intervals import complete_auc
 from metarank.objectives.learning import PLUG_IN
-from metarank.objectives.missing import (
+from metarank.objectives.multi_objective import METHODS
+from metarank.objectives.pairwise import AucPairs
+from metarank.objectives.partial_labels import (
     CompletePairs,
     attenuation,
     check_propensities,
@@ -20,8 +22,6 @@ from metarank.objectives.missing import (
     pair_costs,
     query_costs,
 )
-from metarank.objectives.multi_objective import METHODS
-from metarank.objectives.pairwise import AucPairs
 from metarank.objectives.watch import Metrics
 
 QUICK = {"n_rounds": 8, "num_leaves": 7, "n_jobs": 1, "metric": "auc"}
