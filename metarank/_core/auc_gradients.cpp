@@ -539,14 +539,18 @@ Surrogate surrogate_of(const std::string& name) {
 
 std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> scores, In1<double> target,
                                                                  In1<Index> order, In1<Index> indptr,
-                                                                 const std::string& name, bool difference,
-                                                                 bool with_loss, int n_threads) {
+                                                                 In1<double> costs, const std::string& name,
+                                                                 bool difference, bool with_loss, int n_threads) {
   const Surrogate surrogate = surrogate_of(name);
   const auto n = static_cast<Index>(scores.shape(0));
   const Index n_groups = require_lists(indptr, scores.shape(0));
   require(target.shape(0) == scores.shape(0), "target must have one entry a score");
   require(order.shape(0) == scores.shape(0), "order must have one entry a score");
   require_finite(target, "target");
+  const bool own_cost = costs.shape(0) == 0;
+  require(own_cost || static_cast<Index>(costs.shape(0)) == n_groups, "costs must have one entry a group, or none");
+  for (Index g = 0; g < n_groups && !own_cost; ++g)
+    require(costs(g) > 0 && std::isfinite(costs(g)), "costs must be positive and finite");
   for (Index i = 0; i < n; ++i) require(std::fabs(scores(i)) <= kMaxScore, "scores must be finite and within 1e15");
   std::vector<double> s(static_cast<std::size_t>(n)), y(s.size());
   std::vector<char> seen(s.size(), 0);
@@ -581,7 +585,7 @@ std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> sco
       d.hess = hess.empty() ? nullptr : hess.data() + lo;
       d.find_grades();
       const double total = surrogate == Surrogate::kLogistic ? logistic.solve(d, inner) : sweep.solve(d);
-      const double cost = d.total_cost();
+      const double cost = own_cost ? d.total_cost() : costs(g);
       counts[g] = 1;
       losses[g] = total / cost;
       if (d.grad != nullptr)
@@ -597,6 +601,7 @@ std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> sco
     loss += losses[g];
   }
   require(n_counted > 0, "target must differ between two rows of a group");
+  if (!own_cost) n_counted = 1;
   loss /= n_counted;
   for (Index i = 0; i < static_cast<Index>(grad.size()); ++i) {  // back to the caller's order
     s[order(i)] = grad[i] / n_counted;

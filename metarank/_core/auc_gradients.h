@@ -24,10 +24,12 @@
 namespace metarank {
 
 // The mean over the groups that have a pair of each group's mean loss over its
-// pairs. `order` lists the rows group by group, each by ascending target.
+// pairs; or, where `costs` has an entry a group, the sum over the groups of each
+// group's summed loss over its entry. `order` lists the rows group by group, each
+// by ascending target.
 std::tuple<double, Array1<double>, Array1<double>> auc_gradients(In1<double> scores, In1<double> target,
                                                                  In1<std::int64_t> order, In1<std::int64_t> indptr,
-                                                                 const std::string& name, bool difference,
-                                                                 bool with_loss, int n_threads);
+                                                                 In1<double> costs, const std::string& name,
+                                                                 bool difference, bool with_loss, int n_threads);
 
 }  // namespace metarank

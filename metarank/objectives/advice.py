@@ -102,7 +102,13 @@ def _after_training(found: Diagnosis) -> str:
 def page_of(found: Diagnosis) -> str:
     """The whole page, at most about a hundred characters wide."""
     rows = f"{found.n_rows:,} rows, {len(found.names)} label{'s' * (len(found.names) != 1)}"
-    parts = [rows + (f", {found.n_queries:,} queries" if found.n_queries else ""), "", _labels_table(found)]
+    parts = [rows + (f", {found.n_queries:,} queries" if found.n_queries else "")]
+    if found.propensities is not None:
+        seen = ", ".join(f"{name} {p:.2f}" for name, p in zip(found.names, found.propensities))
+        parts.append(
+            f"Of relevant labels a part was observed ({seen}); all figures are of the complete ones."
+        )
+    parts += ["", _labels_table(found)]
     if len(found.names) > 1:
         parts += ["", _dictator_line(found), "", _conflicts_table(found)]
     if found.models:
@@ -164,7 +170,7 @@ def _models_table(found: Diagnosis) -> str:
         for name, model in found.models.items()
     ]
     out = plain_table(head, rows)
-    if found.n_queries:
+    if found.n_queries and found.propensities is None:
         head = ["scores", *(f"nDCG@{found.k} {name}" for name in found.names)]
         models = found.models.items()
         rows = [[name, *_with_intervals(of.ndcg, of.ndcg_low, of.ndcg_high)] for name, of in models]

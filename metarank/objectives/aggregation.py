@@ -14,6 +14,13 @@ from metarank.objectives.checks import Grouping, check_groups, check_targets, ch
 from metarank.objectives.labels import Combination, aggregate_labels
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost, Surrogate
+from metarank.objectives.partial_labels import (
+    check_linear,
+    check_propensities,
+    completed,
+    pair_costs,
+    query_costs,
+)
 
 RankMetric = Literal["auc", "ndcg"]
 METRICS: tuple[str, ...] = get_args(RankMetric)
@@ -38,13 +45,18 @@ class Aggregation:
         *,
         label_gain: Any,
         norm: bool,
+        costs: Sequence[np.ndarray] | None = None,
         **of_pairs: Any,
     ) -> None:
         check_choice("metric", metric, METRICS)
         metric_of(metric, grouping)
         self._terms: list[AucPairs | NdcgLists]
         if metric == "auc":
-            self._terms = [AucPairs(y, grouping, name=name, **of_pairs) for name, y in targets.items()]
+            of_target = [None] * len(targets) if costs is None else costs
+            self._terms = [
+                AucPairs(y, grouping, name=name, costs=cost, **of_pairs)
+                for (name, y), cost in zip(targets.items(), of_target)
+            ]
         else:
             of_lists = {"label_gain": label_gain, "norm": norm}
             self._terms = [NdcgLists(y, grouping, name=name, **of_lists) for name, y in targets.items()]
@@ -106,6 +118,9 @@ class LossAggregation(Aggregation):
     label_gain, norm :
         As in `ndcg_gradients`.
     n_jobs : int or None
+    propensities : None, array-like (K,) or (n, K), or mapping of names
+        Y is what was observed of complete labels: the losses are then estimates of theirs, see
+        `metarank.objectives.partial_labels`. For "auc" and cost "difference" only.
 
     Attributes
     ----------
@@ -115,7 +130,8 @@ class LossAggregation(Aggregation):
     Raises
     ------
     ValueError
-        Bad targets, weights or groups; a constant label, which has no AUC (the message names it).
+        Bad targets, weights, groups or propensities; a constant label, which has no AUC (the message names
+        it).
 
     Examples
     --------
@@ -138,14 +154,21 @@ class LossAggregation(Aggregation):
         label_gain: Any = None,
         norm: bool = True,
         n_jobs: int | None = None,
+        propensities: Any = None,
     ) -> None:
         values, names = check_targets(Y)
         self.names = names
         grouping = check_groups(len(values), group, qid)
         w = check_weights(weights, len(names), names=names)
+        propensity = check_propensities(propensities, values.shape, names)
+        costs = None
+        if propensity is not None:
+            check_linear(metric, cost)
+            costs = query_costs(pair_costs(values, propensity, grouping)[1], grouping.sizes, names)
+            values = completed(values, propensity)
         targets = {f"the label {name!r}": values[:, k] for k, name in enumerate(names)}
         options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        super().__init__(targets, w / w.sum(), grouping, metric, n_jobs, **options)
+        super().__init__(targets, w / w.sum(), grouping, metric, n_jobs, costs=costs, **options)
 
     @property
     def weights(self) -> np.ndarray:
@@ -173,6 +196,8 @@ class LabelAggregation(Aggregation):
         As in `LossAggregation`.
     random_state : int, None, RandomState or Generator
         For "stochastic".
+    propensities : None, array-like (K,) or (n, K), or mapping of names
+        As in `aggregate_labels`; for "auc" and cost "difference" only.
 
     Attributes
     ----------
@@ -209,9 +234,13 @@ class LabelAggregation(Aggregation):
         norm: bool = True,
         random_state: Any = 0,
         n_jobs: int | None = None,
+        propensities: Any = None,
     ) -> None:
         values, names = check_targets(Y)
         grouping = check_groups(len(values), group, qid)
+        propensity = check_propensities(propensities, values.shape, names)
+        if propensity is not None:
+            check_linear(metric, cost, how)
         if weights is not None:
             weights = check_weights(weights, len(names), names=names)
             weights = weights / weights.max()
@@ -222,7 +251,12 @@ class LabelAggregation(Aggregation):
             order=order,
             group=grouping,
             random_state=random_state,
+            propensities=propensity,
         )
         targets = {f"the aggregated label ({how} of {', '.join(names)})": self.target}
         options = {"surrogate": surrogate, "cost": cost, "label_gain": label_gain, "norm": norm}
-        super().__init__(targets, np.ones(1), grouping, metric, n_jobs, **options)
+        costs = None
+        if propensity is not None and grouping.has_queries and np.ptp(self.target) > 0:
+            found = pair_costs(self.target[:, None], np.ones(1), grouping)[0]
+            costs = query_costs(found, grouping.sizes, ["the aggregated label"])
+        super().__init__(targets, np.ones(1), grouping, metric, n_jobs, costs=costs, **options)

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import check_matrix, check_weights
+from metarank.objectives.checks import check_groups, check_matrix, check_weights
+from metarank.objectives.partial_labels import check_propensities, pair_costs
 
 # What rounding may take a probability beyond its bounds.
 _SLACK = 1e-9
@@ -61,7 +62,7 @@ def inner_weights(pi: Any, weights: Any = None) -> np.ndarray:
     return check_weights(weights, len(shares)) / (shares * (1 - shares))
 
 
-def label_spread(Y: Any) -> np.ndarray:
+def label_spread(Y: Any, propensities: Any = None) -> np.ndarray:
     """Half the mean difference of two rows' grades, E|y_k - y_k'| / 2: ``pi_k (1 - pi_k)`` of a binary label.
 
     With graded labels and difference costs it takes the place of pi_k (1 - pi_k): loss aggregation ranks by
@@ -71,6 +72,9 @@ def label_spread(Y: Any) -> np.ndarray:
     ----------
     Y : float array (n, K)
         Grades, finite.
+    propensities : None, or float array (K,) or (n, K), optional
+        Y is what was observed of complete labels: an unbiased estimate of their spread, times (n - 1) /
+        n, see `metarank.objectives.partial_labels`.
 
     Returns
     -------
@@ -84,6 +88,10 @@ def label_spread(Y: Any) -> np.ndarray:
     """
     grades = check_matrix(Y, "Y")
     n = len(grades)
+    names = [f"objective_{k}" for k in range(grades.shape[1])]
+    propensity = check_propensities(propensities, grades.shape, names)
+    if propensity is not None:
+        return np.asarray(pair_costs(grades, propensity, check_groups(n))[1][0] / n**2)
     # E|y - y'| / 2 = sum_i (2 i - n + 1) y_(i) / n^2 over the sorted grades, i from 0.
     rank = 2 * np.arange(n, dtype=np.float64) - (n - 1)
     ordered = np.sort(grades, axis=0)

@@ -14,10 +14,17 @@ from metarank.metrics.resampling import Interval
 from metarank.objectives.advice import page_of, recommendation_of, warnings_of
 from metarank.objectives.auc_by_label import dominates
 from metarank.objectives.bayes import label_spread
-from metarank.objectives.checks import check_groups, check_targets, check_weights
-from metarank.objectives.conflicts import pair_conflicts
-from metarank.objectives.intervals import Estimates, auc_estimates, ndcg_estimates
+from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.conflicts import Conflicts, pair_conflicts
+from metarank.objectives.intervals import Estimates, auc_estimates, complete_auc, ndcg_estimates
 from metarank.objectives.pair_terms import pair_terms
+from metarank.objectives.partial_labels import (
+    CompletePairs,
+    attenuation,
+    check_propensities,
+    completed,
+    pair_costs,
+)
 from metarank.types.ranking import check_k
 
 # Shares this near to each other hardly change an order.
@@ -36,7 +43,7 @@ class ModelDiagnosis:
     auc, auc_low, auc_high : float64 arrays (K,)
         AUC of each label with its 95 % interval; the mean over the queries where there are queries.
     ndcg, ndcg_low, ndcg_high : float64 arrays (K,) or None
-        nDCG@k, gains y; None without queries.
+        nDCG@k, gains y; None without queries, and with propensities.
     diff_auc, min_auc : Interval
         Difference of the greatest and the least AUC, and the least AUC, with intervals for these two labels.
     """
@@ -113,6 +120,8 @@ class Diagnosis:
         Whether model i dominates model j by AUC (Definition 3.1).
     clear : bool array (m, m)
         Whether it does so with a difference of AUCs beyond 1.96 standard errors in some label.
+    propensities : float64 array (K,) or None
+        Means of the propensities, where they were given: all else is then of the complete labels.
     warnings : list of str
     recommendation : str
         In plain words, both.
@@ -144,6 +153,7 @@ class Diagnosis:
     models: dict[str, ModelDiagnosis] = field(default_factory=dict)
     dominance: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
     clear: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), bool))
+    propensities: np.ndarray | None = None
 
     @property
     def warnings(self) -> list[str]:
@@ -174,6 +184,7 @@ def diagnose(
     group: Any = None,
     qid: Any = None,
     k: int = 10,
+    propensities: Any = None,
 ) -> Diagnosis:
     """Show how several targets interact in one ranking: before training, or in the scores of models.
 
@@ -194,6 +205,12 @@ def diagnose(
         Query of each row, in any order, instead of `group`.
     k : int
         Of nDCG@k, which is computed with queries only.
+    propensities : array (K,) or (n, K), or dict of name to number or array (n,), optional
+        Where relevant labels are missing from Y, with what probability a relevant one was observed, as in
+        `MultiObjectiveRanker.fit`. The diagnosis is then an estimate for the complete labels
+        (`metarank.objectives.partial_labels`), without nDCG; labels must be binary, at most 8, and go missing
+        independently of each other. With queries AUCs are corrected by one factor a label, and a spread
+        is the mean over all pairs within queries, since that of a single query cannot be told.
 
     Returns
     -------
@@ -206,7 +223,8 @@ def diagnose(
         Y negative, not finite, without a row or a label; a constant label, which has no AUC (with queries:
         one constant in every query); weights of a wrong length, negative or summing to zero; names of a
         wrong number or repeated; groups that do not add up, qid of a wrong length, or both; scores that
-        are NaN or of a wrong length; k < 1.
+        are NaN or of a wrong length; k < 1; propensities of another shape, not within (0, 1], with graded
+        labels, or so small that a complete label would be constant.
 
     Examples
     --------
@@ -218,6 +236,12 @@ def diagnose(
     >>> found = diagnose([[1, 0], [0, 1], [1, 0], [0, 1]])
     >>> found.nearly_constant, round(found.kept_spread, 2)
     (True, 0.0)
+
+    Half of the rows are relevant, but three in four of these were never seen to be:
+
+    >>> found = diagnose([[1, 1]] + 6 * [[0, 1]] + [[1, 0]] + 8 * [[0, 0]], propensities=[0.25, 1.0])
+    >>> found.pi.round(3), found.spread.round(3)
+    (array([0.5  , 0.438]), array([0.344, 0.246]))
     """
     grades, label_names = check_targets(Y)
     n, n_labels = grades.shape
@@ -232,25 +256,37 @@ def diagnose(
     group_of_row = grouping.group_of_row if grouping.has_queries else None
     columns = _score_columns(scores, n)
     k = check_k(k)
+    propensity = check_propensities(propensities, grades.shape, label_names)
 
-    spread = _spread(grades, group_of_row)
+    share, spread = (grades > 0).mean(axis=0), _spread(grades, group_of_row)
+    if propensity is not None:
+        pairs = CompletePairs(grades, propensity, grouping, label_names)
+        attenuation(grades, propensity, grouping, label_names)  # refuses what is too small
+        share = completed(grades > 0, propensity).mean(axis=0)
+        spread = pair_costs(grades, propensity, grouping)[1].sum(axis=0) / (grouping.sizes**2).sum()
     for label, width in zip(label_names, spread):
         if not width > 0:
             where = "in all rows" if group_of_row is None else "in every query"
             raise ValueError(f"Y: label {label!r} has one value {where}: no AUC exists")
-    models, dominance, clear = _judge(columns, grades, group_of_row, k)
+    if propensity is None:
+        correlations, conflicts = _correlations(grades), _conflicts(grades, a, group_of_row)
+    else:
+        correlations = _correlations(grades, propensity)
+        conflicts = _shares_of(Conflicts(*pairs.conflicts()), pairs.kept_spread(a * grades.max(axis=0)))
+    models, dominance, clear = _judge(columns, grades, grouping, k, propensity)
     return Diagnosis(
         names=label_names,
         n_rows=n,
         n_queries=len(grouping.ids) if grouping.has_queries else 0,
-        pi=(grades > 0).mean(axis=0),
+        pi=share,
         **_weighing(a, spread, np.ptp(grades, axis=0)),
-        correlations=_correlations(grades),
-        **_conflicts(grades, a, group_of_row),
+        correlations=correlations,
+        **conflicts,
         k=k,
         models=models,
         dominance=dominance,
         clear=clear,
+        propensities=None if propensity is None else np.atleast_2d(propensity).mean(axis=0),
     )
 
 
@@ -283,10 +319,12 @@ def _weighing(weights: np.ndarray, spread: np.ndarray, step: np.ndarray) -> dict
 
 def _conflicts(grades: np.ndarray, weights: np.ndarray, group: np.ndarray | None) -> dict[str, Any]:
     """How often labels order pairs oppositely, and what of their spread is left in their sum."""
-    pairs = pair_conflicts(grades, group)
+    return _shares_of(pair_conflicts(grades, group), _kept_spread(grades, weights, group))
+
+
+def _shares_of(pairs: Conflicts, kept: float) -> dict[str, Any]:
     with np.errstate(invalid="ignore"):
         conflicts = pairs.opposite / pairs.ordered
-    kept = _kept_spread(grades, weights, group)
     return {
         "conflicts": conflicts,
         "conflict_shares": pairs.opposite / max(pairs.n_pairs, 1.0),
@@ -322,12 +360,27 @@ def _kept_spread(grades: np.ndarray, weights: np.ndarray, group: np.ndarray | No
     return float(pair_terms(total, total, "difference", group).cost.sum() / apart)
 
 
-def _correlations(grades: np.ndarray) -> np.ndarray:
+def _correlations(grades: np.ndarray, propensity: np.ndarray | None = None) -> np.ndarray:
+    if propensity is not None:
+        return _complete_correlations((grades > 0).astype(np.float64), propensity)
     centred = grades - grades.mean(axis=0)
     length = np.sqrt((centred**2).sum(axis=0))
     out = np.eye(len(length))
     for j, k in combinations(range(len(length)), 2):
         out[j, k] = out[k, j] = (centred[:, j] * centred[:, k]).sum() / (length[j] * length[k])
+    return np.clip(out, -1.0, 1.0)
+
+
+def _complete_correlations(observed: np.ndarray, propensity: np.ndarray) -> np.ndarray:
+    """phi of the complete labels: ``E[z_j z_k]`` is the share of rows that have both."""
+    z = completed(observed, propensity)
+    pi = z.mean(axis=0)
+    deviation = np.sqrt(np.maximum(pi * (1 - pi), 0.0))
+    out = np.eye(len(pi))
+    for j, k in combinations(range(len(pi)), 2):
+        bound = deviation[j] * deviation[k]
+        joint = (z[:, j] * z[:, k]).mean() - pi[j] * pi[k]
+        out[j, k] = out[k, j] = joint / bound if bound > 0 else 0.0
     return np.clip(out, -1.0, 1.0)
 
 
@@ -357,10 +410,18 @@ def _score_columns(scores: Any, n: int) -> dict[str, np.ndarray]:
 
 
 def _judge(
-    columns: Mapping[str, np.ndarray], grades: np.ndarray, group: np.ndarray | None, k: int
+    columns: Mapping[str, np.ndarray],
+    grades: np.ndarray,
+    grouping: Grouping,
+    k: int,
+    propensity: np.ndarray | None,
 ) -> tuple[dict[str, ModelDiagnosis], np.ndarray, np.ndarray]:
     """Each column of scores, and which dominates which."""
-    areas = [auc_estimates(scores, grades, group) for scores in columns.values()]
+    group = grouping.group_of_row if grouping.has_queries else None
+    if propensity is None:
+        areas = [auc_estimates(scores, grades, group) for scores in columns.values()]
+    else:
+        areas = [complete_auc(scores, grades, propensity, grouping) for scores in columns.values()]
     models = {}
     for (name, scores), area in zip(columns.items(), areas):
         lows, highs = _intervals(area)
@@ -370,7 +431,7 @@ def _judge(
         gap = gap._replace(low=max(gap.low, 0.0))
         least = Interval(float(area.values[worst]), float(lows[worst]), float(highs[worst]))
         models[name] = ModelDiagnosis(area.values, lows, highs, gap, least)
-        if group is not None:
+        if group is not None and propensity is None:
             gains = ndcg_estimates(scores, grades, group, k)
             lows, highs = _intervals(gains)
             models[name] = replace(models[name], ndcg=gains.values, ndcg_low=lows, ndcg_high=highs)

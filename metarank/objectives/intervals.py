@@ -9,7 +9,9 @@ from scipy.special import ndtri
 
 from metarank._util.elementary import log2
 from metarank.metrics.resampling import Interval
+from metarank.objectives.checks import Grouping
 from metarank.objectives.pair_terms import pair_terms
+from metarank.objectives.partial_labels import completed, kept_shares
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,51 @@ def auc_estimates(scores: np.ndarray, grades: np.ndarray, group: np.ndarray | No
             stake = np.bincount(group, terms.cost)
             won = np.bincount(group, terms.won)
             columns.append(_mean_over_groups(won, stake))
+    return Estimates(*_stacked(columns))
+
+
+def complete_auc(
+    scores: np.ndarray, observed: np.ndarray, propensity: np.ndarray, grouping: Grouping
+) -> Estimates:
+    """AUC of the complete labels, of which `observed` are seen: ``1/2 + c (AUC(z) - 1/2)``, see
+    `metarank.objectives.partial_labels`; may exceed 1.
+
+    Parameters
+    ----------
+    scores : float array (n,)
+    observed : float array (n, K)
+        Binary.
+    propensity : float array (K,) or (n, K)
+    grouping : Grouping
+
+    Examples
+    --------
+    >>> from metarank.objectives.checks import check_groups
+    >>> scores, seen = np.array([4.0, 3.0, 2.0, 1.0]), np.array([[1.0], [0.0], [1.0], [0.0]])
+    >>> complete_auc(scores, seen, np.array([0.8]), check_groups(4)).values.round(4)  # 1/2 + 8/7 * 1/4
+    array([0.7857])
+    """
+    group = grouping.group_of_row if grouping.has_queries else None
+    z = completed(observed, propensity)
+    if group is not None:
+        kept, counted = kept_shares(observed, propensity, grouping)
+        factor = counted.sum(axis=0) / kept.sum(axis=0)
+        plain = auc_estimates(scores, z, group)
+        # The factor is a ratio of sums over the queries.
+        of_factor = len(kept) * (counted - factor * kept) / kept.sum(axis=0)
+        away = plain.values - 0.5
+        return Estimates(0.5 + factor * away, factor * plain.influence + away * of_factor)
+    columns = []
+    for y, weight in zip(z.T, np.broadcast_to(1 / propensity, observed.shape).T):
+        terms = pair_terms(scores, y, "difference")
+        # What the complete grades of each row's pairs differ by: z_i + z_j - 2 min(o_i, o_j) / (p_i p_j).
+        w = np.where(y > 0, weight, 0.0)
+        others = len(y) * y + y.sum() - 2 * y * w.sum()
+        apart = others - 2 * (y - y * w)
+        stake = apart.sum()
+        half = terms.won - terms.cost / 2
+        away = half.sum() / stake
+        columns.append((0.5 + away, 2 * len(scores) * (half - away * apart) / stake))
     return Estimates(*_stacked(columns))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from metarank._util.parameters import LARGEST_SEED, check_choice, seed_of
 from metarank.objectives.checks import Grouping, check_groups, check_targets, check_weights
+from metarank.objectives.partial_labels import check_linear, check_propensities, completed
 
 Combination = Literal["sum", "product", "max", "lexicographic", "stochastic"]
 COMBINATIONS: tuple[str, ...] = get_args(Combination)
@@ -23,6 +24,7 @@ def aggregate_labels(
     group: Any = None,
     qid: Any = None,
     random_state: Any = 0,
+    propensities: Any = None,
 ) -> np.ndarray:
     """Label aggregation: combine several targets into one.
 
@@ -49,6 +51,9 @@ def aggregate_labels(
         Sizes of consecutive queries, or the query of each row. An integer qid is hashed as it is, so its draw
         does not depend on the order of the rows or on other queries.
     random_state : int, None, RandomState or Generator
+    propensities : None, array-like (K,) or (n, K), or mapping of names
+        Of Y, the observed part of complete labels: for "sum", "product" and "stochastic" the value is then an
+        unbiased estimate of that of the complete labels, see `metarank.objectives.partial_labels`.
 
     Returns
     -------
@@ -74,6 +79,9 @@ def aggregate_labels(
     """
     check_choice("how", how, COMBINATIONS)
     values, names = check_targets(Y)
+    propensity = check_propensities(propensities, values.shape, names)
+    if propensity is not None:
+        check_linear("auc", "difference", how)
     if how != "lexicographic" and order is not None:
         raise ValueError(f"order is for how='lexicographic' only, got how={how!r}")
     if how == "lexicographic":
@@ -82,13 +90,19 @@ def aggregate_labels(
         return _ranks_of_rows(values[:, _check_order(order, names)])
     w = check_weights(weights, len(names), names=names)
     grouping = check_groups(len(values), group, qid)
+    seen = 1.0
+    if propensity is not None:
+        if how == "product":  # a label of weight 0 has no part in it
+            seen = np.where(w > 0, propensity, 1.0).prod(axis=-1)
+        else:
+            values = completed(values, propensity)
     if how == "stochastic":
         return draw_labels(values, w, grouping, random_state)
     with np.errstate(over="ignore"):
         if how == "sum":
             out = (values * w).sum(axis=1)
         elif how == "product":
-            out = (values**w).prod(axis=1)
+            out = (values**w).prod(axis=1) / seen
         else:
             out = (values * w).max(axis=1)
     if not np.isfinite(out).all():

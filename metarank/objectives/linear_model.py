@@ -11,7 +11,7 @@ from metarank import _core
 from metarank._util.algebra import gram, solve_upper, times, upper_factor
 from metarank.objectives.aggregation import Aggregation
 from metarank.objectives.objective_model import ObjectiveModel
-from metarank.objectives.watch import Watch
+from metarank.objectives.watch import Unwatched, Watch
 from metarank.persist.fields import Array, Number
 from metarank.persist.spec import Spec
 from metarank.ranker.linear_ranker import column_scale, minimised
@@ -135,7 +135,7 @@ class LinearFit:
 
         def after(u: np.ndarray) -> None:
             nonlocal kept
-            if watch is None:
+            if watch is None or isinstance(watch, Unwatched):
                 return
             watch.report(f"step {len(watch.history)}", min(1.0, len(watch.history) / self.max_iterations))
             stop = watch.record(self._scores(self.X_eval, solve_upper(self.root, u[:-1]), u[-1]))
@@ -155,7 +155,7 @@ class LinearFit:
             has_intercept=has_intercept,
             after=after,
         )
-        if watch is None:
+        if watch is None or isinstance(watch, Unwatched):
             kept = found.x
         elif not watch.history:  # the start is the optimum
             watch.record(self._scores(self.X_eval, solve_upper(self.root, kept[:-1]), kept[-1]))

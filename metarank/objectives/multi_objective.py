@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -25,13 +26,23 @@ from metarank._util.parameters import (
     remembered,
     seed_of,
 )
-from metarank._util.progress import check_verbose, report, shows_progress
+from metarank._util.progress import as_part, check_verbose, note, report, shows_progress
 from metarank._util.threads import resolve_n_jobs, single_threaded_blas
-from metarank.objectives.checks import Grouping, check_eval_set, check_groups, check_targets, check_weights
+from metarank.objectives.boosted_model import BoostedScorer
+from metarank.objectives.checks import (
+    Grouping,
+    check_eval_set,
+    check_groups,
+    check_targets,
+    check_weights,
+    metric_of,
+)
+from metarank.objectives.choice import MOST_DENSE, Choice, choose
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.learning import PLUG_IN, PlugIn, Training
 from metarank.objectives.objective_model import ObjectiveModel
 from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
+from metarank.objectives.partial_labels import check_linear, check_propensities
 from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
     Array,
@@ -55,7 +66,7 @@ _NAME = "MultiObjectiveRanker"
 # The rules of the parameters: one of some words, an integer of at least, a number in a range.
 _WORDS = {
     "aggregation": METHODS,
-    "model": ("lightgbm", "linear"),
+    "model": ("lightgbm", "linear", "auto"),
     "metric": ("auto", "auc", "ndcg"),
     "combine": COMBINATIONS,
     "cost": COSTS,
@@ -69,6 +80,10 @@ _RANGES = {
     "l2": (0.0, np.inf, "a number >= 0"),
 }
 _NO_MISSING = "model='linear' knows no missing values; fill them in, or take model='lightgbm', which does"
+_NONE_CHOSEN = (
+    "model='auto' has chosen a linear part here, which knows no missing values: fill them in, or take "
+    "model='lightgbm', which does"
+)
 
 
 class _Curves(Field):
@@ -134,8 +149,14 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
 
         The last two judge on `eval_set`, or without one on the training rows. Boosted trees look better there
         than they are, so that new rows may miss the constraints.
-    model : "lightgbm" or "linear"
-        Boosted trees, or weights of standardised columns found by L-BFGS.
+    model : "lightgbm", "linear" or "auto"
+        Boosted trees, or weights of standardised columns found by L-BFGS. "auto" compares, by five-fold
+        cross-validation over queries (without queries over rows), the linear model with `l2` 0.01, 0.1
+        and 1, trees as they are set and smaller, slower ones (an eighth of the leaves, half the learning
+        rate), and blends of the best of either kind: a weighted sum of their scores, divided by their
+        deviations within queries. What is best in `metric`, in the mean over the weighted objectives, is
+        then trained on all rows; `choices_` tells of each. It takes 25 trainings more. Features
+        with missing values, or sparse ones that would have more than 2^26 values, are for trees alone.
     weights : array-like (K,), mapping of names to weights, or None
         Weights of the objectives; None: equal. Only proportions count.
     n_jobs : int or None
@@ -177,7 +198,10 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         without them on the training rows: "auc", and with queries "ndcg@10". The rounds are those of the
         model that was kept; for plug-ins, those of each objective's own model.
     best_round_ : int or list of int
-        Number of the best round, from 1; for plug-ins one for each objective.
+        Number of the best round, from 1; for plug-ins one for each objective. Of blends it is the trees',
+        beside the linear part.
+    choices_ : list of str
+        For ``model="auto"`` what was tried and its metric on held-out rows, best first; the first was taken.
     attained_, alone_ : float64 array (K,)
         The final metric of each objective on the watched rows; and, for plug-ins, "chebyshev" and "epsilon",
         that of a model of its own (NaN where none was needed).
@@ -208,6 +232,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         _Rounds("best_round_"),
         Array("attained_", np.float64, ("K",), floats="any"),
         Array("alone_", np.float64, ("K",), floats="any"),
+        Strings("choices_", older=list, omits_none=True, of=lambda model: model.choices_ or None),
         List("scorers_", Object("", ObjectiveModel, ("d",), inline=True), _n_models),
         Group(
             "plug_in_",
@@ -220,7 +245,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
     def __init__(
         self,
         aggregation: Method = "label",
-        model: Literal["lightgbm", "linear"] = "lightgbm",
+        model: Literal["lightgbm", "linear", "auto"] = "lightgbm",
         weights: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
@@ -280,6 +305,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         eval_set: tuple[Any, Any] | None = None,
         eval_group: Any = None,
         eval_qid: Any = None,
+        propensities: Any = None,
+        eval_propensities: Any = None,
     ) -> MultiObjectiveRanker:
         """Learn from rows and their targets.
 
@@ -300,6 +327,15 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             Rows on which metrics are watched; early stopping needs them.
         eval_group, eval_qid : array-like, optional
             Queries of `eval_set`, where the training rows have queries.
+        propensities : array-like (K,) or (n, K), or mapping of names to numbers or arrays (n,), optional
+            Where relevant labels are missing from Y: the probability, in (0, 1], with which a grade above
+            0 was observed, of each label or of each row and label; a grade of 0 is never observed
+            otherwise. Labels that a mapping does not name are complete. Targets, weights of labels,
+            formulas and metrics are then those of the complete labels;
+            `metarank.objectives.partial_labels` has the equations. It takes metric "auc", cost
+            "difference" and combine "sum", "product" or "stochastic". Boosted plug-ins take one a label.
+        eval_propensities : as propensities, optional
+            Those of `eval_set`; without them its labels are complete.
 
         Returns
         -------
@@ -315,10 +351,21 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         UserWarning
             If no model keeps all `constraints`. The one that misses them by the least is kept.
         """
-        Y = one_target(Y, y)
+        held_out = eval_set, eval_group, eval_qid, eval_propensities
+        return self._fit(X, one_target(Y, y), (group, qid), propensities, held_out)
+
+    def _fit(
+        self,
+        X: Any,
+        Y: Any,
+        queries: tuple[Any, Any],
+        propensities: Any,
+        eval_set: tuple[Any, Any, Any, Any],
+        choice: Choice | None = None,
+    ) -> MultiObjectiveRanker:
+        """`fit`, with what model="auto" stands for where it is known already."""
         n_jobs = self._check_parameters()
-        is_linear = self.model == "linear"
-        features = self._features(X, layout="dense" if is_linear else None, min_rows=2)
+        features = self._features(X, self.model != "linear", layout=self._layout, min_rows=2)
         values, names = check_targets(Y, n_rows=features.shape[0])
         columns = _names_of(X)
         for objective in names:
@@ -326,17 +373,27 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         for column in columns or ():
             check_writable(column, "the columns of X")
         check_savable_width(features)
-        grouping = check_groups(len(values), group, qid)
+        grouping = check_groups(len(values), *queries)
         _refuse_constant_labels(values, names)
         weights = check_weights(self.weights, len(names), names=names)
+        propensity = check_propensities(propensities, values.shape, names)
         given = remembered(self.get_params(deep=False))
         seeded = copy.copy(self)
         seeded.random_state = seed_of(self.random_state, LARGEST_SEED)
-        training = Training(seeded, values, names, grouping, weights / weights.sum(), n_jobs)
-        held_out, metrics = self._watched(eval_set, eval_group, eval_qid, features, training)
+        training = Training(seeded, values, names, grouping, weights / weights.sum(), n_jobs, propensity)
+        held_out, metrics = self._watched(*eval_set, features, training)
         with single_threaded_blas():
-            training.prepare(features, held_out, metrics)
-            result = training.fit()
+            if self.model == "auto":
+                linear = _takes_linear(features, held_out)
+                if linear:
+                    features, held_out = _dense(features), _dense(held_out)
+                if choice is None:
+                    with as_part("choosing", 0.0, 0.8):
+                        choice = choose(training, features, held_out, metrics, linear=linear)
+                        note(f"model of several objectives: {choice.told[0]}")
+            with as_part("training", 0.8, 0.2) if self.model == "auto" else nullcontext():
+                training.prepare(features, held_out, metrics, choice)
+                result = training.fit()
         report("done", 1.0)
         self.random_state_: int = seeded.random_state
         self._given_ = given
@@ -351,13 +408,24 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         self.layout_ = layout_of(features)
         self.scorers_: list[Any] = result.scorers
         self.plug_in_: PlugIn = training.plug_in()
+        self.choices_: list[str] = [] if choice is None else choice.told
+        self._choice = choice
         self._feature_names = columns or []
         return self
 
-    def _features(self, X: Any, **rules: Any) -> Any:
+    def _features(self, X: Any, allow_nan: bool, **rules: Any) -> Any:
         """Features as float32; for boosted trees NaN is a missing value."""
-        trees = self.model == "lightgbm"
-        return check_features(X, estimator=_NAME, allow_nan=trees, nan_hint=_NO_MISSING, **rules)
+        hint = _NONE_CHOSEN if self.model == "auto" else _NO_MISSING
+        return check_features(X, estimator=_NAME, allow_nan=allow_nan, nan_hint=hint, **rules)
+
+    @property
+    def _layout(self) -> Literal["dense"] | None:
+        return "dense" if self.model == "linear" else None
+
+    @property
+    def _knows_missing(self) -> bool:
+        """Whether the fitted model takes missing values."""
+        return all(isinstance(scorer, BoostedScorer) for scorer in self.scorers_)
 
     def _check_parameters(self) -> int:
         n_jobs = resolve_n_jobs(self.n_jobs)
@@ -377,7 +445,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         return n_jobs
 
     def _watched(
-        self, eval_set: Any, group: Any, qid: Any, X: Any, training: Training
+        self, eval_set: Any, group: Any, qid: Any, propensities: Any, X: Any, training: Training
     ) -> tuple[Any, Metrics]:
         """Features of the rows to watch, None for the training rows, and the metrics on them."""
         names, grouping = training.names, training.grouping
@@ -388,20 +456,33 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
                     f"early_stopping needs rows to watch: give eval_set, got early_stopping="
                     f"{self.early_stopping} without"
                 )
-            return None, self._metrics(training.values, grouping, names)
+            if propensities is not None:
+                raise ValueError("eval_propensities describe eval_set, which is missing")
+            return None, self._metrics(training.values, grouping, names, propensity=training.propensity)
         X_eval, values, eval_grouping = found
-        features = self._features(X_eval, n_features=X.shape[1], layout=layout_of(X), name="X of eval_set")
+        rules = {"n_features": X.shape[1], "layout": layout_of(X), "name": "X of eval_set"}
+        features = self._features(X_eval, self.model != "linear", **rules)
         check_targets(values, n_rows=features.shape[0], name="Y of eval_set")
         if eval_grouping.has_queries != grouping.has_queries:
             raise ValueError(
                 "eval_set must have queries (eval_group or eval_qid) if and only if the training rows do"
             )
-        return features, self._metrics(values, eval_grouping, names, "eval_set")
+        propensity = check_propensities(propensities, values.shape, names, "eval_propensities")
+        return features, self._metrics(values, eval_grouping, names, "eval_set", propensity)
 
-    def _metrics(self, values: np.ndarray, grouping: Grouping, names: list[str], where: str = "Y") -> Metrics:
+    def _metrics(
+        self,
+        values: np.ndarray,
+        grouping: Grouping,
+        names: list[str],
+        where: str = "Y",
+        propensity: np.ndarray | None = None,
+    ) -> Metrics:
         n_jobs = resolve_n_jobs(self.n_jobs)
+        if propensity is not None:
+            check_linear("auc" if metric_of(self.metric, grouping) == "auc" else "ndcg", self.cost)
         options: dict[str, Any] = {"cost": self.cost, "label_gain": self.label_gain, "n_jobs": n_jobs}
-        return Metrics(values, grouping, names, where=where, **options)
+        return Metrics(values, grouping, names, where=where, propensity=propensity, **options)
 
     # --- use ---------------------------------------------------------------
 
@@ -421,16 +502,26 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         """
         check_is_fitted(self)
         _check_feature_names(self, X)
-        features = self._features(X, n_features=self.n_features_in_, layout=self.layout_, min_rows=0)
+        rules = {"n_features": self.n_features_in_, "layout": self.layout_, "min_rows": 0}
+        features = self._features(X, self._knows_missing, **rules)
         model = self if weights is None else self.reweighted(weights)
         return model.scores(features, resolve_n_jobs(self.n_jobs))
 
-    def score(self, X: Any, Y: Any = None, group: Any = None, *, y: Any = None, qid: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        Y: Any = None,
+        group: Any = None,
+        *,
+        y: Any = None,
+        qid: Any = None,
+        propensities: Any = None,
+    ) -> float:
         """How well the ranking serves the objectives: the unweighted mean of one metric over them.
 
         Parameters
         ----------
-        X, Y, y, group, qid : as in `fit`
+        X, Y, y, group, qid, propensities : as in `fit`
             Held-out rows. Y has the objectives of the fit.
 
         Returns
@@ -451,7 +542,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         if names != self.objective_names_:
             raise ValueError(f"Y must hold the objectives {self.objective_names_}, got {names}")
         grouping = check_groups(len(values), group, qid)
-        metrics = self._metrics(values, grouping, names)
+        propensity = check_propensities(propensities, values.shape, names)
+        metrics = self._metrics(values, grouping, names, propensity=propensity)
         column = metrics.column(self.metric)
         scores = self.predict(X)
         if len(scores) != len(values):
@@ -523,7 +615,7 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         tags.target_tags.required = True
         tags.target_tags.multi_output = True
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self.model == "lightgbm"
+        tags.input_tags.allow_nan = self.model != "linear"
         return tags
 
     @property
@@ -538,6 +630,22 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             raise ValueError(f"feature_names must be {self.n_features_in_}, one a column, got {len(names)}")
         if names:
             self.feature_names_in_: NDArray[np.object_] = np.array(names, dtype=object)
+
+
+def _takes_linear(features: Any, held_out: Any) -> bool:
+    """Whether rows may be described to a linear model: densely, and without missing values."""
+    return all(
+        X is None
+        or (
+            X.shape[0] * X.shape[1] <= MOST_DENSE
+            and not np.isnan(X if isinstance(X, np.ndarray) else X.data).any()
+        )
+        for X in (features, held_out)
+    )
+
+
+def _dense(X: Any) -> Any:
+    return X if X is None or isinstance(X, np.ndarray) else np.ascontiguousarray(X.toarray())
 
 
 def _refuse_constant_labels(values: np.ndarray, names: list[str]) -> None:

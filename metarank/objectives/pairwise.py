@@ -39,6 +39,9 @@ class AucPairs:
     surrogate, cost : str
     name : str
         How messages call the target.
+    costs : float64 array (G,), optional
+        What the sum over each group's pairs is divided by before the groups' are added up, instead of the
+        cost of its own pairs and their number.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class AucPairs:
         surrogate: Surrogate = "logistic",
         cost: Cost = "difference",
         name: str = "target",
+        costs: np.ndarray | None = None,
     ) -> None:
         check_choice("surrogate", surrogate, SURROGATES)
         check_choice("cost", cost, COSTS)
@@ -62,6 +66,7 @@ class AucPairs:
         check_range(self.target, name)
         self.surrogate = surrogate
         self.cost = cost
+        self.costs: NDArray[np.float64] = np.zeros(0) if costs is None else np.ascontiguousarray(costs, float)
         self.order: np.ndarray = grouping.sorted_by(self.target)
         self.indptr: np.ndarray = grouping.indptr
         ordered = self.target[self.order]
@@ -91,6 +96,7 @@ class AucPairs:
             target=self.target,
             order=self.order,
             indptr=self.indptr,
+            costs=self.costs,
             surrogate=surrogate,
             difference=self.cost == "difference",
             with_loss=with_loss,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +12,15 @@ from metarank._util.progress import report
 from metarank.objectives.checks import Grouping, metric_of
 from metarank.objectives.ndcg import NdcgLists
 from metarank.objectives.pairwise import AucPairs, Cost
+from metarank.objectives.partial_labels import attenuation, completed
 
 
 class Metrics:
     """AUC and, with queries, nDCG@10 of each objective on one set of rows.
 
     A graded label's AUC is the multipartite one; with queries it is the mean over those that have a pair.
+    With propensities it is the AUC of the complete labels, and there is no nDCG; see
+    `metarank.objectives.partial_labels`.
 
     Examples
     --------
@@ -36,21 +40,30 @@ class Metrics:
         label_gain: Any = None,
         where: str = "Y",
         n_jobs: int = 1,
+        propensity: np.ndarray | None = None,
+        ndcg: bool = True,
     ) -> None:
         self.objectives: list[str] = list(objectives)
         self.grouping: Grouping = grouping
         self.n_jobs = n_jobs
+        self._factor: np.ndarray | None = None
+        if propensity is not None:
+            self._factor = attenuation(values, propensity, grouping, objectives)
+            values = completed(values, propensity)
         called = [f"the label {name!r} of {where}" for name in objectives]
         columns = list(zip(values.T, called))
         self._pairs = [AucPairs(y, grouping, cost=cost, name=name) for y, name in columns]
         self._lists = []
-        if grouping.has_queries:
+        if grouping.has_queries and propensity is None and ndcg:
             self._lists = [NdcgLists(y, grouping, label_gain=label_gain, name=name) for y, name in columns]
         self.names: list[str] = ["auc", "ndcg@10"] if self._lists else ["auc"]
 
     def measure(self, scores: np.ndarray) -> np.ndarray:
         """float64 (K, M): a row an objective, a column a metric."""
-        out = [[pairs.area(scores, n_jobs=self.n_jobs)] for pairs in self._pairs]
+        areas = np.array([pairs.area(scores, n_jobs=self.n_jobs) for pairs in self._pairs])
+        if self._factor is not None:
+            areas = 0.5 + self._factor * (areas - 0.5)
+        out = [[area] for area in areas.tolist()]
         for row, lists in zip(out, self._lists):
             row.append(lists.ndcg(scores, 10, n_jobs=self.n_jobs))
         return np.array(out)
@@ -91,9 +104,13 @@ class Watch:
         self.patience = patience
         self.history: list[np.ndarray] = []
         self.best: int = 0  # round, from 0
+        # Scores that are added to those of a round, and the factor of the latter.
+        self.beside: tuple[np.ndarray, float] | None = None
 
     def record(self, scores: np.ndarray) -> bool:
         """Measure the scores after a round; whether to stop."""
+        if self.beside is not None:
+            scores = self.beside[0] + self.beside[1] * scores
         self.history.append(self.metrics.measure(scores))
         now = len(self.history) - 1
         if not self.patience or self._value(now) > self._value(self.best):
@@ -105,6 +122,14 @@ class Watch:
         number, total = self.part
         which = f"model {number + 1} of {total}, " if total > 1 else ""
         report(f"{which}{stage}", min(1.0, (number + done) / total))
+
+    def anew(self) -> Watch:
+        """For another model that is trained before this one: it sees the same rows."""
+        if not self.patience:
+            return Unwatched()
+        out = copy.copy(self)
+        out.history, out.best = [], 0
+        return out
 
     @property
     def attained(self) -> np.ndarray:
@@ -126,3 +151,19 @@ class Watch:
         if isinstance(self.stop_on, str):
             return float(values.min() if self.stop_on == "min" else values.mean())
         return float(values[self.stop_on])
+
+
+class Unwatched(Watch):
+    """Measures nothing and stops nowhere: the last round is the best."""
+
+    def __init__(self) -> None:
+        self.patience = 0
+        self.best: int = -1
+        self.history: list[np.ndarray] = []
+
+    def record(self, scores: np.ndarray) -> bool:
+        self.best += 1
+        return False
+
+    def report(self, stage: str, done: float) -> None:
+        report(stage, done)

@@ -24,11 +24,13 @@ from metarank.objectives.checks import (
     check_weights,
     metric_of,
 )
+from metarank.objectives.choice import Choice
 from metarank.objectives.front import check_reference
 from metarank.objectives.labels import hash_uniform
 from metarank.objectives.learning import PLUG_IN
 from metarank.objectives.multi_objective import METHODS, MultiObjectiveRanker
 from metarank.objectives.pareto import ParetoFront
+from metarank.objectives.partial_labels import check_propensities
 
 # Those whose answer moves with the weights; "epsilon" has constraints instead.
 SWEPT = tuple(method for method in METHODS if method != "epsilon")
@@ -51,6 +53,8 @@ def pareto_front(
     eval_qid: Any = None,
     reference: Any = None,
     n_jobs: int | None = None,
+    propensities: Any = None,
+    eval_propensities: Any = None,
 ) -> ParetoFront:
     """Trade-offs of several objectives in one ranking: a model for each of many weights, measured held out.
 
@@ -61,7 +65,8 @@ def pareto_front(
         Grades >= 0 of K >= 2 objectives, at least two different ones for each.
     ranker : MultiObjectiveRanker, optional
         Its settings are used; the object itself is not changed or fitted. The sweep replaces its
-        `aggregation`, `weights` and `constraints`. With `early_stopping` the held-out rows also choose the
+        `aggregation`, `weights` and `constraints`. ``model="auto"`` is decided once, by loss aggregation with
+        equal weights. With `early_stopping` the held-out rows also choose the
         rounds, so that metrics on them are slightly too good.
     aggregations : sequence of str
         Some of "label", "loss", "product", "plug-in-label", "plug-in-loss" and "chebyshev". The plug-ins
@@ -85,6 +90,9 @@ def pareto_front(
         The corner of the hypervolumes; by default 0, the least value of the metrics.
     n_jobs : int or None
         Threads; None takes the ranker's. No result depends on it.
+    propensities, eval_propensities : array-like or mapping, optional
+        Where relevant labels are missing from Y, or from that of `eval_set`, as in
+        `MultiObjectiveRanker.fit`: the front is then that of the complete labels.
 
     Returns
     -------
@@ -117,11 +125,12 @@ def pareto_front(
         raise TypeError(f"ranker must be a MultiObjectiveRanker, got {type(ranker).__name__}")
     n_threads = resolve_n_jobs(ranker.n_jobs if n_jobs is None else n_jobs)
     methods = _check_aggregations(aggregations)
-    features = ranker._features(X, layout="dense" if ranker.model == "linear" else None, min_rows=2)
+    features = ranker._features(X, ranker.model != "linear", layout=ranker._layout, min_rows=2)
     values, names = check_targets(Y, n_rows=features.shape[0])
     if len(names) < 2:
         raise ValueError(f"Y must hold at least two objectives, got {names}: one has no front")
     grouping = check_groups(len(values), group, qid)
+    propensity = check_propensities(propensities, values.shape, names)
     swept = _check_weights(weights, n_weights, len(names))
     settings = clone(ranker).set_params(
         constraints=None, n_jobs=n_threads, random_state=seed_of(ranker.random_state, LARGEST_SEED)
@@ -131,11 +140,14 @@ def pareto_front(
 
     data = {"X": features, "Y": dict(zip(names, values.T)), "group": group, "qid": qid}
     data |= {"eval_set": eval_set, "eval_group": eval_group, "eval_qid": eval_qid}
+    data |= {"propensities": propensity, "eval_propensities": eval_propensities}
     where = "eval_set"
     if check_eval_set(eval_set, eval_group, eval_qid, names) is None:
         out = _held_out(grouping, settings.random_state)
         where = f"the {out.sum()} held-out rows"
-        data |= _parts(features, data["Y"], grouping, out)
+        if eval_propensities is not None:
+            raise ValueError("eval_propensities describe eval_set, which is missing")
+        data |= _parts(features, data["Y"], grouping, propensity, out)
     n_models = len(names) + sum(1 if method in PLUG_IN else len(swept) for method in methods)
     sweep = _Sweep(settings, data, where, n_models)
     alone = [sweep.fit("loss", corner, f"{name} alone") for name, corner in zip(names, np.eye(len(names)))]
@@ -179,8 +191,13 @@ class _Sweep:
         found = check_eval_set(data["eval_set"], data["eval_group"], data["eval_qid"], names, where)
         assert found is not None
         self.eval_X, values, grouping = found
-        self.metrics = settings._metrics(values, grouping, names, where)
+        propensity = check_propensities(data["eval_propensities"], values.shape, names, "eval_propensities")
+        self.metrics = settings._metrics(values, grouping, names, where, propensity)
         self._n_models, self._n_done = n_models, 0
+        self._choice: Choice | None = None
+        if settings.model == "auto":  # once, for equal weights
+            self._n_models += 1
+            self._choice = self.fit("loss", None, "choosing the model")._choice
 
     def models(
         self, method: str, swept: np.ndarray, alone: list[MultiObjectiveRanker]
@@ -203,7 +220,16 @@ class _Sweep:
         model = clone(self.settings).set_params(aggregation=method, weights=weights)
         with as_part(stage, self._n_done / self._n_models, 1 / self._n_models):
             report(stage, 0.0)
-            model.fit(**self.data)
+            held_out = (self.data[f"eval_{name}"] for name in ("set", "group", "qid", "propensities"))
+            queries = self.data["group"], self.data["qid"]
+            model._fit(
+                self.data["X"],
+                self.data["Y"],
+                queries,
+                self.data["propensities"],
+                tuple(held_out),
+                self._choice,
+            )
         self._n_done += 1
         return model
 
@@ -279,9 +305,13 @@ def _held_out(grouping: Grouping, seed: int) -> np.ndarray:
     return chosen[grouping.group_of_row] if grouping.has_queries else chosen
 
 
-def _parts(X: Any, Y: dict[str, np.ndarray], grouping: Grouping, out: np.ndarray) -> dict[str, Any]:
+def _parts(
+    X: Any, Y: dict[str, np.ndarray], grouping: Grouping, propensity: np.ndarray | None, out: np.ndarray
+) -> dict[str, Any]:
     """Arguments of `MultiObjectiveRanker.fit` for all rows but some, which are watched."""
     ids = grouping.ids[grouping.group_of_row] if grouping.has_queries else None
+    by_row = propensity is not None and propensity.ndim == 2
+    seen, watched = (propensity[rows] if by_row else propensity for rows in (~out, out))  # type: ignore[index]
     return {
         "X": X[~out],
         "Y": {name: column[~out] for name, column in Y.items()},
@@ -289,4 +319,6 @@ def _parts(X: Any, Y: dict[str, np.ndarray], grouping: Grouping, out: np.ndarray
         "qid": None if ids is None else ids[~out],
         "eval_set": (X[out], {name: column[out] for name, column in Y.items()}),
         "eval_qid": None if ids is None else ids[out],
+        "propensities": seen,
+        "eval_propensities": watched,
     }

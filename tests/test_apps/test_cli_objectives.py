@@ -127,6 +127,25 @@ def test_letor_text(work, capsys):
     assert front["points"] == own.to_dict()["points"]
 
 
+def test_propensities_are_those_of_python(work, capsys):
+    X, Y, queries = make_rows()
+    seen = ["--targets", "clicks", "--propensities", "0.5"]
+    found = answer(["diagnose", work / "rows.csv", *seen, "--query", "query"], capsys)
+    expected = objectives.diagnose({"clicks": Y[:, 1]}, qid=queries, propensities=[0.5]).to_dict()
+    assert found["pi"] == expected["pi"]
+    assert found["spread"] == expected["spread"]
+    argv = ["pareto", work / "rows.csv", "--targets", "relevance,clicks", *QUICK]
+    argv += ["--features", ",".join(FEATURES), "--propensities", "1,0.5"]
+    front = answer(argv, capsys)
+    ranker = MultiObjectiveRanker(n_rounds=4, n_jobs=1)
+    targets = {"relevance": Y[:, 0], "clicks": Y[:, 1]}
+    own = pareto_front(X, targets, ranker=ranker, n_weights=3, propensities=[1, 0.5])
+    assert front["points"] == own.to_dict()["points"]
+    for wrong in ("0.5", "0,1", "1,2"):
+        assert run([*argv[:-1], wrong]) == 2
+        assert "--propensities must be 2 numbers in (0, 1]" in capsys.readouterr().err
+
+
 # --- pareto --------------------------------------------------------------------
 
 

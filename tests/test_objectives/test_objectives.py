@@ -138,6 +138,35 @@ def test_groups_make_pairs_of_their_own(surrogate, cost):
 
 
 @pytest.mark.parametrize("surrogate", ["logistic", "hinge"])
+def test_groups_may_be_divided_by_given_costs(surrogate):
+    """The sum over the pairs of each group, by all pairs, over costs of its own."""
+    rng = np.random.default_rng(6)
+    sizes = np.array([1, 5, 30, 3, 12])
+    group = np.repeat(np.arange(5), sizes)
+    scores, target = rng.normal(size=51), rng.integers(0, 4, 51).astype(float)
+    target[group == 3] = 2.0  # no pair
+    costs = np.array([1.0, 3.0, 0.5, 2.0, 7.0])
+    grouping = check_groups(51, group=sizes)
+    loss, gradient, hessian = AucPairs(target, grouping, surrogate=surrogate, costs=costs).gradients(scores)
+    total, slopes, bends = 0.0, np.zeros(51), np.zeros(51)
+    for g in (1, 2, 4):
+        rows = group == g
+        own = np.subtract.outer(target[rows], target[rows]).clip(0).sum()
+        one, slope, bend = slow_auc(scores[rows], target[rows], surrogate, "difference")
+        total += one * own / costs[g]
+        slopes[rows], bends[rows] = slope * own / costs[g], bend * own / costs[g]
+    assert loss == pytest.approx(total)
+    np.testing.assert_allclose(gradient, slopes, atol=1e-12)
+    np.testing.assert_allclose(hessian, bends, atol=1e-12)
+    for n_jobs in (2, 5):
+        again = AucPairs(target, grouping, surrogate=surrogate, costs=costs).gradients(scores, n_jobs=n_jobs)
+        assert same_bytes(again[1], gradient)
+    for wrong in (costs[:4], costs * 0, costs * np.nan):
+        with pytest.raises(ValueError, match="costs"):
+            AucPairs(target, grouping, surrogate=surrogate, costs=wrong).gradients(scores)
+
+
+@pytest.mark.parametrize("surrogate", ["logistic", "hinge"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_threads_do_not_show(surrogate, grouped):
     rng = np.random.default_rng(3)
@@ -520,7 +549,7 @@ def test_the_core_refuses_what_would_leave_its_arrays():
         (rows[:2], lists, "order"),
     ]:
         with pytest.raises(ValueError, match=match):
-            _core.auc_gradients(s, y, order, indptr, "logistic", True, True, 1)
+            _core.auc_gradients(s, y, order, indptr, np.zeros(0), "logistic", True, True, 1)
     ideal = np.ones(1)
     with pytest.raises(ValueError, match="permutation"):
         _core.lambda_gradients(s, s, y, ideal, np.array([0, 1, 3]), lists, 1.0, 30, True, True, 1)

@@ -16,7 +16,7 @@ void bind_objectives(nb::module_& m) {
   bind(m, "ranksvm_loss", &ranksvm_loss, loss);
   bind(m, "svmmap_loss", &svmmap_loss, loss);
   bind(m, "auc_gradients", &auc_gradients,
-       {"scores", "target", "order", "indptr", "surrogate", "difference", "with_loss", "n_threads"});
+       {"scores", "target", "order", "indptr", "costs", "surrogate", "difference", "with_loss", "n_threads"});
   bind(m, "ideal_dcg", &ideal_dcg, {"gains", "indptr", "truncation", "n_threads"});
   bind(m, "lambda_gradients", &lambda_gradients,
        {"scores", "rank_by", "gains", "ideal", "order", "indptr", "sigmoid", "truncation", "norm", "with_loss",

@@ -33,6 +33,12 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="column of the query: rows are ranked, and compared, within queries (of LETOR text: qid)",
     )
+    parser.add_argument(
+        "--propensities",
+        metavar="NUMBERS",
+        help="comma-separated, one a target: with what probability a relevant row was seen to be, where some "
+        "are missing (1 for none); results are then of the complete targets",
+    )
 
 
 def names_of(text: str | None, option: str) -> list[str]:
@@ -52,6 +58,16 @@ def numbers_of(text: str | None, option: str) -> list[float] | None:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
         raise ValueError(f"{option} must be comma-separated numbers, got {text!r}") from None
+
+
+def propensities_of(args: argparse.Namespace, targets: list[str]) -> list[float] | None:
+    """The numbers of --propensities, one a target."""
+    found = numbers_of(args.propensities, "--propensities")
+    if found is not None and (len(found) != len(targets) or not all(0 < p <= 1 for p in found)):
+        raise ValueError(
+            f"--propensities must be {len(targets)} numbers in (0, 1], one a target, got {args.propensities}"
+        )
+    return found
 
 
 def read(path: str, query: str | None) -> Columns:

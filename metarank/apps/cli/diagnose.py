@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 
 from metarank.apps.cli._common import check_top, print_json, print_page
-from metarank.apps.cli._targets import add_target_options, columns_of, names_of, numbers_of, read
+from metarank.apps.cli._targets import (
+    add_target_options,
+    columns_of,
+    names_of,
+    numbers_of,
+    propensities_of,
+    read,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +41,7 @@ def run(args: argparse.Namespace) -> None:
         weights=weights,
         qid=columns.ids,
         k=args.top,
+        propensities=propensities_of(args, targets),
     )
     if args.json:
         print_json(found.to_dict())

@@ -17,7 +17,7 @@ from metarank.apps.cli._common import (
     showing_progress,
     writing,
 )
-from metarank.apps.cli._targets import add_target_options, columns_of, names_of, read
+from metarank.apps.cli._targets import add_target_options, columns_of, names_of, propensities_of, read
 
 if TYPE_CHECKING:
     from metarank.data.columns import Columns
@@ -43,7 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "label,loss)",
     )
     parser.add_argument(
-        "--model", choices=("linear", "lightgbm"), default="lightgbm", help="kind of model (default lightgbm)"
+        "--model",
+        choices=("linear", "lightgbm", "auto"),
+        default="lightgbm",
+        help="kind of model (default lightgbm); auto decides by cross-validation, for a blend too",
     )
     parser.add_argument(
         "--metric",
@@ -91,6 +94,7 @@ def run(args: argparse.Namespace) -> None:
     targets = names_of(args.targets, "--targets")
     aggregations = names_of(args.aggregations, "--aggregations")
     wanted = names_of(args.features, "--features")
+    propensities = propensities_of(args, targets)
     shared = next((name for name in wanted if name in targets), None)
     if shared is not None:
         raise ValueError(f"--features must not be targets, got {shared!r}: the model would read the answer")
@@ -122,8 +126,9 @@ def run(args: argparse.Namespace) -> None:
     measured: dict[str, Any] = {}
     if args.eval is not None:
         held_out = read(args.eval, args.query)
-        measured = {"eval_set": rows(held_out), "eval_qid": held_out.ids}
+        measured = {"eval_set": rows(held_out), "eval_qid": held_out.ids, "eval_propensities": propensities}
     how = {"aggregations": aggregations, "n_weights": args.weights, "qid": columns.ids}
+    how["propensities"] = propensities
     with showing_progress(quiet=args.quiet or args.json):
         front = pareto_front(X, Y, ranker=ranker, **how, **measured)
     chosen = front.knee if args.choose == "knee" else int(args.choose)
