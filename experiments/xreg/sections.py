@@ -139,7 +139,9 @@ def labelwise_claim(results: Results) -> str:
         "XReg, pointwise",
         "XReg",
         "XReg, two-way trees",
+        "XReg, own maxima",
         "XReg-t",
+        "XReg-t, chosen maxima",
     )
     columns = ("WP-l@1", "WP-l@3", "WP-l@5", "Tau-l@5")
     rows, lines = [], []
