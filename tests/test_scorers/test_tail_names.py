@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from metarank import load, metrics
+from metarank import MetaRanker, load, metrics
 from metarank.data.dataset import Dataset
 from metarank.scorers.trees.tail import COLUMN, NAME_WEIGHTS, TailClassifiers
 from metarank.shortlist import Parabel, PfastreXML, XReg
@@ -199,3 +199,18 @@ def test_a_weight_needs_names() -> None:
             model.fit(data.X, data.Y)
     with pytest.raises(ValueError, match="name_weight must be 0 or 'auto' where labels have no names"):
         TailClassifiers(name_weight=1.0).fit(TrainingSet(data.X, data.Y, np.zeros(150, np.int32)).view())
+
+
+def test_labels_that_change_keep_their_names() -> None:
+    data, own = made(), TailClassifiers(name_weight=1.0)
+    model = MetaRanker(
+        shortlister=["parabel", own], features=["votes", "prior", own, "parabel"], n_folds=3, n_jobs=1
+    ).fit(data)
+    tail = next(s.scorer for s in model.fitted_.sources if isinstance(s.scorer, TailClassifiers))
+    assert tail.name_weight_ == 1
+    model.update_labels(add=["w3 w30"])
+    after = next(s.scorer for s in model.fitted_.sources if isinstance(s.scorer, TailClassifiers))
+    assert after.name_weight_ == 1
+    row = sp.csr_matrix(([1.0, 1.0], ([0, 0], [3, 30])), (1, WORDS), np.float32)
+    assert N_LABELS in after.shortlist(row, 5).labels
+    assert np.isfinite(model.rank(data.X[:5], k=3).scores).all()

@@ -12,7 +12,7 @@ from metarank import _core
 from metarank._util.parameters import check_integer, check_real, with_parameters
 from metarank._util.threads import resolve_n_jobs
 from metarank.metrics import evaluate
-from metarank.persist.fields import Array, Group, Ids, Number, Plain, Rows
+from metarank.persist.fields import Array, Csr, Group, Ids, Number, Plain, Rows
 from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.label_weights import propensity_curve, relevance_weights
@@ -141,6 +141,7 @@ class TailClassifiers(LabelScorer):
         Plain("propensity", older="default"),
         Plain("name_weight", older=0.0),
         Number("name_weight_", 0, _MOST_NAME_WEIGHT, key="name_weight_used", older=0.0),
+        Csr("label_text_", ("L", "d"), optional=True, omits_none=True),
         Group(
             "means_",
             _tail_means,
@@ -154,6 +155,11 @@ class TailClassifiers(LabelScorer):
     def is_quick(self) -> bool:  # type: ignore[override]
         """True for "means"."""
         return self.solution == "means"
+
+    @property
+    def reads_names(self) -> bool:  # type: ignore[override]
+        """True where names count, which "auto" knows once it is `tuned`."""
+        return not isinstance(self.name_weight, str) and self.name_weight > 0
 
     def fit(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
         """Find mu_l from the View's points. Returns self.
@@ -169,6 +175,7 @@ class TailClassifiers(LabelScorer):
             self._likeliest(view) if self.solution == "likelihood" else self._means(view, kappa, n_jobs)
         )
         self.name_weight_ = kappa
+        self.label_text_ = view.label_text if kappa > 0 else None
         return self
 
     def tuned(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
@@ -263,6 +270,9 @@ class TailClassifiers(LabelScorer):
             *canonical_parts(X), int(k), float(self.gamma), bool(self.unit_means), n_threads
         )
         return Candidates.of_core(indptr, labels, n_labels, {PROPOSAL: scores})
+
+    def label_texts(self) -> dict[str, sp.csr_matrix]:
+        return {} if self.label_text_ is None else {self.source: self.label_text_}
 
     def _check_params(self) -> None:
         check_real("gamma", self.gamma, *_GAMMAS, "a finite positive number")
