@@ -24,7 +24,14 @@ from metarank.data.dataset import Dataset
 from metarank.distributed.partitions import Part, Partitions
 from metarank.distributed.tasks import hold
 from metarank.distributed.workers import QUIET, check_client, check_folder, reason, task_threads
-from metarank.model.best_points import Pairs, best_points, heads, probable_points, rows_of_labels
+from metarank.model.best_points import (
+    Pairs,
+    best_points,
+    heads,
+    points_ranking,
+    probable_points,
+    rows_of_labels,
+)
 from metarank.model.estimator import MetaRanker
 from metarank.model.request import check_rows, encoded_request, given_to, read_request
 from metarank.types.arrays import stacked
@@ -157,7 +164,7 @@ def rank_points(
             ranges.append(client.submit(_merged_rows, pieces, size, k, pure=False))
         if out is None:
             found_rows, scores = map(np.concatenate, zip(*client.gather(ranges)))
-            return Ranking(found_rows, scores, n)
+            return points_ranking(found_rows, scores, n, model.fitted_)
         names = model.label_names_
         written = []
         for i, (first, last) in enumerate(pairwise(bounds)):

@@ -9,18 +9,18 @@ import numpy as np
 
 from metarank._util.threads import resolve_n_jobs
 from metarank.model.answer import Answering
-from metarank.model.fitted import blank_rows
+from metarank.model.fitted import FittedModel, blank_rows
 from metarank.model.memory import parse_budget, prediction_chunk
 from metarank.model.point_lists import best_by_label, names_of_proposers, points_table, row_columns
 from metarank.model.request import Request
 from metarank.types.candidates import Candidates
-from metarank.types.ranking import Ranking
+from metarank.types.ranking import PointRanking
 
 # Labels, rows and scores of some pairs.
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def best_points(asked: Answering, request: Request, k: int) -> Ranking:
+def best_points(asked: Answering, request: Request, k: int) -> PointRanking:
     """The k best rows of each label: by the ranker of points, or by probability where the model has none."""
     n, n_labels = request.X.shape[0], asked.model.n_labels
     k = min(k, max(1, n))
@@ -29,7 +29,12 @@ def best_points(asked: Answering, request: Request, k: int) -> Ranking:
     else:
         parts = list(_ranked_lists(asked, request, k))
     label, row, score = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    return Ranking(*rows_of_labels(label, row, score, n_labels, k), n)
+    return points_ranking(*rows_of_labels(label, row, score, n_labels, k), n, asked.model)
+
+
+def points_ranking(rows: np.ndarray, scores: np.ndarray, n: int, model: FittedModel) -> PointRanking:
+    """The rows (L, k) of n that each label lists, under its name."""
+    return PointRanking(rows, scores, n, index=model.label_names)
 
 
 def probable_points(asked: Answering, request: Request) -> Iterator[Pairs]:

@@ -154,8 +154,9 @@ class MetaRanker(Saved, BaseEstimator):
     labelwise : bool
         Whether to learn a second ranker, which orders the points of each label; see `rank_points`. Grades of
         relevance are its gains. It learns from the same rows and sources as the first, from two folds at
-        least; `choices_` tells which ranker cross-validation preferred. Pairs in `negatives` are irrelevant
-        to it, as are all without a label. Not for several objectives, and not with `sample_weight`.
+        least, and `ranker` says nothing of it: `choices_` tells which of three was taken, the first unless
+        another is better by more than two standard errors of nDCG within the lists. Pairs in `negatives` are
+        irrelevant to it, as are all without a label. Not for several objectives, nor with `sample_weight`.
 
     Attributes
     ----------
@@ -648,7 +649,8 @@ class MetaRanker(Saved, BaseEstimator):
         -------
         Ranking
             ``labels[l]`` holds the numbers of the rows of X for label l, ``scores[l]`` their scores, both
-            (L, k), and ``n_labels`` is the number of rows. Equal scores are in order of row. To judge it by
+            (L, k), and ``n_labels`` is the number of rows. `to_frame` has the columns label, label_name,
+            rank, row and score. Equal scores are in order of row. To judge it by
             relevances Y (n, L), pass ``Y.T``: ``metrics.evaluate(Y.T, found, ["nDCG@5", "WP@5"])``. With
             ``labelwise=True``, rows without evidence and labels of which nothing is known are not listed.
 

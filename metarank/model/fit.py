@@ -136,6 +136,8 @@ def texts_of_labels(
             raise TypeError(f"label_text must hold texts, got {options.label_text!r:.80}")
         if len(texts) != given.n_labels:
             raise ValueError(f"label_text must hold one text a label ({given.n_labels}), got {len(texts)}")
+        if encoder.feature_words is None and not given.words:
+            raise ValueError("label_text needs texts, or feature names that are words, to be compared with")
         names = names or [""] * given.n_labels
     elif options.label_text is None:
         names, texts = None, None

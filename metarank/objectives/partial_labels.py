@@ -20,7 +20,7 @@ that is linear in it:
   where N(z) and D(z) are those of z in the place of the grades: the AUC of the complete labels is
   estimated by ``1/2 + c (AUC(z) - 1/2)``, ``c = D(z) / D'``. For a binary label and one p this is the AUC
   against unlabelled rows, ``c = (1 - pi p) / (1 - pi)``: the order of scores is the same, the weight
-  beside other labels is not.
+  beside other labels is not. An unbiased estimate may lie outside [0, 1], the more so the larger c is.
 * **Loss aggregation** ``sum_k a_k (1 - AUC_k)`` takes N(z) / D' of each label: that of z with the weights
   ``a_k c_k``. Its optimum is ``sum_k a_k E[y_k | x] / spread_k``, `label_spread` of the complete labels,
   as it is without missing ones.
@@ -58,17 +58,21 @@ maximum of grades.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from metarank._util.algebra import gram, times
+from metarank._util.callers import outside
 from metarank.objectives.checks import Grouping
 from metarank.objectives.pair_terms import pair_terms
 
 # Sets of labels whose pairs are counted: 2^K of them.
 _MOST_LABELS = 8
+# Factors of AUC(z) - 1/2 beyond which its estimate is told to be noise, and beyond which it is refused.
+_LARGE_FACTOR, _MOST_FACTOR = 3.0, 10.0
 
 
 def check_propensities(
@@ -136,8 +140,8 @@ def check_linear(metric: str, cost: str, combine: str = "sum") -> None:
     """Refuse by name what has no form for missing labels."""
     if metric != "auc":
         raise ValueError(
-            f"metric must be 'auc' with propensities, got {metric!r}: nDCG divides by the best DCG of the "
-            "complete labels of each query, which observed ones do not tell"
+            f"metric must be 'auc' with propensities, got {metric!r} (\"auto\" is 'ndcg' with queries): nDCG "
+            "divides by the best DCG of the complete labels of each query, which observed ones do not tell"
         )
     if cost != "difference":
         raise ValueError(
@@ -145,8 +149,8 @@ def check_linear(metric: str, cost: str, combine: str = "sum") -> None:
         )
     if combine not in ("sum", "product", "stochastic"):
         raise ValueError(
-            f"'sum', 'product' and 'stochastic' go with propensities, got {combine!r}: grades that are "
-            "missing have no estimate in it"
+            f"combine must be 'sum', 'product' or 'stochastic' with propensities, got {combine!r}: grades "
+            "that are missing have no estimate in it"
         )
 
 
@@ -194,7 +198,8 @@ def attenuation(
     Raises
     ------
     ValueError
-        If the propensities are so small that complete labels would order no pair of rows.
+        If the propensities are so small that complete labels would order hardly any pair of rows: c is 10 or
+        more. Above 3 there is a warning.
 
     Examples
     --------
@@ -212,9 +217,16 @@ def attenuation(
         binary = np.array([len(np.unique(grades[grades > 0])) < 2 for grades in observed.T])
         found = np.where(binary, counted.sum(axis=0), found)
         complete = np.where(binary, kept.sum(axis=0), complete)
-    for k in np.flatnonzero(~whole & ~(complete > 0)).tolist():
+    for k in np.flatnonzero(~whole & ~(complete > found / _MOST_FACTOR)).tolist():
         raise _too_small(names[k])
-    return np.where(whole, 1.0, found / np.where(whole, 1.0, complete))
+    factors = np.where(whole, 1.0, found / np.where(whole, 1.0, complete))
+    for k in np.flatnonzero(factors > _LARGE_FACTOR).tolist():
+        warnings.warn(
+            f"propensities of {names[k]!r} are small: what observed labels say of its AUC is multiplied by "
+            f"{factors[k]:.1f}, and its noise too, so that estimates may lie far outside [0, 1]",
+            stacklevel=outside(),
+        )
+    return factors
 
 
 def query_costs(complete: np.ndarray, sizes: np.ndarray, names: Sequence[str]) -> list[np.ndarray]:
@@ -256,8 +268,8 @@ def query_costs(complete: np.ndarray, sizes: np.ndarray, names: Sequence[str]) -
 
 def _too_small(name: str) -> ValueError:
     return ValueError(
-        f"propensities of {name!r} are too small: divided by them, its observed labels are those of all "
-        "rows, and the complete label would be constant"
+        f"propensities of {name!r} are too small: divided by them, its observed labels are those of nearly "
+        "all rows, and the complete label would be constant"
     )
 
 

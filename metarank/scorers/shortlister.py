@@ -91,6 +91,11 @@ class Shortlister(LabelScorer):
             if isinstance(X, Dataset):
                 if Y is not None:
                     raise ValueError("Y must be None where X is a Dataset, which holds the labels")
+                if X.X is None:
+                    raise ValueError(
+                        "X must be a Dataset with features, this one has texts alone: vectorise them with "
+                        "metarank.data.TextVectorizer, or take MetaRanker"
+                    )
                 named, X, Y = X if self.uses_names else None, X.X, X.Y
             features = check_features(X, layout="sparse", estimator=type(self).__name__)
             check_savable_width(features)

@@ -264,6 +264,32 @@ class Ranking:
         return _html.table(["row", *range(1, width)], rows, more)
 
 
+class PointRanking(Ranking):
+    """The k best rows of each label: labels in the place of rows, and rows in the place of labels.
+
+    ``labels[l]`` holds the numbers of the rows of label l, ``n_labels`` is the number of rows, and `index`
+    has the names of the labels, where known.
+    """
+
+    def to_frame(self) -> Any:
+        """One record per listed row: label, label_name (if names are known), rank (from 1), row, score.
+
+        Returns
+        -------
+        pandas.DataFrame, or a dict of the columns as arrays if pandas is not installed.
+        """
+        label, column = np.nonzero(self.labels >= 0)
+        columns: dict[str, Any] = {"label": label}
+        if self.index is not None:
+            columns["label_name"] = np.asarray(self.index, dtype=object)[label]
+        columns |= {
+            "rank": column + 1,
+            "row": self.labels[label, column],
+            "score": self.scores[label, column],
+        }
+        return frame_of(columns)
+
+
 class Listed(NamedTuple):
     """Scores of some labels of each row: row i owns the entries ``indptr[i]:indptr[i + 1]``."""
 

@@ -397,3 +397,17 @@ def test_bad_usage(tmp_path, capsys, monkeypatch, argv, match):
     filled = [tmp_path / places[a] if a in places else tmp_path if a == "HERE" else a for a in argv]
     assert_refused([*filled, *(["--quiet"] if argv[0] == "pareto" else [])], capsys, match)
     assert sorted(os.listdir(tmp_path)) == ["bare.csv", "rows.csv"]
+
+
+def test_inspect_tells_of_a_ranker_of_several_objectives(tmp_path, capsys):
+    from metarank import MultiObjectiveRanker
+    from metarank.apps.cli import main
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    Y = {"relevance": (X[:, 0] > 0).astype(int), "clicks": (X[:, 1] > 0).astype(int)}
+    MultiObjectiveRanker(n_rounds=3).fit(X, Y).save(tmp_path / "ranker")
+    assert main(["inspect", str(tmp_path / "ranker")]) == 0
+    said = capsys.readouterr().out
+    assert "relevance, clicks" in said
+    assert "MultiObjectiveRanker" in said

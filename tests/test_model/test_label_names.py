@@ -349,3 +349,9 @@ def test_the_index_of_a_frame_is_kept():
     assert model.rank(pd.Series(rows, index=days), k=1).to_frame()["row"].dtype == days.dtype
     frame = pd.DataFrame(makers.dense().X[:4], index=list("wxyz"))
     assert makers.fitted("dense").rank(frame, k=1).to_frame()["row"].tolist() == list("wxyz")
+
+
+def test_texts_of_labels_need_words_to_be_compared_with():
+    X = sp.random(30, 8, 0.5, "csr", np.float32, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="label_text needs texts, or feature names that are words"):
+        MetaRanker(label_text=["one", "two"], effort="low").fit(X, np.arange(30)[:, None] % 2 == np.arange(2))

@@ -316,3 +316,17 @@ def test_what_an_answer_refuses(arguments, message, labelwise):
     model = makers.fitted("dense", **(LABELWISE if labelwise else makers.QUICK))
     with pytest.raises((ValueError, TypeError), match=message):
         model.rank_points(**{"X": makers.dense().X, **arguments})
+
+
+@pytest.mark.parametrize("labelwise", [True, False])
+def test_a_frame_of_points_names_labels_and_rows(labelwise):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4)).astype(np.float32)
+    Y = [["warm" if row[0] > 0 else "cold"] for row in X]
+    model = MetaRanker(effort="low", n_folds=2, n_jobs=1, labelwise=labelwise).fit(X, Y)
+    found = model.rank_points(X[:20], k=3)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["label", "label_name", "rank", "row", "score"]
+    for label, name, rank, row, score in frame.itertuples(index=False):
+        assert name == model.label_names_[label]
+        assert (found.labels[label, rank - 1], found.scores[label, rank - 1]) == (row, np.float32(score))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import product
 
 import numpy as np
@@ -432,8 +433,8 @@ def test_standard_errors_are_those_of_fresh_maskings(grouped):
         ([0.5, 1.0], {"metric": "ndcg"}, "metric must be 'auc' with propensities"),
         ([0.5, 1.0], {"metric": "auto"}, "metric must be 'auc' with propensities"),
         ([0.5, 1.0], {"cost": "uniform"}, "cost must be 'difference' with propensities"),
-        ([0.5, 1.0], {"combine": "max"}, "'sum', 'product' and 'stochastic' go with propensities"),
-        ([0.5, 1.0], {"combine": "lexicographic"}, "'sum', 'product' and 'stochastic'"),
+        ([0.5, 1.0], {"combine": "max"}, "combine must be 'sum', 'product' or 'stochastic' with"),
+        ([0.5, 1.0], {"combine": "lexicographic"}, "combine must be 'sum', 'product' or 'stochastic'"),
         (
             np.full((40, 2), 0.5),
             {"aggregation": "plug-in-loss", "model": "lightgbm"},
@@ -469,3 +470,21 @@ def test_what_else_is_refused():
         diagnose(many, propensities=np.full(9, 0.9))
     with pytest.raises(ValueError, match="eval_propensities must have shape"):
         ranker_of("label").fit(X, Y, eval_set=(X, Y), eval_propensities=[0.5])
+
+
+def test_small_propensities_are_told_and_smaller_ones_refused():
+    n = 400
+    observed = np.zeros((n, 2))
+    observed[: n // 2, 0] = 1
+    observed[: n // 4, 1] = 1
+    grouping = check_groups(n)
+    for share, warns in ((0.9, False), (0.58, True)):
+        p = np.array([share, 1.0])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            factors = attenuation(observed, p, grouping, ["clicks", "sales"])
+        pi = 0.5 / share
+        np.testing.assert_allclose(factors, [(1 - pi * share) / (1 - pi), 1.0], rtol=0.02)
+        assert bool(caught) == warns
+    with pytest.raises(ValueError, match="propensities of 'clicks' are too small"):
+        attenuation(observed, np.array([0.52, 1.0]), grouping, ["clicks", "sales"])

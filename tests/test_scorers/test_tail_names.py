@@ -179,10 +179,12 @@ def test_names_change_nothing_where_no_tail_reads_them(tmp_path) -> None:
     ("model", "message"),
     [
         (XReg(tail=0.5, name_weight=-1.0), r"name_weight must be a number in \[0, 1e6\] or 'auto', got -1.0"),
-        (XReg(name_weight=1.0), "name_weight must be 0 or 'auto' without tail classifiers, got 1.0"),
+        (XReg(name_weight=1.0), r"name_weight must be 0 or 'auto' without tail classifiers, got 1\.0"),
+        (XReg(tail=1.0, name_weight=1.0), "name_weight must be 0 or 'auto' without tail classifiers"),
+        (PfastreXML(alpha=1, name_weight=1.0), "name_weight must be 0 or 'auto' without tail classifiers"),
         (
             PfastreXML(tail_solution="likelihood", name_weight=1.0),
-            "name_weight must be 0 or 'auto' without means",
+            "name_weight must be 0 or 'auto' with tail_solution='likelihood'",
         ),
         (PfastreXML(name_weight="yes"), "name_weight must be"),
     ],
@@ -214,3 +216,9 @@ def test_labels_that_change_keep_their_names() -> None:
     row = sp.csr_matrix(([1.0, 1.0], ([0, 0], [3, 30])), (1, WORDS), np.float32)
     assert N_LABELS in after.shortlist(row, 5).labels
     assert np.isfinite(model.rank(data.X[:5], k=3).scores).all()
+
+
+def test_a_data_set_of_texts_alone_is_refused_by_shortlisters() -> None:
+    texts = Dataset(texts=["red wine", "green tea"], Y=[["wine"], ["tea"]])
+    with pytest.raises(ValueError, match="X must be a Dataset with features, this one has texts alone"):
+        Parabel().fit(texts)

@@ -77,12 +77,20 @@ def _model(path: str) -> tuple[list[list[Any]], list[list[Any]]]:
         ["written by", f"metarank {manifest['metarank_version']}"],
         ["digest", manifest["digest"]],
         ["features", model.n_features_in_],
-        ["labels", model.n_labels_ - len(getattr(model, "removed_", ()))],
+        *_labels(model),
         *(_stages(model) if isinstance(model, MetaRanker) else _parameters(model)),
     ]
     choices = getattr(model, "choices_", [])
     facts += [["" if i else "choices", text] for i, text in enumerate(choices)]
     return facts, _sizes(manifest)
+
+
+def _labels(model: Any) -> list[list[Any]]:
+    """The number of labels, or the objectives of a ranker of several."""
+    names = getattr(model, "objective_names_", None)
+    if names is not None:
+        return [["objectives", ", ".join(names)]]
+    return [["labels", model.n_labels_ - len(getattr(model, "removed_", ()))]]
 
 
 def _sizes(manifest: dict[str, Any]) -> list[list[Any]]:
@@ -108,13 +116,16 @@ def _sizes(manifest: dict[str, Any]) -> list[list[Any]]:
 
 def _parts(model: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The named parts of a model's tree in the manifest. A scorer that also proposes labels is one part."""
+    if model["__object__"] != "MetaRanker":
+        yield from model["state"].items()
+        return
     for key, value in model["state"].items():
         if key == "sources":
             yield from ((source["scorer"]["__object__"], source) for source in value)
         elif key in ("shortlisters", "scorers"):  # two lists, in earlier files
             yield from ((scorer["__object__"], scorer) for scorer in value)
         else:
-            yield _PARTS.get(key, "the rest") if model["__object__"] == "MetaRanker" else key, value
+            yield _PARTS.get(key, "the rest"), value
 
 
 def _files_in(value: Any) -> Iterator[str]:
@@ -159,6 +170,6 @@ def _names(scorers: list[LabelScorer]) -> str:
 
 def _parameters(scorer: Any) -> list[list[Any]]:
     return [
-        ["scorer", scorer.shown_as],
+        ["scorer", getattr(scorer, "shown_as", type(scorer).__name__)],
         *([k, v] for k, v in scorer.get_params().items() if v is not None),
     ]

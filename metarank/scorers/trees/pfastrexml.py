@@ -11,7 +11,7 @@ from metarank._util.threads import resolve_n_jobs
 from metarank.persist.spec import Spec
 from metarank.scorers.trees.instance_tree import PfastXML
 from metarank.scorers.trees.tail import SOLUTIONS
-from metarank.scorers.trees.tail_reranking import TAIL, TailReranking, check_alpha
+from metarank.scorers.trees.tail_reranking import TAIL, TailReranking, check_alpha, is_without_tail
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
 
@@ -45,7 +45,7 @@ class PfastreXML(TailReranking, PfastXML):
     max_terms : int or None
         As in `TailClassifiers`. None keeps whole means, as published. Held-out rows of six sets were ranked
         as well or better with 500 terms and `unit_means` chosen; with long rows, in far less time and memory.
-    name_weight : float >= 0 or "auto"
+    name_weight : float in [0, 1e6] or "auto"
         As in `XReg`; 0 for `tail_solution` "likelihood".
     reranked : int or None
         Re-rank only this many of the best labels of a row. None re-ranks all labels of the leaves, as
@@ -76,7 +76,7 @@ class PfastreXML(TailReranking, PfastXML):
     name_weight: Any = "auto"
 
     column = "pfastrexml"
-    _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0}
+    _cheaper: ClassVar[dict[str, Any]] = {**PfastXML._cheaper, "alpha": 1.0, "name_weight": "auto"}
 
     saved: ClassVar[Spec] = PfastXML.saved.extended(*TAIL)
 
@@ -90,7 +90,7 @@ class PfastreXML(TailReranking, PfastXML):
         auto = isinstance(self.unit_means, str) and self.unit_means == "auto"
         if not auto and not isinstance(self.unit_means, (bool, np.bool_)):
             raise TypeError(f"unit_means must be True, False or 'auto', got {self.unit_means!r}")
-        self._check_names(has_tail=True, can_name=self.tail_solution == "means")
+        self._check_names(not is_without_tail(self.alpha), can_name=self.tail_solution == "means")
         if self.tail_solution not in SOLUTIONS:
             raise ValueError(f"tail_solution must be 'means' or 'likelihood', got {self.tail_solution!r}")
 
@@ -104,8 +104,8 @@ class PfastreXML(TailReranking, PfastXML):
             propensity=self.propensity,
         )
         # Of nothing to re-rank, nothing is to be chosen.
-        fixed = not isinstance(self.alpha, str) and self.alpha >= 1
-        return self._learn_tail(view, sample_weight, self.alpha, tails[:1] if fixed else tails, n_jobs)
+        tails = tails[:1] if is_without_tail(self.alpha) else tails
+        return self._learn_tail(view, sample_weight, self.alpha, tails, n_jobs)
 
     def shortlist(self, X: Any, k: int = 100, *, n_jobs: int | None = 1) -> Candidates:
         """As `FastXML.shortlist`, after the labels of the leaves are re-ranked."""

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from metarank import _core
 from metarank._util.parameters import check_integer, check_real, with_parameters
+from metarank._util.progress import note
 from metarank._util.threads import resolve_n_jobs
 from metarank.metrics import evaluate
 from metarank.persist.fields import Array, Csr, Group, Ids, Number, Plain, Rows
@@ -86,7 +87,7 @@ class TailClassifiers(LabelScorer):
         mean scaled to unit length.
     propensity : str or (a, b)
         The curve of p_l, see `metarank.metrics.propensity.PRESETS`; for "likelihood" only.
-    name_weight : float >= 0 or "auto"
+    name_weight : float in [0, 1e6] or "auto"
         How many points the name of a label counts for; 0 leaves names out. "auto" is the one of 0, 1/4, 1/2,
         1 and 2 whose nearest labels have the largest PSP@5 on a fifth of the rows, with means of the others;
         1 with fewer than 10 rows. It is 0 where names are not known, X is dense, or for "likelihood", where
@@ -181,7 +182,10 @@ class TailClassifiers(LabelScorer):
     def tuned(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
         """An unfitted copy whose `name_weight` is chosen on this View."""
         self._check_params()
-        return clone(self).set_params(name_weight=self._chosen_name_weight(view, n_jobs))
+        kappa = self._chosen_name_weight(view, n_jobs)
+        if isinstance(self.name_weight, str) and kappa > 0:
+            note(f"TailClassifiers: names count as {kappa:g} rows")
+        return clone(self).set_params(name_weight=kappa)
 
     def _means(self, view: View, kappa: float, n_jobs: int) -> LabelMeans:
         X, (indptr, rows) = view.shared("unit-rows", unit_rows), view.rows_by_label

@@ -36,6 +36,11 @@ def check_alpha(name: str, value: Any, rule: str) -> None:
         check_real(name, value, 1e-6, 1, rule)
 
 
+def is_without_tail(alpha: Any) -> bool:
+    """Whether the weight of the trees leaves nothing for tail classifiers."""
+    return not isinstance(alpha, str) and alpha >= 1
+
+
 # What such a class saves beside its trees.
 TAIL = (Number("alpha_", 0, 1), Object("tail_", TailClassifiers, ("d", "L"), optional=True))
 
@@ -65,8 +70,8 @@ class TailReranking(ShortlistingTrees):
         """Refuses a weight of names where no tail classifiers read them."""
         check_name_weight(self.name_weight)
         if not isinstance(self.name_weight, str) and self.name_weight > 0 and not (has_tail and can_name):
-            without = "means of the tail classifiers" if has_tail else "tail classifiers"
-            raise ValueError(f"name_weight must be 0 or 'auto' without {without}, got {self.name_weight!r}")
+            why = "with tail_solution='likelihood'" if has_tail else "without tail classifiers"
+            raise ValueError(f"name_weight must be 0 or 'auto' {why}, got {self.name_weight!r}")
 
     def _ready(self: R, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> R:
         if view.label_text is None and not isinstance(self.name_weight, str) and self.name_weight > 0:

@@ -14,7 +14,14 @@ from metarank.scorers.base import Planned
 from metarank.scorers.label_weights import relevance_weights
 from metarank.scorers.trees.label_tree import LabelTree
 from metarank.scorers.trees.tail import COLUMN, TailClassifiers
-from metarank.scorers.trees.tail_reranking import KS, RERANKED, TAIL, TailReranking, check_alpha
+from metarank.scorers.trees.tail_reranking import (
+    KS,
+    RERANKED,
+    TAIL,
+    TailReranking,
+    check_alpha,
+    is_without_tail,
+)
 from metarank.scorers.trees.tail_weight import choose_alpha
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
@@ -55,10 +62,11 @@ class XReg(TailReranking, LabelTree):
         propensities) on a fifth of the rows, with a single tree fitted without them, and for points of a
         label that with the largest mean of WP-l@1, 3 and 5; 1 with fewer than 10 rows. The scores then order
         labels, but no longer estimate the relevance. None is plain XReg.
-    name_weight : float >= 0 or "auto"
+    name_weight : float in [0, 1e6] or "auto"
         For how many training points the name of a label counts in its tail classifier, see
-        `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 where names are not known: `fit`
-        takes them from a Dataset with `label_names` and `feature_names`, or from the View.
+        `TailClassifiers`. "auto" chooses on the same rows as alpha, and is 0 with fewer than 10 rows and
+        where names are not known: `fit` takes them from a Dataset with `label_names` and `feature_names`, or
+        from the View. ``tail_.name_weight_`` is what was chosen.
     loss : {"auto", "logistic", "squared_hinge"}
         "auto" is logistic where shares are graded, else squared hinge, which cannot learn grades.
     C, visitors, tolerance, max_epochs : numbers or None
@@ -115,7 +123,7 @@ class XReg(TailReranking, LabelTree):
             raise ValueError(
                 f"loss must be 'logistic' or 'auto' for shares of graded relevance{also}, got 'squared_hinge'"
             )
-        self._check_names(has_tail=self.tail is not None)
+        self._check_names(has_tail=self.tail is not None and not is_without_tail(self.tail))
         if self.tail is not None:
             check_alpha("tail", self.tail, "a number in (0, 1], 'auto' or None")
 
