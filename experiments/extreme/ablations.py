@@ -50,7 +50,8 @@ PARTS = {
     "priors": ("LabelPrior",),
     "label trees": ("Parabel",),
     "ridge over all labels": ("OneVsAll",),
-    "names": ("NameScorer", "SpellingScorer"),
+    "names": ("NameScorer", "SpellingScorer", "NameRecord"),
+    "the record of names": ("NameRecord",),
     "spelling of names": ("SpellingScorer",),
 }
 OTHERS: dict[str, dict[str, Any]] = {
@@ -102,7 +103,15 @@ class Problem:
         X = self.train.X
         known: Any = True if self.train.label_names is not None else None
         n_terms = 0 if X is None else int(X.nnz)
-        proposing = choose_shortlister("auto", n_labels, label_text=known, n_rows=n, n_terms=n_terms)
+        counts = np.bincount(self.train.Y.indices, minlength=n_labels)
+        proposing = choose_shortlister(
+            "auto",
+            n_labels,
+            label_text=known,
+            n_rows=n,
+            n_terms=n_terms,
+            rows_of_label=counts.sum() / np.count_nonzero(counts),
+        )
         kept = [s for s in proposing if type(s).__name__ not in left_out]
         describing = choose_features(
             "auto", np.empty((0, 0)), n_labels, label_text=known, effort="medium", shortlisters=kept
