@@ -11,8 +11,8 @@ from metarank.scorers import LabelScorer
 from metarank.types.candidates import Candidates
 from metarank.types.view import View
 
-# A ridge over rows factors a matrix of n x n.
-MOST_ROWS = 7000
+# A ridge over rows factors a matrix of n x n, whose products take long where rows do.
+MOST_ROWS, MOST_TERMS = 7000, 700_000
 _BLOCK = 500
 
 

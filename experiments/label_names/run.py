@@ -27,7 +27,7 @@ import lightgbm
 import numpy as np
 import scipy
 import scipy.sparse as sp
-from ideas import MOST_ROWS, NameWords, OtherLabels
+from ideas import MOST_ROWS, MOST_TERMS, NameWords, OtherLabels
 from second_round import second_round
 
 from metarank import Dataset, MetaRanker, data, metrics
@@ -289,7 +289,7 @@ def trials(part: Dataset, X: Any, Y: sp.csr_matrix) -> dict[str, Callable[[], di
         out["and a label tree beside the ridge"] = lambda: _with(
             fitted, proposing, describing, Parabel(n_trees=1)
         )
-    if part.Y.shape[0] <= MOST_ROWS:
+    if part.Y.shape[0] <= MOST_ROWS and part.X.nnz <= MOST_TERMS:
         out["and words by words of names"] = lambda: fitted(
             shortlister=proposing, features=[*describing, NameWords()]
         )
@@ -356,7 +356,8 @@ def page(chapters: dict[str, list[str]], sums: list[str]) -> str:
             "`MetaRanker()` with names, learned from four fifths of the training rows and judged on the "
             f"others, means over {len(SEEDS)} divisions; all other rows are differences from it. *p* as "
             "above, over all divisions. CPU seconds of a fit on one thread, single runs: the sources that "
-            "were tried are written in NumPy and SciPy.",
+            "were tried are written in NumPy and SciPy. Those that need a ridge over rows were tried where "
+            "rows are few and short.",
             "",
             *chapters["ideas"],
         ]

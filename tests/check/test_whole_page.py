@@ -111,6 +111,7 @@ def test_losses_are_named_in_the_order_of_the_page():
 # and nothing is kept.
 COMMANDS: dict[str, list[str] | None] = {
     "aggregation/run.py": ["--only", "counterexample"],
+    "aggregation/missing_labels.py": None,
     "blocks/run.py": None,
     "extreme/run.py": None,
     "extreme/ablations.py": None,
@@ -118,11 +119,14 @@ COMMANDS: dict[str, list[str] | None] = {
     "fusion/run.py": None,
     "guarantees/run.py": None,
     "held_out/run.py": None,
+    "label_names/run.py": None,
     "label_tables/run.py": None,
+    "labelwise/run.py": None,
     "language/run.py": None,
     "latency/floor.py": None,
     "latency/run.py": None,
     "leave_fold_out/run.py": None,
+    "model_choice/run.py": None,
     "neighbors/run.py": None,
     "propensity/run.py": None,
     "review/run.py": None,

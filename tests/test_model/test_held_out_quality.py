@@ -152,7 +152,8 @@ def test_every_fit_reports(n, n_labels, options):
         assert 0 <= low <= value <= high <= 1
 
 
-SPARSE = ("parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all", "tail", "linear-svm")
+NAMED = ("name-record", "tail")
+SPARSE = ("parabel", "xreg", "fastxml", "pfastxml", "pfastrexml", "one-vs-all", "linear-svm", *NAMED)
 
 
 @pytest.mark.check_beyond(6)
@@ -169,12 +170,14 @@ def test_columns_that_judge_a_part_know_nothing_of_its_labels(name):
     pairs = Candidates.all_labels(60, 4)
     features = sp.csr_matrix(X) if name in SPARSE else X
 
+    text = sp.csr_matrix(np.eye(4, 5, dtype=np.float32)) if name in NAMED else None
+
     def parts_of(Y):
-        data = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold)
+        data = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold, label_text=text)
         tuned = scorer.tuned(whole.view())
         return nested_columns([tuned], data, pairs, 1, lambda part: part)
 
-    whole = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold)
+    whole = TrainingSet(features, sp.csr_matrix(Y.astype(np.float32)), fold, label_text=text)
     before = parts_of(Y)
     assert sorted(np.concatenate([part.held_out for part in before]).tolist()) == list(range(60))
     for number, part in enumerate(before):
