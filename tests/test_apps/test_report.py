@@ -465,3 +465,12 @@ def test_charts_skip_nan():
     )
     assert "nan" not in chart
     parsed(chart)
+
+
+@pytest.mark.parametrize(("odds", "said"), [(1.5, "speak for it"), (-0.5, "speak against it")])
+def test_the_record_of_a_name_is_told_in_words(odds, said):
+    block = block_of("z(name_odds)")
+    assert block.title == block_of("name_precision").title == "record of label names"
+    assert block_of("name_share").title == "label description"
+    assert block.said_of({"name_odds": odds}).endswith(said)
+    assert block.said_of({}) == "how far rows bear its name out"

@@ -70,9 +70,10 @@ def _spelling(values: Values) -> str:
 
 
 def _record(values: Values) -> str:
-    if "name_precision" not in values:
+    if "name_odds" not in values:
         return "how far rows bear its name out"
-    return f"{100 * values['name_precision']:.0f} % of the rows that hold its whole name carry it"
+    side = "for" if values["name_odds"] > 0 else "against"
+    return f"the words of its name, present and missing, speak {side} it"
 
 
 _NEAREST = "nearest rows with the label"
