@@ -30,7 +30,7 @@ import scipy.sparse as sp
 from ideas import MOST_ROWS, MOST_TERMS, NameWords, OtherLabels
 from second_round import second_round
 
-from metarank import Dataset, MetaRanker, data, metrics
+from metarank import Candidates, Dataset, MetaRanker, Ranking, data, metrics
 from metarank.metrics.significance_tests import wilcoxon_rows
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.propensity import inv_propensity
@@ -136,7 +136,7 @@ def judged(Y: sp.csr_matrix, listed: Any, train: Any) -> dict[str, Any]:
     counts = np.bincount(train.indices, minlength=Y.shape[1])
     tail = sp.csr_matrix(Y.multiply(((counts >= 1) & (counts <= 5)).astype(np.float32)))
     tail.eliminate_zeros()
-    top = listed.labels if hasattr(listed, "best_first") else _first(listed)
+    top = _first(listed)
     row = np.repeat(np.arange(Y.shape[0]), np.diff(tail.indptr))
     hits = (top[row] == tail.indices[:, None]).any(axis=1)
     figures = {name: 100 * float(value) for name, value in found.items()}
@@ -147,9 +147,7 @@ def judged(Y: sp.csr_matrix, listed: Any, train: Any) -> dict[str, Any]:
 
 def _first(listed: Any) -> np.ndarray:
     """The five best labels of each row, int32 (n, 5), padded with -1."""
-    if hasattr(listed, "indptr"):
-        from metarank import Ranking
-
+    if isinstance(listed, Candidates):
         return Ranking.from_scores(listed, 5, values=listed.final_score).labels
     return listed.labels[:, :5]
 

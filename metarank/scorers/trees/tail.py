@@ -35,6 +35,7 @@ NAME_WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _UNTRIED = 1.0
 _HELD_OUT = 5
 _MOST_NAME_WEIGHT = 1e6
+_WITH_NAMES = "unit-rows and names"
 
 
 def _tail_means(means: Features, known: np.ndarray, sq_norm: np.ndarray | None) -> LabelMeans:
@@ -160,7 +161,7 @@ class TailClassifiers(LabelScorer):
     @property
     def reads_names(self) -> bool:  # type: ignore[override]
         """True where names count, which "auto" knows once it is `tuned`."""
-        return not isinstance(self.name_weight, str) and self.name_weight > 0
+        return asks_for_names(self.name_weight)
 
     def fit(self, view: View, *, n_jobs: int = 1) -> TailClassifiers:
         """Find mu_l from the View's points. Returns self.
@@ -193,11 +194,11 @@ class TailClassifiers(LabelScorer):
         if kappa == 0:
             return LabelMeans.of_rows(X, indptr, rows, _LONGEST, **how)
         text = as_canonical(unit_rows(view.label_text))
-        both = view.shared(f"unit-rows and names {kappa!r}", lambda _: _below(X, text, kappa))
+        both = view.shared(f"{_WITH_NAMES} {kappa!r}", lambda _: _below(X, text, kappa))
         named = np.flatnonzero(np.diff(text.indptr))
         counts = np.diff(indptr)
         rows = np.insert(rows, indptr[1:][named], X.shape[0] + named).astype(np.int32)
-        more = counts + np.isin(np.arange(len(counts)), named)
+        more = counts + (np.diff(text.indptr) > 0)
         means = LabelMeans.of_rows(both, np.concatenate([[0], np.cumsum(more)]), rows, _LONGEST, **how)
         # A mean of N + 1 rows, the last of which is kappa long.
         scale = np.where(more > counts, more / (counts + kappa), 1.0)
@@ -241,6 +242,7 @@ class TailClassifiers(LabelScorer):
             tail = clone(self).set_params(name_weight=kappa).fit(others, n_jobs=n_jobs)
             listed = tail.shortlist(held_out.X, 5, n_jobs=n_jobs)
             found.append(evaluate(Y, listed, ["PSP@5"], inv_propensity=weights, n_jobs=n_jobs)["PSP@5"])
+        view.release(_WITH_NAMES)  # a copy of all rows for each weight that was tried
         return NAME_WEIGHTS[int(np.argmax(found))]
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int = 1) -> dict[str, np.ndarray]:
@@ -294,6 +296,11 @@ def check_name_weight(value: Any) -> None:
     """Refuses what is neither a number of points that a name counts for, nor "auto"."""
     if not (isinstance(value, str) and value == "auto"):
         check_real("name_weight", value, 0, _MOST_NAME_WEIGHT, "a number in [0, 1e6] or 'auto'")
+
+
+def asks_for_names(name_weight: Any) -> bool:
+    """Whether names are to count in any case, by a weight of their own."""
+    return not isinstance(name_weight, str) and name_weight > 0
 
 
 def _below(X: sp.csr_matrix, text: sp.csr_matrix, kappa: float) -> sp.csr_matrix:

@@ -14,7 +14,13 @@ from metarank.metrics import evaluate
 from metarank.metrics.rerank import bent, rerank_with_tail
 from metarank.persist.fields import Number, Object
 from metarank.scorers.label_weights import FLOOR, relevance_weights
-from metarank.scorers.trees.tail import COLUMN, NAME_WEIGHTS, TailClassifiers, check_name_weight
+from metarank.scorers.trees.tail import (
+    COLUMN,
+    NAME_WEIGHTS,
+    TailClassifiers,
+    asks_for_names,
+    check_name_weight,
+)
 from metarank.scorers.trees.tail_weight import ALPHAS, choose_alpha
 from metarank.scorers.trees.tree_ensemble import ShortlistingTrees
 from metarank.types.candidates import Candidates
@@ -69,12 +75,12 @@ class TailReranking(ShortlistingTrees):
     def _check_names(self, has_tail: bool, can_name: bool = True) -> None:
         """Refuses a weight of names where no tail classifiers read them."""
         check_name_weight(self.name_weight)
-        if not isinstance(self.name_weight, str) and self.name_weight > 0 and not (has_tail and can_name):
+        if asks_for_names(self.name_weight) and not (has_tail and can_name):
             why = "with tail_solution='likelihood'" if has_tail else "without tail classifiers"
             raise ValueError(f"name_weight must be 0 or 'auto' {why}, got {self.name_weight!r}")
 
     def _ready(self: R, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> R:
-        if view.label_text is None and not isinstance(self.name_weight, str) and self.name_weight > 0:
+        if view.label_text is None and asks_for_names(self.name_weight):
             raise ValueError(
                 f"name_weight must be 0 or 'auto' where labels have no names, got {self.name_weight!r}; pass "
                 "a Dataset with label_names and feature_names"
