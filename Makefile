@@ -16,8 +16,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The constraints hold for the build's own environment too, so that every machine builds with the versions tested.
 export PIP_CONSTRAINT := $(abspath constraints.txt)
 
-# As many processes as cores; a file is tested by one of them, so that it prepares what its tests share once.
-PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --durations 10
+# As many processes as cores; a file is tested by one of them, so that it prepares what its tests share once. A test that
+# hangs ends its process: another would hang in it again.
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
 .PHONY: setup demo test test-quick check lint docs wheel levels arm64 clang crash isolation fuzz sanitize stubs bench clean

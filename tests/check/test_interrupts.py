@@ -88,7 +88,9 @@ def contents(place: Path) -> dict[str, bytes] | bytes:
     return place.read_bytes()
 
 
+# The measure of coverage takes a lock in Python: an interrupt there would hold it for good.
 @POSIX
+@pytest.mark.usefixtures("no_cover")
 @pytest.mark.parametrize("stage", ["fit", "rank"])
 def test_an_interrupted_call_leaves_no_thread_at_work(stage, tmp_path):
     data = makers.dense(500)
