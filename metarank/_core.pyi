@@ -641,6 +641,17 @@ class PlanNameRecord(PlanSource):
         ],
     ) -> None: ...
 
+class PlanMentions(PlanSource):
+    """Where texts mention the names of labels."""
+
+    def __init__(
+        self,
+        names: NameMentions,
+        rarity: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+
 class PlanStages:
     def __init__(
         self,
@@ -678,6 +689,10 @@ class Plan:
         x_data: Annotated[
             NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
+        word_indptr: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         k: int,
         table: bool,
         n_threads: int,
@@ -2007,6 +2022,53 @@ class LabelText:
         data: Annotated[NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         k: int,
         n_threads: int,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None,))],
+    ]: ...
+
+class NameMentions:
+    """Names of labels, looked for in texts word by word."""
+
+    def __init__(
+        self,
+        n_labels: int,
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        kinds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def texts_with(
+        self,
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_threads: int,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+    def find(
+        self,
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        rarity: Annotated[
+            NDArray[numpy.float32], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        n_threads: int,
+    ) -> Mentions: ...
+
+class Mentions:
+    """Labels that texts mention."""
+
+    def columns(
+        self,
+    ) -> tuple[
+        Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+        Annotated[NDArray[numpy.int32], dict(shape=(None,))],
+        Annotated[NDArray[numpy.float32], dict(shape=(None, None))],
+    ]:
+        """(indptr, labels, columns): the columns as of `metarank::Mention`."""
+
+    def best(
+        self, k: int
     ) -> tuple[
         Annotated[NDArray[numpy.int64], dict(shape=(None,))],
         Annotated[NDArray[numpy.int32], dict(shape=(None,))],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 
 from metarank import Dataset, MetaRanker, persist
 from metarank.data import make_extreme, make_multilabel
+from metarank.model.request import read_request
 from metarank.persist import register
 from metarank.scorers.base import LabelScorer
 from metarank.types.candidates import Candidates
@@ -20,6 +22,7 @@ from metarank.types.other_names import OtherNames
 from metarank.types.restrict import LabelLimits
 from metarank.types.vectors_of_labels import LabelVectors
 from metarank.types.view import Features, TrainingSet, View, fold_of_rows
+from metarank.types.word_rows import NAME, PART, NameForms, WordRows
 
 WORDS = (
     "sea sun sand wave wind sail port fish salt tide",
@@ -114,8 +117,8 @@ def fitted(maker: str, **params: Any) -> MetaRanker:
 
 def candidates(model: MetaRanker, X: Any) -> Candidates:
     """What the sources of a model propose."""
-    asked, rows = model.answering(), model.encoder_.encode(X)
-    return asked.united(asked.proposed(rows), rows.shape[0])
+    asked, (rows, _, _, given) = model.answering(), read_request(model.fitted_, X)
+    return asked.united(asked.proposed(rows, None, given), rows.shape[0])
 
 
 def saved_bytes(model: Any, folder: Path) -> dict[str, bytes]:
@@ -142,9 +145,17 @@ def training_set(X: Features, Y: sp.csr_matrix, *, n_folds: int = 3, seed: int =
     """The training set `MetaRanker` makes of these; the labels' texts depend on the sizes alone, and so does
     what is given of pairs."""
     vectors = np.random.default_rng(3).normal(size=(Y.shape[1], X.shape[1])).astype(np.float32)
+    n_rows, n_labels = X.shape[0], Y.shape[1]
+    numbers = np.random.default_rng(5).integers(1, 6, size=(n_rows, 12))
+    forms = WordRows.of([[1 + label % 5] for label in range(n_labels)] + [[1, 2]])
     texts: dict[str, Any] = {
-        "given": given_pairs(X.shape[0], Y.shape[1]),
+        "given": replace(given_pairs(n_rows, n_labels), words=WordRows.of(numbers.tolist())),
         "label_vectors": LabelVectors(vectors),
+        "name_forms": NameForms(
+            forms,
+            np.append(np.arange(n_labels), 0).astype(np.int32),
+            np.append(np.full(n_labels, NAME), PART).astype(np.int32),
+        ),
     }
     if sp.issparse(X):
         texts["words"] = [f"word{j}" for j in range(X.shape[1])]

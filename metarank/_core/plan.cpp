@@ -271,6 +271,46 @@ std::unique_ptr<SourceAtWork> PlanNameRecord::on(const PlanRows& rows) const {
   return std::make_unique<AtWork>(*this, rows);
 }
 
+class PlanMentions::AtWork : public SourceAtWork {
+ public:
+  AtWork(const PlanMentions& source, const PlanRows& rows)
+      : found_(source.names_.find(rows.word_indptr, rows.words, source.rarity_, kOne)), n_(rows.n()) {
+    require(static_cast<std::int64_t>(found_.indptr.values.size()) == n_ + 1, "words must be of as many rows as X");
+  }
+  LabelLists propose(std::int64_t k) override {
+    auto [indptr, labels, scores] = found_.best(k);
+    return {std::move(indptr), std::move(labels), std::move(scores)};
+  }
+  void describe(const PlanPairs& pairs, PlanColumns& columns) override {
+    const std::size_t m = pairs.labels.shape(0), stored = found_.labels.values.size();
+    std::vector<std::size_t> at(m, stored);  // of each pair its mention, if there is one
+    for (std::int64_t i = 0; i < n_; ++i) {
+      const auto first = found_.labels.values.begin() + found_.indptr.values[static_cast<std::size_t>(i)];
+      const auto stop = found_.labels.values.begin() + found_.indptr.values[static_cast<std::size_t>(i) + 1];
+      for (std::int64_t p = pairs.indptr(i); p < pairs.indptr(i + 1); ++p) {
+        const auto place = std::lower_bound(first, stop, pairs.labels(p));
+        if (place != stop && *place == pairs.labels(p))
+          at[static_cast<std::size_t>(p)] = static_cast<std::size_t>(place - found_.labels.values.begin());
+      }
+    }
+    for (std::size_t c = 0; c < static_cast<std::size_t>(Mention::kScore); ++c) {
+      const float* const of = found_.columns.values.data() + c * stored;
+      std::vector<float> values(m, 0.0F);
+      for (std::size_t p = 0; p < m; ++p)
+        if (at[p] < stored) values[p] = of[at[p]];
+      columns.add(to_array(std::move(values)));
+    }
+  }
+
+ private:
+  Mentions found_;
+  std::int64_t n_;
+};
+
+std::unique_ptr<SourceAtWork> PlanMentions::on(const PlanRows& rows) const {
+  return std::make_unique<AtWork>(*this, rows);
+}
+
 // --- the plan -----------------------------------------------------------------------------------------------------
 
 // What became of a few rows.
@@ -293,22 +333,34 @@ Plan::Plan(std::vector<const PlanSource*> sources, PlanStages stages, const Boos
           "survivors must be positive where there is a cascade");
 }
 
-Plan::Answer Plan::answer(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data, std::int64_t k,
-                          bool table, int n_threads) const {
+Plan::Answer Plan::answer(const PlanRows& all_rows, std::int64_t k, bool table, int n_threads) const {
+  const auto& [indptr, indices, data, word_indptr, words] = all_rows;
   require(k >= 1, "k must be positive");
   require(n_threads >= 1, "n_threads must be positive");
   require(table || ranker_ != nullptr, "evidence needs a ranker");
   require(indptr.shape(0) >= 1 && indices.shape(0) == data.shape(0), "X must be a CSR matrix");
   require_indptr(indptr, static_cast<std::int64_t>(indices.shape(0)), "X.indptr");
+  require_indptr(word_indptr, static_cast<std::int64_t>(words.shape(0)), "words.indptr");
   const auto n = static_cast<std::int64_t>(indptr.shape(0)) - 1;
+  const bool has_words = word_indptr.shape(0) == indptr.shape(0);
   const std::int64_t block = std::clamp<std::int64_t>(n / n_threads, 1, kRows);
   std::vector<Part> parts(static_cast<std::size_t>((n + block - 1) / block));
   parallel_for(n, n_threads, block, [&](std::int64_t begin, std::int64_t end, int) {
     const auto first = static_cast<std::size_t>(indptr(begin)), size = static_cast<std::size_t>(indptr(end)) - first;
     std::vector<std::int64_t> bounds(indptr.data() + begin, indptr.data() + end + 1);
     for (std::int64_t& bound : bounds) bound -= static_cast<std::int64_t>(first);
-    const PlanRows rows{view_of(bounds), In1<std::int32_t>(indices.data() + first, {size}),
-                        In1<float>(data.data() + first, {size})};
+    std::vector<std::int64_t> word_bounds{0};
+    std::size_t first_word = 0;
+    if (has_words) {
+      first_word = static_cast<std::size_t>(word_indptr(begin));
+      word_bounds.assign(word_indptr.data() + begin, word_indptr.data() + end + 1);
+      for (std::int64_t& bound : word_bounds) bound -= static_cast<std::int64_t>(first_word);
+    }
+    const PlanRows rows{view_of(bounds),
+                        In1<std::int32_t>(indices.data() + first, {size}),
+                        In1<float>(data.data() + first, {size}),
+                        view_of(word_bounds),
+                        In1<std::int64_t>(words.data() + first_word, {static_cast<std::size_t>(word_bounds.back())})};
     parts[static_cast<std::size_t>(begin / block)] = part_of(rows, k, table);
   });
   Answer all{};

@@ -15,17 +15,19 @@
 #include "label_mean_index.h"
 #include "label_neighbors.h"
 #include "label_trees.h"
+#include "mentions.h"
 #include "names.h"
 #include "votes.h"
 #include "weight_index.h"
 
 namespace metarank {
 
-// Rows of canonical CSR.
+// Rows of canonical CSR, and the words of their texts in their order; of no rows where no source looks at them.
 struct PlanRows {
   In1<std::int64_t> indptr;
   In1<std::int32_t> indices;
   In1<float> data;
+  In1<std::int64_t> word_indptr, words;
 
   std::int64_t n() const { return static_cast<std::int64_t>(indptr.shape(0)) - 1; }
 };
@@ -185,6 +187,18 @@ class PlanNameRecord : public PlanSource {
   In2<float> of_labels_;
 };
 
+// Where texts mention the names of labels; `rarity` is of the forms of names.
+class PlanMentions : public PlanSource {
+ public:
+  PlanMentions(const NameMentions& names, In1<float> rarity) : names_(names), rarity_(rarity) {}
+  std::unique_ptr<SourceAtWork> on(const PlanRows& rows) const override;
+
+ private:
+  class AtWork;
+  const NameMentions& names_;
+  In1<float> rarity_;
+};
+
 // What the stages of a plan make of the columns of its sources.
 struct PlanStages {
   std::vector<int> proposes, describes;  // numbers of sources, in the order of their proposals and columns
@@ -214,8 +228,7 @@ class Plan {
        const BoostedTrees* ranker);
 
   // `k`: labels that each source proposes.
-  Answer answer(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> data, std::int64_t k, bool table,
-                int n_threads) const;
+  Answer answer(const PlanRows& rows, std::int64_t k, bool table, int n_threads) const;
 
  private:
   struct Part;

@@ -56,6 +56,7 @@ SOURCES = {
     "boosted": SourceEntry("BoostedTrees", "metarank.scorers.classical.boosted_trees"),
     "names": SourceEntry("NameScorer", "metarank.scorers.names.words", asked_as="names"),
     "spelling": SourceEntry("SpellingScorer", "metarank.scorers.names.words", asked_as="spelling"),
+    "mentions": SourceEntry("NameMentions", "metarank.scorers.names.mentions", asked_as="mentions"),
     "name-record": SourceEntry("NameRecord", "metarank.scorers.names.record"),
     "embedder": SourceEntry("NameEmbedder", "metarank.scorers.names.name_embedder", asked_as="embedder"),
     "label-vectors": SourceEntry(

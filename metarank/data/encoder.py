@@ -7,7 +7,7 @@ the training rows did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from metarank.persist.fields import Array, Declared, Known, Object, Strings, Tex
 from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import with_parts
 from metarank.types.block_columns import BlockColumns
+from metarank.types.canonical import canonical_csr
 from metarank.types.checks import Layout, check_features, check_savable_width, check_writable
 from metarank.types.containers import as_list, library_of
 from metarank.types.view import Features
@@ -106,6 +107,16 @@ class InputEncoder(Saved):
         self.layout = "sparse" if sp.issparse(features) else "dense"
         self.n_features = int(features.shape[1])
         return features
+
+    def with_words_of(self, names: Iterable[str], features: Features) -> Features:
+        """The features of the training rows, where they are those of texts with columns also for words that
+        stand in these names of labels alone: a new text may have them."""
+        if self.vectorizer is None or isinstance(features, np.ndarray):
+            return features
+        now = self.vectorizer.add_terms(names, features.shape[0])
+        self.n_features = len(self.vectorizer.vocabulary_)
+        shape = (features.shape[0], self.n_features)
+        return canonical_csr(features.data, now[features.indices], features.indptr, shape)
 
     def fit_nothing(self) -> InputEncoder:
         """The encoder of rows without features: those of a fit on given candidates alone. Returns self."""

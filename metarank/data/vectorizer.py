@@ -181,6 +181,25 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         """The language by which terms are stemmed; before `fit`, that of the parameter."""
         return self.language_ if hasattr(self, "language_") else check_language(self.language, auto=False)
 
+    def add_terms(self, texts: Iterable[str], n_texts: int) -> np.ndarray:
+        """Take terms of other texts into the vocabulary, as terms that none of the `n_texts` of `fit` holds.
+
+        So a word that stands in the name of a label alone is known when a new text has it.
+
+        Returns
+        -------
+        int32 array (d before,)
+            The present column of each earlier one; they keep their order.
+        """
+        known = self._column
+        more = {term for text in checked_texts(texts) for term in self.terms(text)} - known.keys() - {""}
+        vocabulary = sorted([*self.vocabulary_, *more])
+        now = np.flatnonzero([term not in more for term in vocabulary]).astype(np.int32)
+        idf = np.full(len(vocabulary), smooth_idf(np.zeros(1), n_texts)[0], np.float32)
+        idf[now] = self.idf_
+        self._set(vocabulary, idf)
+        return now
+
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """The vocabulary as an object array."""
         return np.array(self.vocabulary_, dtype=object)

@@ -26,9 +26,11 @@ from metarank.model.answer import Answering, Described
 from metarank.model.cascade import Lists
 from metarank.model.estimator import MetaRanker
 from metarank.model.fitted import blank_rows
+from metarank.model.request import words_of_texts
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.voting import Neighbors, weighed
 from metarank.types.candidates import Candidates
+from metarank.types.given import Given
 from metarank.types.ranking import Ranking, check_k
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
@@ -50,6 +52,7 @@ class Head:
             for i, scorer in enumerate(self.scorers)
             if scorer.rows_searched() is not None
         }
+        self.reads_word_order: bool = model.fitted_.reads_word_order
         self.is_dense: bool = model.encoder_.layout == "dense"
         whole = model.answering()
         self.asked: Answering = replace(whole, model=replace(whole.model, sources=[]))
@@ -144,13 +147,15 @@ class ShardedRanker:
         answers = []
         for rows, _, options in parts_of(self.model, X, {"exclude": exclude, "allowed": allowed}):
             features = submit(_encoded, head, rows, pure=False)
+            given = submit(_in_order, head, rows, pure=False)
             neighbors = {i: self._search(i, features) for i in self._head.votes}
             proposals = [
-                self._at(s, _proposed, shard, head, features) for s, shard in enumerate(self._shards)
+                self._at(s, _proposed, shard, head, features, given) for s, shard in enumerate(self._shards)
             ]
             lists = submit(_lists, head, features, neighbors, proposals, options, k, pure=False)
             columns = [
-                self._at(s, _described, shard, head, features, lists) for s, shard in enumerate(self._shards)
+                self._at(s, _described, shard, head, features, given, lists)
+                for s, shard in enumerate(self._shards)
             ]
             ranked = (head, features, neighbors, lists, columns, k, weight)
             answers.append(submit(_ranked, *ranked, pure=False))
@@ -176,6 +181,15 @@ def _encoded(head: Head, rows: Any) -> Features:
     return head.asked.model.encoder.encode(rows.load() if isinstance(rows, Part) else rows)
 
 
+def _in_order(head: Head, rows: Any) -> Given | None:
+    """The words of the rows in their order, if a source looks at them."""
+    if not head.reads_word_order:
+        return None
+    model = head.asked.model
+    words = words_of_texts(model, rows.load() if isinstance(rows, Part) else rows)
+    return Given(len(words), model.n_labels, words=words)
+
+
 def _searched(shard: Shard, head: Head, X: Features, i: int) -> tuple[np.ndarray, np.ndarray]:
     return shard.rows[i].nearest(X, max(head.votes[i].ks), task_threads(head.asked.n_jobs))
 
@@ -191,9 +205,9 @@ def _resolved(
     return weighed(rows, distances, is_dense=head.is_dense)
 
 
-def _proposed(shard: Shard, head: Head, X: Features) -> dict[int, Candidates]:
+def _proposed(shard: Shard, head: Head, X: Features, given: Given | None) -> dict[int, Candidates]:
     n_jobs = task_threads(head.asked.n_jobs)
-    return shard.propose(X, head.shortlisters, head.asked.shortlist_size, n_jobs)
+    return shard.propose(X, head.shortlisters, head.asked.shortlist_size, n_jobs, given)
 
 
 def _lists(
@@ -228,11 +242,11 @@ def _lists(
 
 
 def _described(
-    shard: Shard, head: Head, X: Features, lists: Lists
+    shard: Shard, head: Head, X: Features, given: Given | None, lists: Lists
 ) -> tuple[np.ndarray, dict[int, dict[str, np.ndarray]]]:
     """Where the pairs of the shard's labels stand, and columns."""
     candidates = lists.described
-    own = shard.describe(X, candidates, sorted(set(head.described)), task_threads(head.asked.n_jobs))
+    own = shard.describe(X, candidates, sorted(set(head.described)), task_threads(head.asked.n_jobs), given)
     return np.flatnonzero(shard.inside(candidates)), own
 
 

@@ -18,6 +18,7 @@ from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.training_rows import DenseRows, training_rows
 from metarank.types.arrays import stacked
 from metarank.types.candidates import Candidates
+from metarank.types.given import Given
 from metarank.types.view import Features
 
 
@@ -137,9 +138,15 @@ class Shard:
     whole: dict[int, Any] = field(default_factory=dict)
     rows: dict[int, RowShard] = field(default_factory=dict)
 
-    def propose(self, X: Features, numbers: list[int], k: int, n_jobs: int) -> dict[int, Candidates]:
+    def propose(
+        self, X: Features, numbers: list[int], k: int, n_jobs: int, given: Given | None = None
+    ) -> dict[int, Candidates]:
         """The proposals of some of the scorers, in the ids of the whole model."""
-        found = {i: self.whole[i].shortlist(X, k, n_jobs=n_jobs) for i in numbers if i in self.whole}
+        found = {
+            i: self.whole[i].shortlist(given if self.whole[i].reads_given else X, k, n_jobs=n_jobs)
+            for i in numbers
+            if i in self.whole
+        }
         for i in numbers:
             if i in self.pieces and self.last > self.first:
                 own = self.pieces[i].shortlist(X, min(k, self.last - self.first), n_jobs=n_jobs)
@@ -148,10 +155,19 @@ class Shard:
         return found
 
     def describe(
-        self, X: Features, candidates: Candidates, numbers: list[int], n_jobs: int
+        self,
+        X: Features,
+        candidates: Candidates,
+        numbers: list[int],
+        n_jobs: int,
+        given: Given | None = None,
     ) -> dict[int, dict[str, np.ndarray]]:
         """Columns of the candidates: of all of them by a whole scorer, of those in the range by a piece."""
-        columns = {i: self.whole[i].score(X, candidates, n_jobs=n_jobs) for i in numbers if i in self.whole}
+        columns = {
+            i: self.whole[i].score(given if self.whole[i].reads_given else X, candidates, n_jobs=n_jobs)
+            for i in numbers
+            if i in self.whole
+        }
         if self.last > self.first:
             own = self.within(candidates)
             columns |= {i: self.pieces[i].score(X, own, n_jobs=n_jobs) for i in numbers if i in self.pieces}

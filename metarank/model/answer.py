@@ -32,6 +32,7 @@ from metarank.types.label_table import LabelTable
 from metarank.types.ranking import Ranking
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
+from metarank.types.word_rows import WordRows
 
 # Results of `LabelScorer.search`, by the number of the source.
 Found: TypeAlias = dict[int, dict[str, Any]]
@@ -81,23 +82,31 @@ class Answering:
         out, plan = [], self.plan_for(rows)
         whole = plan is not None and plan.ranks and (ranker is None or ranker is self.model.ranker)
         for chunk, part in self._chunks(rows, k):
-            found = self._scored_whole(plan, part, weight) if plan is not None and whole else None
+            words = _words_of(rows.given, chunk)
+            found = self._scored_whole(plan, part, words, weight) if plan is not None and whole else None
             out.append(found or self.scored_of(self._described(chunk, part, rows, k, plan), ranker, weight))
         return out
 
     def plan_for(self, request: Request) -> Plan | None:
         """The compiled plan, if it can answer: shortlisted sparse rows, all of whose labels may be ranked."""
         _, limits, own, given = request
-        if own is not None or given is not None or limits.allowed is not None or limits.excluded is not None:
+        if (
+            own is not None
+            or (given is not None and given.says_of_pairs)
+            or limits.allowed is not None
+            or limits.excluded is not None
+        ):
             return None
         return None if isinstance(request.X, np.ndarray) else self.model.plan
 
-    def _scored_whole(self, plan: Plan, X: sp.csr_matrix, weight: float | None) -> Scored | None:
+    def _scored_whole(
+        self, plan: Plan, X: sp.csr_matrix, words: WordRows | None, weight: float | None
+    ) -> Scored | None:
         """The scores of rows by the plan alone; None where a number is not finite, which the stages report.
 
         Of blank rows it counts which labels are the most frequent, and nothing else.
         """
-        found = self._listed(plan, X, table=False)
+        found = self._listed(plan, X, words, table=False)
         if found is None:
             return None
         c, evidence = Candidates.of_core(found.indptr, found.labels, self.model.n_labels, {}), found.evidence
@@ -109,10 +118,11 @@ class Answering:
             evidence[~np.repeat(blank, np.diff(c.indptr))] = kept
         return self.model.scored(c, finite_scores(evidence, _MOST_SCORE), weight, blank)
 
-    def _listed(self, plan: Plan, X: sp.csr_matrix, *, table: bool) -> Listed | None:
+    def _listed(self, plan: Plan, X: sp.csr_matrix, words: WordRows | None, *, table: bool) -> Listed | None:
         try:
+            n_jobs = resolve_n_jobs(self.n_jobs)
             return plan.listed(
-                canonical_parts(X), self.shortlist_size, table=table, n_jobs=resolve_n_jobs(self.n_jobs)
+                canonical_parts(X), self.shortlist_size, table=table, n_jobs=n_jobs, words=words
             )
         except ValueError:
             return None
@@ -154,11 +164,11 @@ class Answering:
         _, limits, own, given = request
         blank = blank_rows(part)
         if plan is not None and not np.count_nonzero(blank):
-            planned = self._listed(plan, part, table=True)
+            planned = self._listed(plan, part, _words_of(given, rows), table=True)
             if planned is not None:
                 return self._of_listed(planned, blank)
         told = given if given is None or part.shape[0] == given.n_rows else given[rows]
-        found = self.searched(part) if own is None else {}
+        found = self.searched(part, told) if own is None else {}
         parts = self.proposed(part, found, told) if own is None else []
         c = self.united(parts, part.shape[0]) if own is None else own.rows(rows)
         c = limits.cut(c, rows)
@@ -187,13 +197,13 @@ class Answering:
         rough = cascade.rough(candidates, proposals, self.model.inv_propensity, resolve_n_jobs(self.n_jobs))
         return Lists(candidates, rough, cascade.ahead(candidates, rough))
 
-    def searched(self, X: Features) -> Found:
+    def searched(self, X: Features, given: Given | None = None) -> Found:
         """The searches that proposing and describing share, by the number of the source."""
         n_jobs = resolve_n_jobs(self.n_jobs)
         return {
-            i: source.scorer.search(X, n_jobs=n_jobs)
+            i: source.scorer.search(given if source.scorer.reads_given else X, n_jobs=n_jobs)
             for i, source in enumerate(self.model.sources)
-            if source.proposes and source.describes and not source.scorer.reads_given
+            if source.proposes and source.describes
         }
 
     def proposed(
@@ -343,6 +353,13 @@ def names_in_order(scored: list[Scored], kept: sp.csr_matrix, table: LabelTable)
 def _pairs_given(given: Given | None) -> int:
     """The mean number of candidates of a row that are given, rounded up."""
     return 0 if given is None else -(-sum(of.nnz for of in given.scores.values()) // max(1, given.n_rows))
+
+
+def _words_of(given: Given | None, rows: slice) -> WordRows | None:
+    """The words of some rows in their order."""
+    if given is None or given.words is None:
+        return None
+    return given.words if rows.start == 0 and rows.stop == given.n_rows else given.words[rows]
 
 
 def united(parts: list[Candidates], n_rows: int, n_labels: int) -> Candidates:

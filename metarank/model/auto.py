@@ -238,13 +238,14 @@ def choose_shortlister(
     effort: str = "medium",
     has_vectors: bool = False,
     is_sparse: bool = False,
+    in_order: bool = False,
 ) -> list[LabelScorer]:
     """The unfitted scorers that propose candidates; an empty list means all labels.
 
     "auto": neighbours remember rare labels, label trees are quick and sure of frequent ones; up to 7,000
     rows a ridge over all labels, trained on inverse propensities, and then a single tree where the rows hold
     more than 300,000 terms, and none where labels have fewer than four rows on average (`rows_of_label`);
-    names, where known.
+    names, where known, and where texts mention them, if their words are known `in_order`.
 
     Raises
     ------
@@ -267,6 +268,7 @@ def choose_shortlister(
             chosen.append(proposers["parabel"](n_trees=1 if ridge and n_terms > TERMS_FOR_TREES else 3))
         if label_text is not None:
             chosen += [proposers["names"](), proposers["spelling"]()]
+            chosen += [proposers["mentions"]()] if in_order else []
         if has_vectors:
             chosen.append(proposers["label-vectors"]())
         compared = "no more" if n_rows <= RIDGE_ROWS else "more"

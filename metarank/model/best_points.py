@@ -52,7 +52,7 @@ def _ranked_lists(asked: Answering, request: Request, k: int) -> Iterator[Pairs]
     model, X, n_jobs = asked.model, request.X, resolve_n_jobs(asked.n_jobs)
     ranker = model.point_ranker
     assert ranker is not None
-    found = asked.searched(X)
+    found = asked.searched(X, request.given)
     proposals = asked.proposed(X, found, request.given)
     of_rows = row_columns(X, list(zip(names_of_proposers(model.sources), proposals)))
     every = _candidates(asked, request, proposals, max(k, asked.shortlist_size))

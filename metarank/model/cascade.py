@@ -249,4 +249,4 @@ def foremost(candidates: Candidates, scores: np.ndarray, k: int) -> np.ndarray:
 def can_cascade(sources: Sequence[Source]) -> bool:
     """Whether candidates come from the model's own sources alone."""
     proposing = [source.scorer for source in sources if source.proposes]
-    return bool(proposing) and not any(scorer.reads_given for scorer in proposing)
+    return bool(proposing) and not any(scorer.proposes_given for scorer in proposing)

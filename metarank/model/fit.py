@@ -17,6 +17,7 @@ from sklearn.base import clone
 from metarank._util.parameters import seed_of
 from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
+from metarank.data.word_order import name_forms, word_rows
 from metarank.model import auto
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.block_sources import over_blocks
@@ -36,8 +37,10 @@ from metarank.scorers.neighbors.prior import LabelPrior, smoothed_shares
 from metarank.scorers.objective import ObjectiveScorer
 from metarank.scorers.sizes import FitSizes
 from metarank.scorers.source import Source, describers, proposers, sources_of, with_scorers
+from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 from metarank.types.view import TrainingSet, hidden_labels
+from metarank.types.word_rows import NameForms
 
 
 def fit_model(
@@ -62,6 +65,7 @@ def fit_model(
     given = weighed(given, options)
     names, label_text = texts_of_labels(given, options)
     sources = chosen_sources(given, label_text, options)
+    given = with_word_order(given, sources)
     data = training_set(given, sources, names, label_text, options)
     rows = ranked_rows(data, sources, options)
     plan_memory(data, sources, rows, options)
@@ -202,6 +206,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         effort=options.effort,
         has_vectors=given.label_vectors is not None,
         is_sparse=sp.issparse(X),
+        in_order=given.texts is not None and not options.labelwise,
     )
     scorers = choose_features(
         options.features,
@@ -277,7 +282,30 @@ def training_set(
         hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
         groups=given.groups,
         given=given.pairs,
+        name_forms=_name_forms(given, names, sources),
     )
+
+
+def with_word_order(given: TrainingInput, sources: list[Source]) -> TrainingInput:
+    """The training input with the words of its texts in their order, if a source looks at them."""
+    readers = [source.scorer for source in sources if source.scorer.reads_word_order]
+    if not readers:
+        return given
+    if given.texts is None or given.encoder.vectorizer is None:
+        raise ValueError(f"X must be texts for {type(readers[0]).__name__}, which looks for names in them")
+    words = word_rows(given.texts, given.encoder.vectorizer.language_)
+    pairs = given.pairs or Given(given.n_rows, given.n_labels)
+    return replace(given, pairs=replace(pairs, words=words))
+
+
+def _name_forms(given: TrainingInput, names: Sequence[str] | None, sources: list[Source]) -> NameForms | None:
+    """The ways in which the labels are written, if a source looks for them in texts."""
+    if not any(source.scorer.reads_word_order for source in sources):
+        return None
+    table, vectorizer = given.labels.table, given.encoder.vectorizer
+    if names is None or vectorizer is None:
+        raise ValueError("the labels must have names for NameMentions, which looks for them in texts")
+    return name_forms(names, None if table is None else table.alternative_names, vectorizer.language_)
 
 
 def _tell_of_folds(given: TrainingInput, fold: np.ndarray, options: FitOptions) -> None:

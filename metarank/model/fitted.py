@@ -214,6 +214,11 @@ class FittedModel:
         """The names of the features of pairs that were given in the fit."""
         return [name for scorer in self.scorers for name in scorer.given_read()[1]]
 
+    @cached_property
+    def reads_word_order(self) -> bool:
+        """Whether a source looks at the words of texts in their order."""
+        return any(source.scorer.reads_word_order for source in self.sources)
+
     def check_given(self, given: Given | None) -> None:
         """Raise ValueError unless exactly what the fit had is given of pairs, in the same way."""
         check_names_given(given, self.given_sources, self.given_features)

@@ -93,6 +93,8 @@ class TrainingInput:
     candidates_mode : "only" or "union"
     negatives : Candidates or None
         Pairs that a person rejected, if there are any.
+    texts : list of str or None
+        The texts of the rows, where X is texts alone.
     """
 
     encoder: InputEncoder
@@ -110,6 +112,7 @@ class TrainingInput:
     pairs: Given | None = None
     candidates_mode: str = "only"
     negatives: Candidates | None = None
+    texts: Sequence[str] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -168,6 +171,7 @@ def read_training(
     pair_features: Any = None,
     negatives: Any = None,
     blocks: Any = "auto",
+    reads_names: bool = True,
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     _check_no_labels_in(X, Y)
@@ -196,6 +200,8 @@ def read_training(
         found = chosen_language(texts or [], labels.Y, names, groups=groups, **options)
         if found is not None:
             encoder, features = encoded(X, Y, of_blocks, found, blocks)
+    if reads_names:
+        features = encoder.with_words_of(_names_of(labels), features)
     excluded = None
     if exclude is not None:
         lists = check_lists(exclude, labels.Y.shape[0], known, "exclude")
@@ -222,6 +228,7 @@ def read_training(
         pairs=pairs,
         candidates_mode=candidates_mode,
         negatives=None if negatives is None else read_negatives(negatives, labels, known),
+        texts=texts if encoder.vectorizer is not None else None,
     )
 
 
@@ -384,6 +391,16 @@ def _texts_of(X: Any, labels: Labels) -> Sequence[str] | None:
     if labels.table is not None:
         return labels.table.descriptions
     return X.label_texts if isinstance(X, Dataset) else None
+
+
+def _names_of(labels: Labels) -> list[str]:
+    """All names of the labels that are words."""
+    table = labels.table
+    own = [] if labels.are_ids else labels.names or []
+    if table is not None and table.has_names:
+        own = table.names or []
+    others = () if table is None else table.alternative_names or ()
+    return [*own, *(name for names in others for name in names)]
 
 
 def short_names(texts: Sequence[str] | None) -> list[str] | None:

@@ -21,6 +21,7 @@ from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import texts_of
 from metarank.data.label_text import label_phrases
+from metarank.data.word_order import name_forms
 from metarank.metrics.propensity import inv_propensity
 from metarank.model.inputs import short_names
 from metarank.model.label_change import LabelChange
@@ -40,6 +41,7 @@ from metarank.types.missing import MissingPairs
 from metarank.types.other_names import OtherNames
 from metarank.types.strings import PackedStrings
 from metarank.types.view import Features, TrainingSet
+from metarank.types.word_rows import NameForms
 
 if TYPE_CHECKING:
     from metarank.model.estimator import MetaRanker
@@ -72,6 +74,8 @@ def changed_labels(model: FittedModel, change: LabelChange, n_jobs: int) -> Fitt
     )
     phrases = _label_phrases(model, change)
     data = _training_set(model, X, changed, change.names, texts, phrases, others, change.table)
+    if model.reads_word_order and model.encoder.vectorizer is not None:
+        data.name_forms = _name_forms(change, model.encoder.vectorizer.language_)
     if index is not None:
         data.shared("training-rows", lambda X: index)
     return replace(
@@ -290,6 +294,18 @@ def _warn_of_unknown_words(change: LabelChange, texts: Sequence[sp.csr_matrix]) 
             "words that `partial_fit` adds, or after a new fit",
             stacklevel=4,
         )
+
+
+def _name_forms(change: LabelChange, language: str | None) -> NameForms:
+    """The ways in which the labels are written after a change; those that are removed, in none."""
+    table = change.table
+    names = list((None if table is None or not table.has_names else table.names) or change.names or [])
+    others = None if table is None or table.alternative_names is None else list(table.alternative_names)
+    for label in change.removed:
+        names[label] = ""
+        if others is not None:
+            others[label] = []
+    return name_forms(names, others, language)
 
 
 def _still_missing(missing: MissingPairs, now: np.ndarray, Y: sp.csr_matrix) -> MissingPairs:

@@ -17,6 +17,7 @@ from metarank.model.cascade import ABSENT, GAP
 from metarank.ranker.assemble import joined_columns
 from metarank.scorers.base import LabelScorer, Planned
 from metarank.types.arrays import Parts
+from metarank.types.word_rows import WordRows
 
 if TYPE_CHECKING:
     from metarank.model.fitted import FittedModel
@@ -63,15 +64,19 @@ class Plan:
         self._core = core
         self.ranks = ranks
 
-    def listed(self, rows: Parts, k: int, *, table: bool, n_jobs: int) -> Listed:
+    def listed(
+        self, rows: Parts, k: int, *, table: bool, n_jobs: int, words: WordRows | None = None
+    ) -> Listed:
         """The candidates of rows of canonical CSR, k proposed by each source, and their table or evidence.
+        `words` are those of their texts, where a source looks at them.
 
         Raises
         ------
         ValueError
             If a score or column is not finite.
         """
-        return Listed(*self._core.answer(*rows, k, table, n_jobs))
+        words = WordRows.of([]) if words is None else words
+        return Listed(*self._core.answer(*rows, words.indptr, words.words, k, table, n_jobs))
 
 
 def plan_of(model: FittedModel) -> Plan | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from metarank.data.encoder import texts_of
+from metarank.data.word_order import word_rows
 from metarank.model.fitted import FittedModel
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given, read_given
 from metarank.types.restrict import LabelLimits, check_shortlist
 from metarank.types.view import Features
+from metarank.types.word_rows import WordRows
 
 
 class Request(NamedTuple):
@@ -53,7 +57,13 @@ def read_request(
     check_rows(model, X)
     rows: Features | None = None if X is None else model.encoder.encode(X)
     return encoded_request(
-        model, rows, exclude=exclude, allowed=allowed, candidates=candidates, pair_features=pair_features
+        model,
+        rows,
+        exclude=exclude,
+        allowed=allowed,
+        candidates=candidates,
+        pair_features=pair_features,
+        words=words_in(model, X),
     )
 
 
@@ -65,10 +75,14 @@ def encoded_request(
     allowed: Any = None,
     candidates: Any = None,
     pair_features: Any = None,
+    words: WordRows | None = None,
 ) -> Request:
-    """`read_request` of rows that are encoded already; None for a model without features."""
+    """`read_request` of rows that are encoded already; None for a model without features. `words` are those
+    of the rows in their order, see `words_in`."""
     table = model.label_table
     given = given_to(model, None if rows is None else rows.shape[0], candidates, pair_features)
+    if words is not None:
+        given = replace(given or Given(len(words), model.n_labels), words=words)
     if rows is None:
         assert given is not None
         rows = np.zeros((given.n_rows, 0), np.float32)
@@ -78,6 +92,17 @@ def encoded_request(
         else check_shortlist(candidates, rows.shape[0], table)
     )
     return Request(rows, LabelLimits.checked(exclude, allowed, rows.shape[0], table), own, given)
+
+
+def words_in(model: FittedModel, X: Any) -> WordRows | None:
+    """The words of texts in their order, if a source of the model looks at them."""
+    return words_of_texts(model, X) if model.reads_word_order else None
+
+
+def words_of_texts(model: FittedModel, X: Any) -> WordRows:
+    """The words of texts in their order."""
+    assert model.encoder.vectorizer is not None
+    return word_rows(texts_of(X) or [], model.encoder.vectorizer.language_)
 
 
 def check_rows(model: FittedModel, X: Any) -> None:

@@ -241,7 +241,7 @@ def pairs_to_rank(
         rejected=None if lists.rejected is None else lists.proposed.of_described(lists.rejected),
         shown=_with_rows(lists, describers(sources)),
         relations=None if given.labels.table is None else given.labels.table.relations,
-        is_given=any(scorer.reads_given for scorer in proposers(sources)),
+        is_given=any(scorer.proposes_given for scorer in proposers(sources)),
         effort=options.effort,
         described=None if lists.points is None else lists.described,
     )

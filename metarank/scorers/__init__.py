@@ -4,8 +4,8 @@
   rows of a label are like, and how many there are.
 - `LinearClassifier`, `KernelRidge`, `KernelSVM`, `ExtraTrees`, `BoostedTrees`, `OneVsAll`: classifiers.
 - `Parabel`, `XReg`, `FastXML`, `PfastXML`, `PfastreXML`: trees over very many labels.
-- `NameScorer`, `SpellingScorer`, `NameEmbedder`: what the names of labels say; `NameRecord`: how far rows
-  bear them out.
+- `NameScorer`, `SpellingScorer`, `NameEmbedder`: what the names of labels say; `NameMentions`: where a text
+  mentions them; `NameRecord`: how far rows bear them out.
 - `LabelVectorScorer`: vectors of labels that a user gave.
 
 One of your own is a subclass of `LabelScorer`. `MetaRanker(features=[...], shortlister=[...])` takes them by
@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers know by its class
     from metarank.scorers.linear.linear_svm import LinearClassifier as LinearClassifier
     from metarank.scorers.linear.one_vs_all import OneVsAll as OneVsAll
     from metarank.scorers.names.given_vectors import LabelVectorScorer as LabelVectorScorer
+    from metarank.scorers.names.mentions import NameMentions as NameMentions
     from metarank.scorers.names.name_embedder import NameEmbedder as NameEmbedder
     from metarank.scorers.names.record import NameRecord as NameRecord
     from metarank.scorers.names.words import NameScorer as NameScorer

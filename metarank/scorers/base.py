@@ -107,6 +107,8 @@ class LabelScorer(Saved, BaseEstimator):
     reads_given : bool
         Whether it reads what others say of pairs, a `metarank.types.given.Given` of the rows, in place of
         their features X.
+    reads_word_order : bool
+        Whether it reads the words of texts in their order, `Given.words`; `reads_given` then too.
     proposes_given : bool
         Whether it proposes what was given and nothing else, however many labels are asked for.
     is_quick : bool
@@ -141,6 +143,7 @@ class LabelScorer(Saved, BaseEstimator):
     is_label_free: bool = False
     reads_names: bool = False
     reads_given: bool = False
+    reads_word_order: bool = False
     proposes_given: bool = False
     is_quick: bool = False
     score_without_rows: float | None = None

@@ -1,4 +1,4 @@
-"""`Given`: what others say of pairs, which are candidates with scores, and features of pairs."""
+"""`Given`: what is told of rows beside X: scored candidates, features of pairs, words in their order."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from metarank.types.canonical import canonical_csr
 from metarank.types.checks import check_writable
 from metarank.types.containers import as_list, is_row
 from metarank.types.label_table import LabelTable
+from metarank.types.word_rows import WordRows
 
 # The source of candidates that were given without a name, and the feature of pairs that was.
 UNNAMED, UNNAMED_FEATURE = "given", "pair"
@@ -61,6 +62,8 @@ class Given:
         A pair that is not stored has no value.
     unscored : frozenset of (parameter, name)
         Sources, ("candidates", name), and features, ("pair_features", name), that were given as labels alone.
+    words : WordRows or None
+        The words of the rows' texts in their order, where a source looks at them.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Given:
     scores: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
     features: Mapping[str, sp.csr_matrix] = field(default_factory=dict)
     unscored: frozenset[tuple[str, str]] = frozenset()
+    words: WordRows | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,7 +94,13 @@ class Given:
             {name: of[at] for name, of in self.scores.items()},
             {name: of[at] for name, of in self.features.items()},
             self.unscored,
+            None if self.words is None else self.words[at],
         )
+
+    @property
+    def says_of_pairs(self) -> bool:
+        """Whether there are candidates or features of pairs."""
+        return bool(self.scores or self.features)
 
     @property
     def is_filled(self) -> np.ndarray:

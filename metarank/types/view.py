@@ -25,6 +25,7 @@ from metarank.types.block_columns import BlockColumns
 from metarank.types.given import Given
 from metarank.types.other_names import OtherNames
 from metarank.types.vectors_of_labels import LabelVectors
+from metarank.types.word_rows import NameForms
 
 T = TypeVar("T")
 # Rows of features (n, d), float32; sparse ones are canonical.
@@ -214,6 +215,8 @@ class TrainingSet:
         What others say of the pairs of the rows; sources that declare `reads_given` read it in place of X.
     blocks : sequence of BlockColumns
         The blocks of X, where it has several.
+    name_forms : NameForms, optional
+        The ways in which the labels are written, for sources that look for them in texts.
     """
 
     X: Features
@@ -234,6 +237,7 @@ class TrainingSet:
     groups: np.ndarray | None = None
     given: Given | None = None
     blocks: Sequence[BlockColumns] = ()
+    name_forms: NameForms | None = None
     # The block that X is, of several; what is shared goes by its name.
     _block: str = field(default="", init=False)
     # What bounds memory and changes no result: pairs described at once, and whether products that both
@@ -346,7 +350,7 @@ class View:
     Y : float32 CSR (len(rows), L), labels of the rows in the View
     n_rows, n_labels, n_features : int
     seed, label_names, label_text, label_spelling, other_names, label_vectors, label_phrases, words
-        As of `TrainingSet`, as is feature_scale.
+        As of `TrainingSet`, as are feature_scale and name_forms.
     """
 
     def __init__(self, data: TrainingSet, mask: np.ndarray, hidden: np.ndarray | None = None) -> None:
@@ -369,6 +373,7 @@ class View:
         self.label_vectors: LabelVectors | None = data.label_vectors
         self.words: list[str] | None = data.words
         self.feature_scale: NDArray[np.float32] | None = data.feature_scale
+        self.name_forms: NameForms | None = data.name_forms
 
     def of_objective(self, name: str) -> View:
         """The same rows with the labels of one objective."""

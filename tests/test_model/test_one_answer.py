@@ -20,7 +20,7 @@ from metarank.apps.report.words import reasons
 from metarank.data import to_parquet
 from metarank.model.explain import LEAN, rounded_to_sum
 from metarank.model.measure import evaluate_model
-from metarank.model.request import Request
+from metarank.model.request import read_request
 
 
 class Case(NamedTuple):
@@ -138,7 +138,7 @@ def test_contributions_add_up_to_the_score(kind):
     assert expected == [pytest.approx(model.fitted_.lean_of(np.array([label]), 0.7)[0])] * (len(expected) > 0)
     assert (len(expected) == 1) == (model.thresholds_.scores_per_logit > 0)
     # The base is what the ranker says where it starts, but for rounding: it hides nothing.
-    request = Request(model.encoder_.encode(rows.take([0])), makers.no_limits())
+    request = read_request(model.fitted_, rows.take([0]))
     ((_, table, _),) = model.answering().described(request)
     at = np.flatnonzero(table.labels == label)
     start = model.ranker_.contributions(table.pairs(at))[0, -1]
@@ -244,7 +244,7 @@ def test_explanations_keep_to_what_is_allowed_and_excluded():
     row = rows.take([0])
     first, second, *_ = (int(v) for v in model.rank(row, k=4).labels[0])
     limits = {"exclude": [[first]]}
-    ranking = model.rank(row, k=3, **limits)
+    ranking = model.rank(row, k=30, **limits)
     found = model.explain(row, second, **limits)
     place = ranking.labels[0].tolist().index(second)
     assert (found.rank, found.score) == (place + 1, float(ranking.scores[0, place]))

@@ -208,7 +208,7 @@ def every_scorer(sparse: bool) -> list:
     known = named_scorers()
     names = (
         set(known)
-        - {"names", "spelling", "name-record", "embedder", "label-vectors"}
+        - {"names", "spelling", "mentions", "name-record", "embedder", "label-vectors"}
         - ({"rbf-svm", "rbf-ridge", "laplacian-ridge"} if sparse else set())
     )
     return [known[name](**smaller.get(name, {})) for name in sorted(names)]

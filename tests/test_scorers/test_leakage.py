@@ -63,6 +63,7 @@ FEWER = {
 for name, fewer in FEWER.items():
     SCORERS[name] = partial(SCORERS[name], **fewer)
 SPARSE_ONLY = {
+    "mentions",
     "name-record",
     "names",
     "spelling",

@@ -76,6 +76,14 @@ void bind_sources(nb::module_& m) {
         new (self) PlanNameRecord(text, present, absent, of_labels);
       },
       {"text", "present", "absent", "of_labels"});
+  nb::class_<PlanMentions, PlanSource> mentions(m, "PlanMentions", "Where texts mention the names of labels.");
+  bind_borrower<2, 3>(
+      mentions,
+      [](PlanMentions* self, const NameMentions& names, Values rarity) {
+        require(static_cast<std::int64_t>(rarity.shape(0)) == names.n_forms(), "rarity must be of all forms");
+        new (self) PlanMentions(names, rarity);
+      },
+      {"names", "rarity"});
 }
 
 }  // namespace
@@ -96,12 +104,13 @@ void bind_plan(nb::module_& m) {
       nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>());
   bind(
       plan, "answer",
-      [](const Plan& self, Indptr indptr, Ids indices, Values data, std::int64_t k, bool table, int n_threads) {
-        Plan::Answer found = self.answer(indptr, indices, data, k, table, n_threads);
+      [](const Plan& self, Indptr indptr, Ids indices, Values data, Indptr word_indptr, In1<std::int64_t> words,
+         std::int64_t k, bool table, int n_threads) {
+        Plan::Answer found = self.answer({indptr, indices, data, word_indptr, words}, k, table, n_threads);
         return AnswerTuple(std::move(found.indptr), std::move(found.labels), std::move(found.rough),
                            std::move(found.ahead), std::move(found.table), std::move(found.evidence));
       },
-      {"x_indptr", "x_indices", "x_data", "k", "table", "n_threads"},
+      {"x_indptr", "x_indices", "x_data", "word_indptr", "words", "k", "table", "n_threads"},
       "(indptr, labels, rough, ahead, table, evidence): the table of the pairs ahead, or the evidence of all.");
 }
 

@@ -1,4 +1,5 @@
 // Texts: encoders, scores of vectors, labels by their names.
+#include "../mentions.h"
 #include "../names.h"
 #include "../text_vectors.h"
 #include "../vector_scores.h"
@@ -34,6 +35,27 @@ void bind_text(nb::module_& m) {
        {"x_indptr", "x_indices", "x_data", "indptr", "labels", "present", "absent", "n_threads"});
   bind(names, "held", &LabelText::held, {"indptr", "indices", "data", "n_threads"});
   bind(names, "shortlist", &LabelText::shortlist, {"indptr", "indices", "data", "k", "n_threads"});
+
+  nb::class_<NameMentions> mentions(m, "NameMentions", "Names of labels, looked for in texts word by word.");
+  bind_init(
+      mentions,
+      [](NameMentions* self, std::int64_t n_labels, In1<std::int64_t> indptr, In1<std::int64_t> words,
+         In1<std::int32_t> labels, In1<std::int32_t> kinds) {
+        new (self) NameMentions(n_labels, indptr, words, labels, kinds);
+      },
+      {"n_labels", "indptr", "words", "labels", "kinds"});
+  bind(mentions, "texts_with", &NameMentions::texts_with, {"indptr", "words", "n_threads"});
+  bind(mentions, "find", &NameMentions::find, {"indptr", "words", "rarity", "n_threads"});
+
+  nb::class_<Mentions> found(m, "Mentions", "Labels that texts mention.");
+  found.def(
+      "columns",
+      [](const Mentions& self) {
+        Mentions own = self;
+        return std::tuple(std::move(own.indptr), std::move(own.labels), std::move(own.columns));
+      },
+      "(indptr, labels, columns): the columns as of `metarank::Mention`.");
+  bind(found, "best", &Mentions::best, {"k"});
 }
 
 }  // namespace metarank::bindings

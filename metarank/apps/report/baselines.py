@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metarank._util.threads import resolve_n_jobs
+from metarank.model.request import words_in
+from metarank.types.given import Given
 from metarank.types.ranking import Ranking
 from metarank.types.view import Features
 
@@ -48,8 +50,11 @@ def alone(model: MetaRanker, X: Any, k: int) -> dict[str, Ranking]:
     n_jobs = resolve_n_jobs(model.n_jobs)
     k = min(k, model.n_labels_)
     out = {POPULARITY: popularity(-model.inv_propensity_, features.shape[0], k)}
+    words = words_in(model.fitted_, X)
+    given = Given(features.shape[0], model.n_labels_, words=words)
     for source in model.sources_:
         scorer, title = source.scorer, source.scorer.title or source.name
-        if scorer.proposes and title not in out:
-            out[title] = Ranking.from_scores(scorer.shortlist(features, k, n_jobs=n_jobs), k, n_jobs=n_jobs)
+        if scorer.proposes and title not in out and not scorer.proposes_given:
+            read = given if scorer.reads_word_order else features
+            out[title] = Ranking.from_scores(scorer.shortlist(read, k, n_jobs=n_jobs), k, n_jobs=n_jobs)
     return out

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 from metarank import metrics
 from metarank.apps.report.words import block_of
 from metarank.model.explain import LEAN
-from metarank.model.request import Request
+from metarank.model.request import Request, words_in
 from metarank.types.candidates import Candidates
+from metarank.types.given import Given
 from metarank.types.ranking import Ranking
 from metarank.types.restrict import LabelLimits
 from metarank.types.view import Features
@@ -79,7 +80,9 @@ def importance(
     limits = LabelLimits(None if exclude is None else exclude.rows(rows), removed=model.removed_)
     listed = Candidates(*_ascending(ranking.rows(rows)), ranking.n_labels)
     weight, done, parts = model.propensity_weight_, 0, []
-    for lists, table, blank in model.answering().described(Request(encoded[rows], limits)):
+    words = words_in(model.fitted_, X)
+    given = None if words is None else Given(len(rows), model.n_labels_, words=words[rows])
+    for lists, table, blank in model.answering().described(Request(encoded[rows], limits, given=given)):
         candidates = lists.described
         own = listed.rows(slice(done, done + candidates.n_rows))
         done += candidates.n_rows

@@ -30,8 +30,12 @@ def are_places(own: sp.csr_matrix) -> bool:
 
 def positions(own: sp.csr_matrix, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:
     """Of each pair the position of its entry, int64 (m,), and whether there is one, bool (m,)."""
-    stored = Candidates.of_core(own.indptr, own.indices, candidates.n_labels, {}).pair_keys
-    wanted = candidates.pair_keys
+    return positions_of(Candidates.of_core(own.indptr, own.indices, candidates.n_labels, {}), candidates)
+
+
+def positions_of(own: Candidates, candidates: Candidates) -> tuple[np.ndarray, np.ndarray]:
+    """As `positions`, of each pair in other lists of the same rows."""
+    stored, wanted = own.pair_keys, candidates.pair_keys
     if not len(stored):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), bool)
     at = np.minimum(np.searchsorted(stored, wanted), len(stored) - 1)
