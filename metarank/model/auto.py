@@ -75,8 +75,9 @@ FEWER_CUT_PAIRS = 15_000
 ENOUGH_ROWS = 4_000
 ENOUGH_RELEVANT_PAIRS = 20_000
 LEAST_RANKED_ROWS = 1_000
-# With low effort so many times fewer, and no more of a fold than that.
+# With low effort so many times fewer, and no more of a fold than that; with high effort so many times more.
 LOW_LEARNS_LESS = 2
+HIGH_LEARNS_MORE = 4
 # Models that "pointwise" averages with low effort.
 FEWER_MODELS = 2
 # Fewer rows say too little of nDCG@5 to trade it for PSP@5, and of which candidates to drop.
@@ -105,9 +106,9 @@ def ranker_name(
     lists of all labels.
 
     A choice by cross-validation among rankers that look at all pairs is for lists of all labels. Of lists
-    that others scored, "listwise" and "pointwise" order some hundred, and the better one is taken.
+    that others scored, and with high effort, "listwise" and "pointwise" are tried, and the better one is taken.
     """
-    if ranker != "auto" or is_given:
+    if ranker != "auto" or is_given or (effort == "high" and is_shortlisted and n_pairs >= FEW_PAIRS):
         return ranker
     if effort == "low" and (not is_shortlisted or n_pairs < FEW_PAIRS):
         return "logistic"

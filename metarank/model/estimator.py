@@ -430,7 +430,7 @@ class MetaRanker(Saved, BaseEstimator):
                 pair_features=pair_features,
                 negatives=negatives,
                 blocks=self.blocks,
-                reads_names=self.label_text is not None,
+                label_text=self.label_text,
             )
             fitted = fit_model(given, options, lambda data: self._at_work(data, n_jobs))
         # Only now: a fit that fails or is interrupted leaves the model as it was.

@@ -282,7 +282,7 @@ def training_set(
         hidden_in=hidden_labels(given.n_labels, int(fold.max()) + 1, options.seed) if hiding else None,
         groups=given.groups,
         given=given.pairs,
-        name_forms=_name_forms(given, names, sources),
+        name_forms=_name_forms(given, texts, sources),
     )
 
 
@@ -298,11 +298,18 @@ def with_word_order(given: TrainingInput, sources: list[Source]) -> TrainingInpu
     return replace(given, pairs=replace(pairs, words=words))
 
 
-def _name_forms(given: TrainingInput, names: Sequence[str] | None, sources: list[Source]) -> NameForms | None:
-    """The ways in which the labels are written, if a source looks for them in texts."""
+def _name_forms(
+    given: TrainingInput,
+    texts: tuple[Sequence[str] | None, Sequence[str] | None],
+    sources: list[Source],
+) -> NameForms | None:
+    """The ways in which the labels are written, if a source looks for them in texts: by their names, or by
+    their text where there is no name."""
     if not any(source.scorer.reads_word_order for source in sources):
         return None
-    table, vectorizer = given.labels.table, given.encoder.vectorizer
+    table, vectorizer, (names, longer) = given.labels.table, given.encoder.vectorizer, texts
+    if names is not None and longer is not None:
+        names = [name if name.strip() else text or "" for name, text in zip(names, longer)]
     if names is None or vectorizer is None:
         raise ValueError("the labels must have names for NameMentions, which looks for them in texts")
     return name_forms(names, None if table is None else table.alternative_names, vectorizer.language_)

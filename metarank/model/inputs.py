@@ -171,7 +171,7 @@ def read_training(
     pair_features: Any = None,
     negatives: Any = None,
     blocks: Any = "auto",
-    reads_names: bool = True,
+    label_text: Any = "auto",
 ) -> TrainingInput:
     """Check and encode the arguments of `MetaRanker.fit`; ValueError or TypeError names what is wrong."""
     _check_no_labels_in(X, Y)
@@ -200,8 +200,9 @@ def read_training(
         found = chosen_language(texts or [], labels.Y, names, groups=groups, **options)
         if found is not None:
             encoder, features = encoded(X, Y, of_blocks, found, blocks)
-    if reads_names:
-        features = encoder.with_words_of(_names_of(labels), features)
+    if label_text is not None:
+        written = label_text if isinstance(label_text, (list, tuple)) else _names_of(labels)
+        features = encoder.with_words_of(written, features)
     excluded = None
     if exclude is not None:
         lists = check_lists(exclude, labels.Y.shape[0], known, "exclude")

@@ -140,7 +140,7 @@ class PairsToRank:
         )
         if name == "pointwise" and self.ranker == "auto" and self.effort == "low":
             return PointwiseRanker(n_models=FEWER_MODELS)
-        if name == "auto" and self.is_given:
+        if name == "auto" and (self.is_given or self.is_shortlisted):
             listwise = ListwiseRanker()
             if self.candidates.n_pairs < GIVEN_PAIRS:
                 listwise = ListwiseRanker(num_leaves=7, n_rounds=150, learning_rate=0.05)

@@ -98,6 +98,7 @@ def sampled_rows(data: TrainingSet, sources: list[Source], options: FitOptions) 
     n, n_folds, proposing = len(data.fold), int(data.fold.max()) + 1, len(proposers(sources))
     by_relevance = math.ceil(auto.ENOUGH_RELEVANT_PAIRS * n / max(1, data.Y.nnz))
     enough = min(auto.ENOUGH_ROWS, by_relevance)
+    enough *= auto.HIGH_LEARNS_MORE if options.effort == "high" else 1
     is_low = options.effort == "low" and proposing > 0
     wanted = max(auto.LEAST_RANKED_ROWS, enough // auto.LOW_LEARNS_LESS if is_low else enough)
     # Rankers of points are judged on points that they have not seen: those of another fold.
