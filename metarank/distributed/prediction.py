@@ -33,16 +33,20 @@ from metarank.model.best_points import (
     rows_of_labels,
 )
 from metarank.model.estimator import MetaRanker
-from metarank.model.request import check_rows, encoded_request, given_to, read_request
+from metarank.model.request import check_rows, encoded_request, given_to, read_request, words_in
 from metarank.types.arrays import stacked
 from metarank.types.blocks import Blocks, holds_blocks
 from metarank.types.candidates import Candidates
 from metarank.types.ranking import Ranking, check_k
 from metarank.types.restrict import check_lists, check_shortlist
 from metarank.types.view import Features
+from metarank.types.word_rows import WordRows
 
 if TYPE_CHECKING:
     from distributed import Client, Future
+
+# Rows as a model reads them, and their words in order where it looks at these.
+Encoded = tuple[Features, WordRows | None]
 
 # Rows to a task, where the rows come from this process.
 PART_ROWS = 4096
@@ -307,17 +311,20 @@ def _best_rows(
     return _by_range(*heads(label, row + first, score, k), bounds)
 
 
-def _encoded(model: MetaRanker, rows: Any) -> Features:
+def _encoded(model: MetaRanker, rows: Any) -> Encoded:
     model, rows = _ready(model, rows)
-    return model.encoder_.encode(rows)
+    return model.encoder_.encode(rows), words_in(model.fitted_, rows)
 
 
 def _ranked_rows(
-    model: MetaRanker, encoded: list[Features], k: int, bounds: np.ndarray, options: dict[str, Any]
+    model: MetaRanker, encoded: list[Encoded], k: int, bounds: np.ndarray, options: dict[str, Any]
 ) -> list[Pairs]:
     """As `_best_rows`, of all rows at once by the ranker of points."""
     model, _ = _ready(model, None)
-    request = encoded_request(model.fitted_, stacked(encoded) if encoded else None, **options)
+    X = stacked([rows for rows, _ in encoded]) if encoded else None
+    words = [of for _, of in encoded if of is not None]
+    in_order = WordRows.joined(words) if words else None
+    request = encoded_request(model.fitted_, X, words=in_order, **options)
     found = best_points(model.answering(), request, k)
     label, place = np.nonzero(found.labels >= 0)
     return _by_range(label, found.labels[label, place].astype(np.int64), found.scores[label, place], bounds)

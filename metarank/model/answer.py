@@ -83,7 +83,7 @@ class Answering:
         whole = plan is not None and plan.ranks and (ranker is None or ranker is self.model.ranker)
         for chunk, part in self._chunks(rows, k):
             words = _words_of(rows.given, chunk)
-            found = self._scored_whole(plan, part, words, weight) if plan is not None and whole else None
+            found = self._scored_whole(plan, part, weight, words) if plan is not None and whole else None
             out.append(found or self.scored_of(self._described(chunk, part, rows, k, plan), ranker, weight))
         return out
 
@@ -100,7 +100,7 @@ class Answering:
         return None if isinstance(request.X, np.ndarray) else self.model.plan
 
     def _scored_whole(
-        self, plan: Plan, X: sp.csr_matrix, words: WordRows | None, weight: float | None
+        self, plan: Plan, X: sp.csr_matrix, weight: float | None, words: WordRows | None = None
     ) -> Scored | None:
         """The scores of rows by the plan alone; None where a number is not finite, which the stages report.
 

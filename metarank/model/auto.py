@@ -106,7 +106,7 @@ def ranker_name(
     lists of all labels.
 
     A choice by cross-validation among rankers that look at all pairs is for lists of all labels. Of lists
-    that others scored, and with high effort, "listwise" and "pointwise" are tried, and the better one is taken.
+    that others scored, and with high effort, the better one of "listwise" and "pointwise" is taken.
     """
     if ranker != "auto" or is_given or (effort == "high" and is_shortlisted and n_pairs >= FEW_PAIRS):
         return ranker

@@ -114,7 +114,8 @@ class MetaRanker(Saved, BaseEstimator):
         "low" leaves out the base classifiers, all shortlisters of "auto" except neighbours and names, and
         the choice of a ranker, which learns from fewer rows.
         "high" adds slower classifiers if all labels are ranked and values of X times labels are at most ten
-        million.
+        million; if labels are shortlisted, the ranker learns from up to four times as many rows, and is the
+        better one of "listwise" and "pointwise".
     shortlist_size : int
         Candidates that each shortlister proposes for a row.
     propensity_weight : "auto" or float >= 0

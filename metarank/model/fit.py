@@ -206,7 +206,7 @@ def _own_sources(given: TrainingInput, label_text: sp.csr_matrix | None, options
         effort=options.effort,
         has_vectors=given.label_vectors is not None,
         is_sparse=sp.issparse(X),
-        in_order=given.texts is not None and not options.labelwise,
+        in_order=given.texts is not None,
     )
     scorers = choose_features(
         options.features,

@@ -425,5 +425,7 @@ def fitted_model(**values: Any) -> FittedModel:
 
 def _named(scorer: LabelScorer) -> list[np.ndarray]:
     """The labels with a known word, by name and by other name."""
+    if scorer.reads_word_order:
+        return [scorer.labels_named()]
     texts = [np.flatnonzero(np.diff(text.indptr)) for text in scorer.label_texts().values()]
     return texts + [names.label for names in scorer.other_names().values()]

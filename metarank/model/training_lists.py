@@ -215,6 +215,8 @@ def _unknown_labels(data: TrainingSet, sources: list[Source], table: LabelDescri
 
 def _named(data: TrainingSet, scorer: LabelScorer) -> list[np.ndarray]:
     """The labels with a known word in what a source reads, by name and by other name."""
+    if scorer.reads_word_order:
+        return [] if data.name_forms is None else [data.name_forms.labels]
     text, others = getattr(data, scorer.source), data.other_names.get(scorer.source)
     found = [] if text is None else [np.flatnonzero(np.diff(text.indptr))]
     return found if others is None else [*found, others.label]

@@ -303,6 +303,10 @@ class LabelScorer(Saved, BaseEstimator):
         """The alternative names of the labels that it keeps, by their name in a `View`."""
         return {}
 
+    def labels_named(self) -> np.ndarray:
+        """The labels that it looks for in the words of texts, if it `reads_word_order`."""
+        return np.zeros(0, np.int32)
+
     def label_phrases(self) -> list[str] | None:
         """The phrases from which it learned about each label, if it did."""
         return None

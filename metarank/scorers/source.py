@@ -92,7 +92,8 @@ def labels_told_of(
     """
     told = np.zeros(n_labels, bool)
     for scorer in describers(sources):
-        if scorer.reads_given or (scorer.reads_names and not scorer.source):
+        reads_names = scorer.source or scorer.reads_word_order
+        if (scorer.reads_given and not scorer.reads_word_order) or (scorer.reads_names and not reads_names):
             return np.ones(n_labels, bool)
         for labels in named(scorer) if scorer.reads_names else ():
             told[labels] = True

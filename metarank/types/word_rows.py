@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,15 @@ class WordRows:
             ends.append(ends[-1] + len(row))
             parts.append(np.array(row, np.int64))
         return cls(np.array(ends, np.int64), np.concatenate([np.zeros(0, np.int64), *parts]))
+
+    @classmethod
+    def joined(cls, parts: Sequence[WordRows]) -> WordRows:
+        """The texts of several (at least one), one after another."""
+        ends = np.cumsum([0, *(part.indptr[-1] for part in parts)])
+        indptr = [part.indptr[1:] + before for part, before in zip(parts, ends)]
+        return cls(
+            np.concatenate([np.zeros(1, np.int64), *indptr]), np.concatenate([part.words for part in parts])
+        )
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -215,7 +215,8 @@ def test_a_source_that_proposes_nothing_cannot_be_asked_to():
     )
     plan = _core.Plan([_core.PlanConstants(values)], stages, None, values, None)
     rows = csr_parts(sp.csr_matrix(np.eye(2, dtype=np.float32)))
+    no_words = np.zeros(1, np.int64), np.zeros(0, np.int64)
     with pytest.raises(ValueError, match="proposes no labels"):
-        plan.answer(*rows, 2, True, 1)
+        plan.answer(*rows, *no_words, 2, True, 1)
     with pytest.raises(ValueError, match="needs a ranker"):
-        plan.answer(*rows, 2, False, 1)
+        plan.answer(*rows, *no_words, 2, False, 1)

@@ -17,6 +17,7 @@ from metarank.apps.cli import main
 from metarank.metrics import evaluate
 from metarank.model.measure import evaluate_model
 from metarank.thresholds.set_metrics import METRICS
+from metarank.types.label_descriptions import LabelDescriptions
 
 KINDS = ["texts", "many texts", "sparse", "many labels"]
 FLAGS = [True, False, True, False]
@@ -238,7 +239,7 @@ def test_a_cluster_says_so(kind, tmp_path):
 UNHEARD = ["zork", "quagga", "blip"]
 DOORS = {
     "a table in fit": lambda X, Y, names: MetaRanker(**makers.QUICK).fit(
-        X, Y, labels=[{"name": name} for name in [*names, *UNHEARD]]
+        X, Y, labels=LabelDescriptions(ids=[*names, *UNHEARD], names=[*names, *[""] * 3])
     ),
     "update_labels": lambda X, Y, names: (
         MetaRanker(**makers.QUICK)

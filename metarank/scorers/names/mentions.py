@@ -200,6 +200,9 @@ class NameMentions(LabelScorer):
     def _key(self, form: int) -> bytes:
         return self.words_[self.indptr_[form] : self.indptr_[form + 1]].tobytes()
 
+    def labels_named(self) -> np.ndarray:
+        return self.labels_
+
     def n_columns(self) -> int:
         return len(COLUMNS)
 
