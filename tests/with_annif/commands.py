@@ -59,15 +59,16 @@ analyzer=snowball(english)
 effort=low
 allow_learn=true
 
-[fused-texts]
-name=Fused with texts
+[fused-scores]
+name=Fused without texts
 language=en
 backend=metarank_ensemble
 sources=tfidf,plain
 vocab=works
 analyzer=snowball(english)
 effort=low
-texts=yes
+texts=no
+candidates_mode=only
 """
 
 
@@ -229,11 +230,11 @@ def main() -> None:
     check_project("plain", folder)
 
     annif("train", "tfidf", "train.tsv")
-    for name in ("fused", "fused-texts"):
+    for name in ("fused", "fused-scores"):
         annif("train", name, "more.tsv")
     annif("train", "--cached", "fused")
     check_project("fused", folder)
-    annif("eval", "fused-texts", "test.tsv")
+    annif("eval", "fused-scores", "test.tsv")
 
     print("a subject that no document has yet", flush=True)
     annif("load-vocab", "works", "works.ttl")
