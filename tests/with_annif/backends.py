@@ -168,9 +168,11 @@ def the_vocabulary_may_change() -> None:
         found = {label for row in suggest(name, *rows, limit=8) for label, _ in row}
         assert found
         assert uri("roads") not in found
-    more = {"windmills": ("mills", "river span arch")} | fewer
+    # The words of the second are those of a subject that is there.
+    more = {"windmills": ("mills", ""), "bridging": ("spans", "")} | fewer
     load(more)
-    assert uri("windmills") in {label for label, _ in suggest("plain", "windmills by a river", limit=9)[0]}
+    found = {label for label, _ in suggest("plain", "windmills by a river", limit=9)[0]}
+    assert {uri("windmills"), uri("bridging")} <= found
     # Annif numbers all subjects anew.
     load(dict(reversed(more.items())), force=True)
     for name in ("plain", "fused"):
