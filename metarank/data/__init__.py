@@ -12,6 +12,7 @@ from metarank.data.splits import stratified_folds, stratified_split
 from metarank.data.synthetic import make_extreme, make_multilabel
 from metarank.data.text import from_texts, read_table
 from metarank.data.vectorizer import TextVectorizer
+from metarank.data.vocabulary import read_vocabulary
 from metarank.data.xc import parse_xc, write_svmlight, write_xc
 from metarank.types.blocks import Block, Blocks
 from metarank.types.label_descriptions import LabelDescriptions
@@ -38,6 +39,7 @@ __all__ = [
     "read_labels",
     "read_parquet",
     "read_table",
+    "read_vocabulary",
     "stratified_folds",
     "stratified_split",
     "to_parquet",
