@@ -1,6 +1,7 @@
 """Data sets: readers, writers, generators and splits."""
 
 from metarank.data.arff import read_arff
+from metarank.data.corpus import read_corpus
 from metarank.data.dataset import Dataset
 from metarank.data.frames import from_frame, read_parquet, to_parquet
 from metarank.data.label_files import read_labels
@@ -36,6 +37,7 @@ __all__ = [
     "parse_xc",
     "read_arff",
     "read_candidates",
+    "read_corpus",
     "read_labels",
     "read_parquet",
     "read_table",
