@@ -10,7 +10,10 @@ import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
 
 from metarank._util.json import parse_json
 from metarank.data.dataset import Dataset
@@ -22,6 +25,7 @@ from metarank.types.label_descriptions import LabelDescriptions
 logger: logging.Logger = logging.getLogger("metarank.data")
 
 _URI = r"<[^\s<>]+>"
+MANIFEST = "manifest.json"  # of a saved model
 _TSV_LINE = re.compile(rf"[^\t\n]*\t\s*{_URI}(?:\s+{_URI})*\s*$")
 
 
@@ -90,7 +94,19 @@ def read_corpus(
             raise ValueError(f"language must be None unless vocabulary is a file, got {language!r:.80}")
     else:
         vocabulary = read_vocabulary(vocabulary, language)
-    documents = list(_documents(path))
+    return corpus_of(None, path, vocabulary, labelled=labelled, name=name)
+
+
+def corpus_of(
+    content: bytes | None,
+    path: Path,
+    vocabulary: LabelDescriptions | None = None,
+    *,
+    labelled: bool = False,
+    name: str | None = None,
+) -> Dataset:
+    """What `read_corpus` makes of the content of a file, or of a path without one."""
+    documents = list(_documents(path, content))
     if not documents:
         raise ValueError(f"{path}: the corpus is empty, it holds no document")
     if labelled:
@@ -100,11 +116,13 @@ def read_corpus(
         if len(found) < len(documents):
             logger.info("%s: left out %d documents without a subject", path, len(documents) - len(found))
         documents = found
+    # Without a subject there are no names to match: the labels are those of the vocabulary, or none.
+    n_labels = 0 if vocabulary is None else len(vocabulary)
     return Dataset(
         texts=[document.text for document in documents],
-        Y=None
-        if all(document.subjects is None for document in documents) and vocabulary is None
-        else [document.subjects or [] for document in documents],
+        Y=[list(dict.fromkeys(document.subjects or [])) for document in documents]
+        if any(document.subjects for document in documents)
+        else sp.csr_matrix((len(documents), n_labels), dtype=np.float32),
         labels=vocabulary,
         name=(path.name.split(".")[0] or path.resolve().name) if name is None else name,
     )
@@ -113,32 +131,30 @@ def read_corpus(
 def is_corpus(path: Path, content: bytes | None = None) -> bool:
     """Whether a path is beyond doubt a corpus in this form, and no other data file.
 
-    A folder with `.txt` files and no `labels.txt`; or a file whose first document has its URIs where they
-    belong.
+    That is a folder with documents that is no model; or a content with URIs where they belong: in the
+    header of a CSV, in the first object of JSON lines, in one of the first lines of a TSV.
     """
     if content is None:
-        return path.is_dir() and any(_files(path)) and not (path / "manifest.json").exists()
-    head = content[: 1 << 20].decode("utf-8-sig", "replace").lstrip("\n")
-    line = head.partition("\n")[0].rstrip("\r")
+        return path.is_dir() and any(_files(path)) and not (path / MANIFEST).exists()
+    head = content[: 1 << 20].decode("utf-8-sig", "replace")
+    lines = [line.rstrip("\r") for line in head.split("\n", 50)[:50] if line.strip()]
+    if not lines:
+        return False
     if _ending(path) == ".csv":
-        return {"text", "subject_uris"} <= {field.strip() for field in next(csv.reader([line]), [])}
-    if line.startswith("{"):
-        try:
-            subjects = json.loads(line)["subjects"]
-        except (ValueError, KeyError):
-            return False
-        return isinstance(subjects, list) and all(isinstance(subject, dict) for subject in subjects)
-    return _TSV_LINE.match(line) is not None
+        return {"text", "subject_uris"} <= {field.strip() for field in next(csv.reader(lines[:1]), [])}
+    if lines[0].startswith("{"):
+        return re.search(r'"subjects"\s*:\s*\[\s*(\{|\])', lines[0]) is not None
+    return any(_TSV_LINE.match(line) for line in lines)
 
 
 def _ending(path: Path) -> str:
     return (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix.lower()
 
 
-def _documents(path: Path) -> Iterator[Document]:
-    if path.is_dir():
+def _documents(path: Path, content: bytes | None) -> Iterator[Document]:
+    if content is None and path.is_dir():
         return _of_folder(path)
-    text = decode(read_bytes(path), path)
+    text = decode(read_bytes(path) if content is None else content, path)
     ending = _ending(path)
     if ending == ".csv":
         return _of_csv(text, path)
@@ -189,7 +205,9 @@ def _of_json(text: str, where: str) -> Document:
     found = [s.get("uri", s.get("label")) if isinstance(s, dict) else None for s in own]
     for subject, key in zip(own, found):
         if not isinstance(key, str) or not key.strip():
-            raise ValueError(f"{where}: subjects must be a list of objects with 'uri' or 'label', got {subject!r:.80}")
+            raise ValueError(
+                f"{where}: subjects must be a list of objects with 'uri' or 'label', got {subject!r:.80}"
+            )
     return Document(record.get("text", ""), [cleaned_uri(key.strip()) for key in found])
 
 

@@ -1,7 +1,7 @@
-"""What is SKOS in the triples of a file (Turtle, N-Triples, RDF/XML, JSON-LD), read as a stream by pyoxigraph.
+"""What is SKOS in the triples of a file (Turtle, N-Triples, RDF/XML, JSON-LD), as a stream of pyoxigraph.
 
-No graph is built: of 1.6 million triples only names and relations are kept, see
-`experiments/vocabularies`.
+No graph is built: names and relations are kept, nothing else. rdflib, which builds one, took 98 s and 2.2 GB
+for the 1.6 million triples of 200,000 concepts that are read here in 12 s and 0.5 GB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAMES = {
     f"{_SKOS}hiddenLabel": 3,
 }
 _LINKS = {f"{_SKOS}{name}" for name in ("broader", "narrower", "related")}
-_ENDINGS = {
+ENDINGS = {
     ".ttl": "TURTLE",
     ".turtle": "TURTLE",
     ".n3": "N3",
@@ -92,9 +92,9 @@ def syntax_of(ending: str, content: bytes) -> str:
     >>> syntax_of(".ttl", b""), syntax_of("", b"<http://x.org/p1>\\tships"), syntax_of("", b"<?xml ?>")
     ('TURTLE', 'tsv', 'RDF_XML')
     """
-    if ending in _ENDINGS:
-        return _ENDINGS[ending]
-    head = content[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    head = _head(content)
     if head.startswith((b"<?xml", b"<!DOCTYPE", b"<rdf:RDF")):
         return "RDF_XML"
     if head.startswith((b"{", b"[")):
@@ -102,6 +102,24 @@ def syntax_of(ending: str, content: bytes) -> str:
     if _TSV_LINE.match(head):
         return "tsv"
     return "csv" if _HEADER.match(head) else "TURTLE"
+
+
+def begins_as_vocabulary(content: bytes) -> bool:
+    """Whether a TSV or CSV begins as those of vocabularies do: with a URI, or with the column of URIs.
+
+    Examples
+    --------
+    >>> begins_as_vocabulary(b"<http://x.org/p1>\\tships"), begins_as_vocabulary(b"text,labels")
+    (True, False)
+    """
+    line = _head(content).partition(b"\n")[0]
+    return re.match(rb"<[^\s<>]+>(?:\t|$)", line) is not None or (
+        _HEADER.match(line) is not None and b"label_" in line
+    )
+
+
+def _head(content: bytes) -> bytes:
+    return content[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def read_triples(content: bytes, syntax: str, path: Path) -> Concepts:

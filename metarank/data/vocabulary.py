@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from metarank._util.printable import first_few
-from metarank.data.skos import Concepts, read_triples, syntax_of
+from metarank.data.skos import ENDINGS, Concepts, begins_as_vocabulary, read_triples, syntax_of
 from metarank.data.text import csv_rows, decode
 from metarank.data.xc import COMPRESSED, PathLike, read_bytes
 from metarank.types.label_descriptions import LabelDescriptions
@@ -27,7 +27,7 @@ def read_vocabulary(
     Parameters
     ----------
     path : path of a file, plain or compressed (gz, xz, bz2, zst)
-        The endings `.ttl`, `.nt`, `.n3`, `.rdf`, `.xml`, `.owl`, `.jsonld`, `.json`, `.tsv` and `.csv` decide;
+        The endings `.ttl`, `.nt`, `.n3`, `.rdf`, `.xml`, `.owl`, `.jsonld`, `.json`, `.tsv`, `.csv` decide;
         without them the content does. SKOS is Turtle, N-Triples, RDF/XML or JSON-LD (pyoxigraph, extra
         ``skos``). A line of the TSV is ``<uri>``, label and, if there is one, notation, without a header. The
         CSV has the columns "uri", "notation" and "label_fi", "label_en" and so on.
@@ -76,16 +76,47 @@ def read_vocabulary(
     content = read_bytes(path)
     if not content.strip(b"\xef\xbb\xbf \t\r\n"):
         raise ValueError(f"{path}: the file is empty")
-    bare = path.with_suffix("") if path.suffix in COMPRESSED else path
-    syntax = syntax_of(bare.suffix.lower(), content)
+    return _table(_concepts(content, path, language), path, language, deprecated)
+
+
+def vocabulary_summary(path: PathLike) -> dict[str, int] | None:
+    """The sizes of a vocabulary, for a person who is to choose a language; None if a file is none.
+
+    A TSV or CSV is one if its first line is; the other endings of `read_vocabulary` are those of one.
+    """
+    path = Path(path)
+    ending = _ending(path)
+    if ending not in ENDINGS or not path.is_file():
+        return None
+    content = read_bytes(path)
+    if ending in (".tsv", ".csv") and not begins_as_vocabulary(content):
+        return None
+    concepts = _concepts(content, path, None)
+    alive = concepts.is_concept - concepts.deprecated
+    names = [(spoken, kind) for concept, kind, spoken, _ in concepts.names if concept in alive]
+    by_language = Counter(spoken or "no language" for spoken, kind in names if kind < 2)
+    return {
+        "concepts": len(alive),
+        "deprecated": len(concepts.is_concept & concepts.deprecated),
+        "without_uri": concepts.without_uri,
+        **{f"names in {spoken}": count for spoken, count in sorted(by_language.items())},
+        "alternative_names": sum(kind >= 2 for _, kind in names),
+        "broader_links": len(set(zip(*concepts.parents))),
+        "related_links": len({tuple(sorted(pair)) for pair in zip(*concepts.related)}),
+    }
+
+
+def _ending(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix.lower()
+
+
+def _concepts(content: bytes, path: Path, language: str | None) -> Concepts:
+    syntax = syntax_of(_ending(path), content)
     if syntax == "tsv":
-        concepts = _of_tsv(decode(content, path), path, language)
-    elif syntax == "csv":
-        concepts = _of_csv(decode(content, path), path)
-    else:
-        concepts = read_triples(content, syntax, path)
-    del content
-    return _table(concepts, path, language, deprecated)
+        return _of_tsv(decode(content, path), path, language)
+    if syntax == "csv":
+        return _of_csv(decode(content, path), path)
+    return read_triples(content, syntax, path)
 
 
 def _of_tsv(text: str, path: Path, language: str | None) -> Concepts:
