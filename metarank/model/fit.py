@@ -17,7 +17,7 @@ from sklearn.base import clone
 from metarank._util.parameters import seed_of
 from metarank._util.progress import as_part, note
 from metarank.data.label_text import label_phrases
-from metarank.data.word_order import name_forms, word_rows
+from metarank.data.word_order import name_forms
 from metarank.model import auto
 from metarank.model.auto import choose_features, choose_shortlister
 from metarank.model.block_sources import over_blocks
@@ -293,7 +293,7 @@ def with_word_order(given: TrainingInput, sources: list[Source]) -> TrainingInpu
         return given
     if given.texts is None or given.encoder.vectorizer is None:
         raise ValueError(f"X must be texts for {type(readers[0]).__name__}, which looks for names in them")
-    words = word_rows(given.texts, given.encoder.vectorizer.language_)
+    words = given.encoder.vectorizer.in_order(given.texts)
     pairs = given.pairs or Given(given.n_rows, given.n_labels)
     return replace(given, pairs=replace(pairs, words=words))
 

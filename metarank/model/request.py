@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from metarank.data.encoder import texts_of
-from metarank.data.word_order import word_rows
 from metarank.model.fitted import FittedModel
 from metarank.types.candidates import Candidates
 from metarank.types.given import Given, read_given
@@ -102,7 +101,7 @@ def words_in(model: FittedModel, X: Any) -> WordRows | None:
 def words_of_texts(model: FittedModel, X: Any) -> WordRows:
     """The words of texts in their order."""
     assert model.encoder.vectorizer is not None
-    return word_rows(texts_of(X) or [], model.encoder.vectorizer.language_)
+    return model.encoder.vectorizer.in_order(texts_of(X) or [])
 
 
 def check_rows(model: FittedModel, X: Any) -> None:
