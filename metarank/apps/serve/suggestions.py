@@ -73,8 +73,8 @@ def suggestion_scores(probabilities: Iterable[float]) -> list[float]:
     """Probabilities of labels, best label first, as scores in (0, 1] that fall from each label to the next.
 
     Where a label is more probable than one above it, both get their mean (isotonic regression): whoever sorts
-    by the scores has the order of the ranking. Neighbours differ by a step of float32 at least, as Annif keeps
-    scores in that precision.
+    by the scores has the order of the ranking. Neighbours differ by a step of float32 at least, as Annif
+    keeps scores in that precision.
 
     Examples
     --------
