@@ -61,7 +61,7 @@ def results(client: TestClient, **fields) -> list[dict]:
 
 
 def test_suggestions_are_the_ranking_by_uri_with_falling_scores(toy, model):
-    for text in (TEXT, "sail port", "", "zzz", "flour & 100 % = ünknown+💡"):
+    for text in (TEXT, "sail port", "flour & 100 % = ünknown+💡"):
         found = results(toy, text=text)
         best = [int(label) for label in model.rank([text]).labels[0] if label >= 0]
         assert [hit["uri"] for hit in found] == [URIS[label] for label in best]
@@ -83,6 +83,11 @@ def test_requests_together_are_answered_as_if_alone(name):
     together = dict(answerer.answer(calls))
     assert [together[i] for i in range(len(calls))] == [answerer.answer_one(call) for call in calls]
     assert [together[i].status for i in range(len(calls))] == [200] * 6 + [422, 200]
+
+
+@pytest.mark.parametrize("text", ["", "zzz", " ", "\x00"])
+def test_a_text_without_known_words_has_no_suggestions(toy, text):
+    assert results(toy, text=text) == []
 
 
 def test_limit_and_threshold(toy):

@@ -278,7 +278,7 @@ class Answerer:
             for i, one in zip(group, parts):
                 own = slice(done, done + one.n_rows)
                 rows = [entries[: one.request.k] for entries in lists[own]]
-                replies.append((i, _reply(one, [self._written(one, rows)], flags[own])))
+                replies.append((i, _reply(one, [self._written(one, rows, flags[own])], flags[own])))
                 done += one.n_rows
             self._observe("write", time.perf_counter() - start)
         except Exception as error:
@@ -302,7 +302,7 @@ class Answerer:
             start = time.perf_counter()
             lists, own = self._lists([asked.part(slice(first, first + step))])
             between = time.perf_counter()
-            written.append(self._written(asked, lists))
+            written.append(self._written(asked, lists, own))
             flags += own
             model += between - start
             write += time.perf_counter() - between
@@ -312,11 +312,12 @@ class Answerer:
         self._observe("write", write + time.perf_counter() - start)
         yield reply
 
-    def _written(self, asked: Asked, lists: list[list[dict[str, Any]]]) -> bytes:
-        """Ranked labels as JSON: those of rows, without brackets, or the suggestions for a text."""
+    def _written(self, asked: Asked, lists: list[list[dict[str, Any]]], flags: list[bool]) -> bytes:
+        """Ranked labels as JSON: those of rows, without brackets, or the suggestions for a text, of which there
+        are none without evidence."""
         if asked.threshold is None:
             return _inner(lists)
-        return suggestions(lists[0], self.reader.labels, asked.threshold)
+        return suggestions([] if flags[0] else lists[0], self.reader.labels, asked.threshold)
 
     def _lists(self, group: list[Asked]) -> tuple[list[list[dict[str, Any]]], list[bool]]:
         """The ranked labels of every row of requests of one company, and which rows are without evidence."""
