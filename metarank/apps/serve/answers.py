@@ -313,8 +313,8 @@ class Answerer:
         yield reply
 
     def _written(self, asked: Asked, lists: list[list[dict[str, Any]]], flags: list[bool]) -> bytes:
-        """Ranked labels as JSON: those of rows, without brackets, or the suggestions for a text, none where it
-        is without evidence."""
+        """Ranked labels as JSON: those of rows, without brackets, or the suggestions for a text, none where
+        it is without evidence."""
         if asked.threshold is None:
             return _inner(lists)
         return suggestions([] if flags[0] else lists[0], self.reader.labels, asked.threshold)
