@@ -37,6 +37,7 @@ COMMANDS = {
     "pareto": "show which trade-offs between several targets can be had",
     "serve": "serve a model over HTTP, with a page to try it",
     "data": "list, find or make data sets",
+    "annif": "run a command of Annif, with metarank's backends",
     "completion": "print a script by which a shell completes commands and options",
 }
 
@@ -56,6 +57,9 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None, **how: Any) -> Any:
         """`--model DIR`, as `metarank train` has it, in the place of the argument DIR of other commands."""
         self.fill()
+        if args and any(action.nargs == argparse.REMAINDER for action in self._actions) and args != ["-h"]:
+            # Another program's options, which argparse would read itself.
+            return argparse.Namespace(**self._defaults, rest=list(args)), []
         names = [name for action in self._actions for name in action.option_strings or [action.dest]]
         if "model" in names and "--model" not in names and args is not None:
             args = _model_first(list(args))

@@ -1,0 +1,85 @@
+"""What a project says of metarank in `projects.cfg`, as parameters of `MetaRanker`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# Settings of a project that are Annif's own, or of Annif's base classes.
+_OF_ANNIF = {"name", "language", "backend", "analyzer", "transform", "vocab", "access", "allow_learn", "limit"}
+
+
+def _integer(value: Any) -> int:
+    return int(str(value))
+
+
+def _number_or_auto(value: Any) -> float | str:
+    return "auto" if str(value).strip() == "auto" else float(value)
+
+
+def _names(value: Any) -> Any:
+    """"auto", None, one name, or several with commas between them."""
+    if value is None or str(value).strip().lower() == "none":
+        return None
+    found = [name.strip() for name in str(value).split(",") if name.strip()]
+    return found[0] if found == ["auto"] else found
+
+
+def _optional(value: Any) -> str | None:
+    return None if value is None or str(value).strip().lower() in ("", "none") else str(value).strip()
+
+
+# Setting -> (parameter of MetaRanker, how its text is read).
+OF_METARANKER: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "effort": ("effort", str),
+    "ranker": ("ranker", str),
+    "shortlister": ("shortlister", _names),
+    "features": ("features", _names),
+    "n_folds": ("n_folds", _integer),
+    "shortlist_size": ("shortlist_size", _integer),
+    "propensity_weight": ("propensity_weight", _number_or_auto),
+    "memory_budget": ("memory_budget", _optional),
+    "random_state": ("random_state", _integer),
+    "tune": ("tune", _integer),
+}
+
+
+def metaranker_parameters(params: Mapping[str, Any], jobs: int) -> dict[str, Any]:
+    """Parameters of `MetaRanker` from the settings of a project. `jobs` 0 means all cores.
+
+    Raises
+    ------
+    ValueError
+        If the text of a setting cannot be read. The message names it.
+    """
+    out: dict[str, Any] = {"n_jobs": jobs if jobs > 0 else -1}
+    for setting, (parameter, read) in OF_METARANKER.items():
+        if setting not in params:
+            continue
+        try:
+            out[parameter] = read(params[setting])
+        except ValueError:
+            raise ValueError(f"{setting} must be a number, got {params[setting]!r:.80}") from None
+    return out
+
+
+def positive(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
+    """An integer of at least `least`.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        value = int(str(params[setting]))
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise ValueError(f"{setting} must be an integer of at least {least}, got {params[setting]!r:.80}")
+    return value
+
+
+def unknown_settings(params: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+    """Settings that nothing reads, such as those of the backend that a project had before."""
+    return sorted(set(params) - _OF_ANNIF - set(known) - set(OF_METARANKER))

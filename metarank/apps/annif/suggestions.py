@@ -1,0 +1,88 @@
+"""Answers of a model as Annif's suggestions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.isotonic import isotonic_regression
+
+from metarank.types.ranking import Ranking
+
+# No label is impossible; Annif takes scores of 0 for none.
+_LEAST = 1e-6
+
+
+def scores_in_order(probabilities: np.ndarray) -> np.ndarray:
+    """Probabilities of labels in the order of their ranking, as scores that fall along it.
+
+    Calibrated probabilities need not follow the ranking; Annif has no order but that of scores. They become
+    the nearest sequence (in squares) that does not rise, which keeps their sum, then lie within [1e-6, 1], and
+    where some are equal, each is the next smaller float32 of the one before.
+
+    Parameters
+    ----------
+    probabilities : float array (k,)
+
+    Returns
+    -------
+    float32 array (k,), strictly decreasing, in (0, 1]
+
+    Examples
+    --------
+    >>> scores_in_order(np.array([0.5, 0.25, 0.75, 0.125])).round(3).tolist()
+    [0.5, 0.5, 0.5, 0.125]
+    """
+    if len(probabilities) == 0:
+        return np.zeros(0, np.float32)
+    falling = isotonic_regression(np.asarray(probabilities, np.float64), increasing=False)
+    out = np.clip(falling, _LEAST, 1).astype(np.float32)
+    below = np.float32(0)
+    for i in range(1, len(out)):
+        if out[i] >= out[i - 1]:
+            out[i] = np.nextafter(out[i - 1], below)
+    return out
+
+
+def suggested(
+    ranking: Ranking, probabilities: sp.csr_matrix, subject_of: np.ndarray, n_subjects: int, limit: int
+) -> Any:
+    """A `SuggestionBatch` of the `limit` best subjects of each row; rows without evidence have none.
+
+    Parameters
+    ----------
+    ranking : Ranking of n rows
+    probabilities : CSR (n, L)
+    subject_of : int array (L,)
+        Annif's id of each label of the model, or -1 where it is not to be suggested.
+    n_subjects : int
+    limit : int
+
+    Returns
+    -------
+    annif.suggestion.SuggestionBatch
+    """
+    from annif.suggestion import SuggestionBatch
+
+    blank = ranking.without_evidence
+    rows, columns, values = [], [], []
+    for i, labels in enumerate(ranking.labels):
+        if blank is not None and blank[i]:
+            continue
+        labels = labels[labels >= 0]
+        labels = labels[subject_of[labels] >= 0][:limit]
+        own = dict(zip(*_row(probabilities, i)))
+        rows.append(np.full(len(labels), i))
+        columns.append(subject_of[labels])
+        values.append(scores_in_order(np.array([own.get(label, 0.0) for label in labels.tolist()])))
+    shape = (len(ranking.labels), n_subjects)
+    if not rows:
+        return SuggestionBatch(sp.csr_array(shape, dtype=np.float32))
+    parts = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
+    return SuggestionBatch(sp.csr_array(parts, shape=shape, dtype=np.float32))
+
+
+def _row(matrix: sp.csr_matrix, i: int) -> tuple[list[int], list[float]]:
+    part = slice(matrix.indptr[i], matrix.indptr[i + 1])
+    return matrix.indices[part].tolist(), matrix.data[part].tolist()
