@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sets import PART, Collection
-from systems import EPOCHS, TRIALS
+from systems import TRIALS, TRIED
 
 import metarank
 
@@ -57,12 +57,12 @@ Seed of metarank 0; omikuji and the neural ensemble take none. Figures times 100
 - The simple ensemble has the weights of Annif's tutorial, and such as `annif hyperopt` finds in {trials}
   trials for nDCG@10 on the records kept for ensembles. The neural ensemble has these weights too, and as
   many epochs, of {epochs}, as are best for one in {part} of these records after learning from the others;
-  its *train* is without that search.
+  metarank_ensemble reads the texts beside the scores or not, by the same search. *train* is without it.
 """
 _COUNTS = """{:,} training records and {:,} of the test part; {:,} subjects, {:,} with a name, {:,} with a
 training record. Of {:,} subjects of test records {:,} have no training record, {:,} of these no name either.
 """
-_SETTINGS = {"part": PART, "trials": TRIALS, "epochs": ", ".join(map(str, sorted(EPOCHS)))}
+_SETTINGS = {"part": PART, "trials": TRIALS, "epochs": ", ".join(map(str, sorted(TRIED["neural"][1])))}
 
 
 class Row(NamedTuple):
@@ -109,7 +109,7 @@ def _of_set(of: Collection, rows: dict[str, Row]) -> str:
             table.append([shown, *cells, *cost])
     said = [
         f"{SYSTEMS[name]}: {rows[name].said}."
-        for name in ("tuned", "neural", "alone")
+        for name in ("tuned", "neural", "fusion", "fusion3", "alone")
         if name in rows and rows[name].said
     ]
     sizes = [len(of.parts["train"]), len(of.parts["test"]), len(of.uris), sum(of.named), len(trained)]

@@ -36,10 +36,13 @@ PROJECTS: dict[str, dict[str, Any]] = {
     "fusion": {"backend": "metarank_ensemble", "sources": "bonsai,mllm"},
     "fusion3": {"backend": "metarank_ensemble", "sources": "bonsai,mllm,metarank"},
 }
-# Numbers of epochs that are tried for the neural ensemble; Annif's default is the first.
-EPOCHS = (10, 5, 20)
+# What is tried for learned ensembles; the defaults of a backend are the first.
+TRIED: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "neural": ("epochs", (10, 5, 20)),
+    "fusion": ("texts", (False, True)),
+    "fusion3": ("texts", (False, True)),
+}
 TRIALS = 30
-LEARNED = ("neural", "fusion", "fusion3")
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ class Bench:
 
     def _project(self, name: str) -> Measured:
         sources = self._sources(name)
-        if name in LEARNED:
+        if name in TRIED:
             cost = self._ensemble(name)
         elif name == "tuned":
             cost = self._tune_weights()
@@ -130,11 +133,10 @@ class Bench:
 
     def _ensemble(self, name: str) -> float:
         """Train a learned ensemble in `part`, and copy it to `full`."""
-        cost = self._parts(name) if name != "neural" else 0.0
         if name == "neural":
             self.settings[name]["sources"] = self.settings["tuned"]["sources"]
-            cost = self._parts(name)
-            self.settings[name]["epochs"] = self._best_epochs()
+        cost = self._parts(name)
+        self._choose_setting(name)
         done = self.train("part", name, "ensembles")
         copy, mark = self.folder / "full" / "projects" / name, self.folder / "full" / f"{name}.copied"
         if not mark.exists() or mark.read_text() != done.digest or not copy.is_dir():
@@ -146,18 +148,19 @@ class Bench:
         self.trained["full", name] = done
         return cost + done.cpu
 
-    def _best_epochs(self) -> int:
-        """Epochs by nDCG@10 on one in five of the ensembles' records, after learning from the others."""
+    def _choose_setting(self, name: str) -> None:
+        """By nDCG@10 on one in five of the ensembles' records, after learning from the others."""
+        setting, values = TRIED[name]
         found = {}
-        for epochs in EPOCHS:
-            name = f"neural{epochs}"
-            self.settings[name] = {**self.settings["neural"], "epochs": epochs}
-            self.train("part", name, "learn")
-            _, done = self.suggest("part", name, "choose")
-            found[epochs] = done.answer["annif"]["NDCG@10"]
+        for value in values:
+            tried = f"{name}{value}"
+            self.settings[tried] = {**self.settings[name], setting: value}
+            self.train("part", tried, "learn")
+            _, done = self.suggest("part", tried, "choose")
+            found[value] = done.answer["annif"]["NDCG@10"]
         best = max(found, key=found.__getitem__)
-        self.chosen["neural"] = f"{best} epochs"
-        return best
+        self.settings[name][setting] = best
+        self.chosen[name] = f"{setting}={best}"
 
     def _alone(self, name: str) -> Measured:
         out = self.folder / "alone.npz"
@@ -241,7 +244,7 @@ class Bench:
                 "vocab": "subjects",
                 **self.settings[name],
             }
-            if "ensemble" not in settings["backend"]:
+            if settings["backend"] not in ("ensemble", "nn_ensemble"):
                 settings["analyzer"] = f"snowball({self.of.stemmer})"
             lines = "".join(f"{key}={value}\n" for key, value in settings.items())
             sections.append(f"[{name}]\n{lines}")
