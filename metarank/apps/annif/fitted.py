@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from annif.exception import ConfigurationException, NotInitializedException, OperationFailedException
+from annif.exception import ConfigurationException, NotInitializedException, NotSupportedException, OperationFailedException
 
 from metarank import persist
 from metarank.apps.annif.settings import metaranker_parameters, unknown_settings
+from metarank.apps.annif.training import Documents
 from metarank.apps.annif.vocabulary import active_subjects, words_of
 from metarank.model.estimator import MetaRanker
 from metarank.types.label_descriptions import LabelDescriptions
@@ -26,6 +27,10 @@ class FittedInProject:
     MODEL_FILE = "metarank-model"
     # Annif does not take files with "-train" in their names for a model.
     NAMES_FILE = "metarank-train-names.csv"
+    TRAIN_FILE = "metarank-train.txt"
+
+    # Settings without a default.
+    READS: ClassVar[tuple[str, ...]] = ()
 
     # as Annif's backends have it, None is an uninitialized instance
     _model: MetaRanker | None = None
@@ -45,12 +50,17 @@ class FittedInProject:
             raise OperationFailedException(
                 f"cannot load the model {path}: {error}", backend_id=self.backend_id
             ) from error
+        self._take(model)
+
+    def _take(self, model: MetaRanker) -> None:
+        # Annif's processes and requests are many; what one of them asks is answered by one thread.
+        model.n_jobs = 1
         self._follow_vocabulary(model)
         self._model = model
 
     def _new_model(self, params: Mapping[str, Any], jobs: int, **given: Any) -> MetaRanker:
         """An unfitted model by the settings of the project."""
-        for setting in unknown_settings(params, self.default_params()):
+        for setting in unknown_settings(params, [*self.default_params(), *self.READS]):
             self.warning(f"setting {setting}={params[setting]} is not one of metarank, and is not used")
         with self._settings():
             return MetaRanker(**metaranker_parameters(params, jobs) | given)
@@ -59,8 +69,24 @@ class FittedInProject:
         """Save a model, completely or not at all, and take it."""
         model.save(os.path.join(self.datadir, self.MODEL_FILE))
         self._keep_names()
-        self._follow_vocabulary(model)
-        self._model = model
+        self._take(model)
+
+    @property
+    def _train_path(self) -> str:
+        return os.path.join(self.datadir, self.TRAIN_FILE)
+
+    def _cached_documents(self) -> Documents:
+        self.info("Reusing cached training data from previous run.")
+        try:
+            return Documents.read(self._train_path)
+        except OSError as error:
+            raise NotInitializedException(
+                f"no training data in {self._train_path}; train with a corpus first",
+                backend_id=self.backend_id,
+            ) from error
+
+    def _no(self, message: str) -> NotSupportedException:
+        return NotSupportedException(message, backend_id=self.backend_id)
 
     @contextmanager
     def _settings(self) -> Iterator[None]:

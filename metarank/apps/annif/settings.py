@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 # Settings of a project that are Annif's own, or of Annif's base classes.
 _OF_ANNIF = {"name", "language", "backend", "analyzer", "transform", "vocab", "access", "allow_learn", "limit"}
+_YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 
 
 def _integer(value: Any) -> int:
@@ -80,6 +81,20 @@ def positive(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
     return value
 
 
-def unknown_settings(params: Mapping[str, Any], known: Mapping[str, Any]) -> list[str]:
+def truth(value: Any) -> bool:
+    """A setting that is yes or no.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    said = str(value).strip().lower()
+    if said not in (*_YES, *_NO):
+        raise ValueError(f"a setting must be one of {', '.join((*_YES, *_NO))}, got {value!r:.80}")
+    return said in _YES
+
+
+def unknown_settings(params: Mapping[str, Any], known: Iterable[str]) -> list[str]:
     """Settings that nothing reads, such as those of the backend that a project had before."""
     return sorted(set(params) - _OF_ANNIF - set(known) - set(OF_METARANKER))
