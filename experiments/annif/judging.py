@@ -41,14 +41,16 @@ def ranking_of(of: Collection, file: Path) -> Ranking:
 
 
 def judged(of: Collection, file: Path) -> dict[str, float | None]:
-    """nDCG@10, F1@5 of the five best, R@10, and R@10 of subjects without a training record.
+    """nDCG@10, F1@5 of the five best or of the fewer that are suggested, R@10, and R@10 of subjects without
+    a training record.
 
     Means over records; those of the last two over the records that have such subjects.
     """
     Y, ranking = indicator(of, "test"), ranking_of(of, file)
     found: dict[str, float | None] = dict(metrics.evaluate(Y, ranking, ["nDCG@10", "R@10"]))
     hits = 5 * metrics.per_row(Y, ranking, "P@5")
-    found["F1@5"] = float(np.mean(2 * hits / (5 + np.diff(Y.indptr))))
+    suggested = (ranking.labels[:, :5] >= 0).sum(axis=1)
+    found["F1@5"] = float(np.mean(2 * hits / (suggested + np.diff(Y.indptr))))
     unseen = indicator(of, "train").getnnz(axis=0) == 0
     for name, columns in (("unseen", unseen), ("unseen, named", unseen & np.array(of.named))):
         only = Y @ sp.diags(columns.astype(np.float32), format="csr")

@@ -43,12 +43,13 @@ Seed of metarank 0; omikuji and the neural ensemble take none. Figures times 100
   `suggest`; each step is a process of one thread, bound to one core, and was run once. *train*: CPU
   seconds of the whole process, text work, imports and vocabulary included; of an ensemble those of its
   parts are added. *suggest*: CPU milliseconds a record once the model is loaded, in Annif's batches of 32
-  records (metarank alone: all at once), a hundred subjects each. *MiB*: the largest peak of these processes.
+  records (metarank alone: all at once), a hundred subjects each. *MiB*: the largest peak of these
+  processes.
 - Annif's vocabulary and metarank's labels are all subjects of the vocabulary and of the records, those
   without a name too. Figures are against **all** subjects of the test records. *F1@5* is of the five best
-  subjects. *unseen, named*: R@10 of the subjects that have a name and no training record, over the
-  records that have such a subject; *unseen*: of all without a training record. One with neither can be
-  found by nobody.
+  subjects, of fewer where fewer are suggested. *unseen, named*: R@10 of the subjects that have a name and
+  no training record, over the records that have such a subject; *unseen*: of all without a training
+  record. One with neither can be found by nobody.
 - Every project has the words of a text by their stems (snowball), Bonsai and Parabel also pairs of words,
   and what occurs in two records at least. metarank has its default settings and the language of the set.
 - Ensembles are learned from one training record in {part}, which their sources have not seen: sources
@@ -143,8 +144,7 @@ def _check(found: Found) -> str:
     return f"""## Beside Annif's own evaluation
 
 The largest difference of a figure to that of Annif's own evaluation of the same suggestions. Annif orders
-equal scores in another way, and its F1@5 divides by the number of suggestions where there are fewer than
-five.
+equal scores in another way.
 
 {_table(["figure", "ours less Annif's", "of"], table)}
 """
