@@ -7,23 +7,26 @@ a name has the last part of its URI as its label, which no text contains.
 from __future__ import annotations
 
 import hashlib
+import json
 import lzma
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # One training record in five is kept from the sources of ensembles, and one in five of these from the
 # ensembles while their settings are chosen.
 PART = 5
 _NUMBERED = "https://example.org/subject/"
+_YSO = "http://www.yso.fi/onto/yso/"
 Records = list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A set as it is found; `turtle` is its vocabulary where it has more than names."""
+    """A set as it is found; `turtle` is its vocabulary where it has more than names, and `more` what that is:
+    columns of a table of labels, by URI."""
 
     train: Records
     test: Records
@@ -31,6 +34,7 @@ class Raw:
     language: str
     files: list[Path]
     turtle: str | None = None
+    more: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class Collection:
     named: list[bool]
     parts: dict[str, Records]
     checksums: dict[str, str]
+
+    @property
+    def table(self) -> Path:
+        """The labels as columns of `metarank.types.label_descriptions.LabelDescriptions`."""
+        return self.folder / "labels.json"
 
     @property
     def stemmer(self) -> str:
@@ -84,6 +93,9 @@ def collected(name: str, folder: Path) -> Collection:
         "choose": [record for record in kept if _one_in_five(record[0], "choose")],
     }
     uris = list(known)
+    table = {"ids": uris, "names": [raw.names.get(uri) for uri in uris]}
+    table |= {column: [of[uri] for uri in uris] for column, of in raw.more.items()}
+    (folder / "labels.json").write_text(json.dumps(table), encoding="utf-8")
     found = Collection(
         name,
         raw.language,
@@ -146,16 +158,34 @@ def _archaeology() -> Raw:
     source = _base() / "annif" / "archaeology"
     files = [source / "documents.tsv", source / "yso-archaeology.ttl"]
     turtle = _text(files[1])
-    names = {}
+    concepts = {}
     for block in re.split(r"\n\s*\n", turtle):
         if concept := re.match(r"yso:(p\d+)\s+rdf:type\s[^;]*skos:Concept\b", block):
-            preferred = re.search(r"skos:prefLabel([^;]*)", block)[1]
-            names[f"http://www.yso.fi/onto/yso/{concept[1]}"] = re.search(r'"([^"]*)"@fi', preferred)[1]
+            concepts[_YSO + concept[1]] = block
+    names = {uri: _labels(block, "prefLabel")[0] for uri, block in concepts.items()}
+    more = {
+        "alternative_names": {uri: _labels(block, "altLabel") for uri, block in concepts.items()},
+        "parents": {uri: _concepts(block, "broader", concepts) for uri, block in concepts.items()},
+        "related": {uri: _concepts(block, "related", concepts) for uri, block in concepts.items()},
+    }
     # Two records of Annif's tests have a subject that is in no vocabulary.
     records = [record for record in _records(files[0]) if names.keys() >= set(record[1])]
     test = [record for record in records if _one_in_five(record[0], "test")]
     train = [record for record in records if not _one_in_five(record[0], "test")]
-    return Raw(train, test, names, "fi", files, turtle)
+    return Raw(train, test, names, "fi", files, turtle, more)
+
+
+def _labels(block: str, name: str) -> list[str]:
+    return re.findall(r'"([^"]*)"@fi', _objects(block, name))
+
+
+def _concepts(block: str, name: str, known: dict[str, str]) -> list[str]:
+    return [_YSO + one for one in re.findall(r"yso:(p\d+)", _objects(block, name)) if _YSO + one in known]
+
+
+def _objects(block: str, name: str) -> str:
+    found = re.search(rf"skos:{name}\s([^;]*)", block)
+    return "" if found is None else found[1]
 
 
 SETS: dict[str, Callable[[], Raw]] = {
