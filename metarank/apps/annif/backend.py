@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import annif.backend.hyperopt  # by which a project tells whether a backend has it
 import numpy as np
 from annif.backend.backend import AnnifLearningBackend
 

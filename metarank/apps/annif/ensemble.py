@@ -34,8 +34,8 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
     READS = ("sources",)
 
     DEFAULT_PARAMETERS: ClassVar[dict[str, Any]] = {
-        "texts": False,
-        "candidates_mode": "only",
+        "texts": True,
+        "candidates_mode": "union",
         "effort": "medium",
         "shortlist_size": 50,
         "n_folds": 5,
@@ -63,6 +63,8 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         model = self._new_model(params, jobs)
+        with self._settings():
+            truth(params, "texts")
         if corpus == "cached":
             documents, scores = self._cached_documents(), self._cached_scores()
         elif corpus.is_empty():
@@ -93,7 +95,7 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
         subject_of = np.array([own[uri][0] for uri in table.ids], np.int64)
         with self._settings():
             model.fit(
-                documents.texts if truth(params["texts"]) else None,
+                documents.texts if truth(params, "texts") else None,
                 documents.relevances(table),
                 labels=table,
                 candidates={source: of_labels(found, subject_of) for source, found in scores.items()},

@@ -81,17 +81,17 @@ def positive(params: Mapping[str, Any], setting: str, least: int = 1) -> int:
     return value
 
 
-def truth(value: Any) -> bool:
-    """A setting that is yes or no.
+def truth(params: Mapping[str, Any], setting: str) -> bool:
+    """A setting that is yes or no, as Annif has them.
 
     Raises
     ------
     ValueError
         If it is neither.
     """
-    said = str(value).strip().lower()
+    said = str(params[setting]).strip().lower()
     if said not in (*_YES, *_NO):
-        raise ValueError(f"a setting must be one of {', '.join((*_YES, *_NO))}, got {value!r:.80}")
+        raise ValueError(f"{setting} must be one of {', '.join((*_YES, *_NO))}, got {params[setting]!r:.80}")
     return said in _YES
 
 

@@ -1,0 +1,228 @@
+"""What the backends promise, by Annif's own classes; a script, as `commands.py` is.
+
+`python tests/with_annif/backends.py`, by a Python that has both Annif and metarank.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from commands import PROJECTS, TOPICS, documents, empty_tables_of_nltk, uri, vocabulary, write_corpus
+
+EXCLUDING = f"""
+[excluding]
+name=Without roads
+language=en
+backend=metarank
+analyzer=snowball(english)
+vocab=works(en,exclude={uri("roads")})
+effort=low
+"""
+
+
+@contextlib.contextmanager
+def refused(kind: type[Exception], said: str) -> Any:
+    try:
+        yield
+    except kind as error:
+        assert said in str(error), error
+    else:
+        raise AssertionError(f"{kind.__name__} is not raised")
+
+
+def project(name: str) -> Any:
+    """A project as a new process has it."""
+    from annif.registry import AnnifRegistry
+
+    return AnnifRegistry("projects.cfg", "data", False).get_project(name)
+
+
+def load(topics: dict[str, tuple[str, str]], force: bool = False) -> None:
+    from annif.vocab import VocabFileSKOS
+
+    Path("v.ttl").write_text(vocabulary(topics))
+    project("plain").vocab.load_vocabulary(VocabFileSKOS("v.ttl"), force=force)
+
+
+def corpus(path: str, name: str = "plain") -> Any:
+    from annif.corpus import DocumentFileTSV
+
+    return DocumentFileTSV(path, project(name).subjects)
+
+
+def suggest(name: str, *texts: str, **params: Any) -> list[list[tuple[str, float]]]:
+    from annif.corpus import Document
+
+    of = project(name)
+    found = of.backend.suggest([Document(text=text) for text in texts], params)
+    return [[(of.subjects[s.subject_id].uri, s.score) for s in row] for row in found]
+
+
+def scores_fall_along_the_ranking() -> None:
+    rows = suggest("plain", *(text for text, _ in documents(20, 9)), limit=8)
+    for row in rows:
+        scores = [score for _, score in row]
+        assert len(row) == 8
+        assert all(0 < score <= 1 for score in scores)
+        assert all(a > b for a, b in zip(scores, scores[1:])), scores
+    model = project("plain").backend
+    model.initialize()
+    ranked = model._model.rank([" ".join(text.split()) for text, _ in documents(20, 9)], k=1)
+    assert ranked.labels.shape == (20, 1)
+
+
+def a_limit_keeps_the_first() -> None:
+    texts = [text for text, _ in documents(5, 9)]
+    assert [row[:3] for row in suggest("plain", *texts, limit=8)] == suggest("plain", *texts, limit="3")
+    assert suggest("plain", *texts, limit=0) == [[]] * 5
+
+
+def a_document_does_not_depend_on_its_batch() -> None:
+    texts = [text for text, _ in documents(40, 9)]
+    assert suggest("plain", *texts) == [suggest("plain", text)[0] for text in texts]
+
+
+def without_words_nothing_is_suggested() -> None:
+    assert suggest("plain", "", "j", "12 ...", "xylophone") == [[], [], [], []]
+    assert suggest("fused", "", "j") == [[], []]
+
+
+def cached_training_is_the_training() -> None:
+    before = suggest("plain", "quay and crane")
+    project("plain").train("cached")
+    assert suggest("plain", "quay and crane") == before
+    before = suggest("fused", "quay and crane")
+    project("fused").train("cached")
+    assert suggest("fused", "quay and crane") == before
+
+
+def errors_are_those_of_annif() -> None:
+    from annif.exception import ConfigurationException, NotInitializedException, NotSupportedException
+
+    Path("empty.tsv").write_text("")
+    Path("unknown.tsv").write_text("some words\t<http://example.org/nobody>\n")
+    for name in ("plain", "fused"):
+        for path in ("empty.tsv", "unknown.tsv"):
+            with refused(NotSupportedException, "no documents"):
+                project(name).train(corpus(path))
+    for setting, value, said in (
+        ("effort", "much", "effort must be"),
+        ("n_folds", "few", "n_folds must be a number"),
+        ("n_folds", "1", "n_folds must be"),
+        ("shortlist_size", "0", "shortlist_size must be"),
+        ("min_df", "x", "min_df must be"),
+    ):
+        with refused(ConfigurationException, said):
+            project("plain").train(corpus("train.tsv"), {"metarank": {setting: value}})
+    with refused(ConfigurationException, "texts must be"):
+        project("fused").train(corpus("train.tsv"), {"metarank_ensemble": {"texts": "perhaps"}})
+    with refused(ConfigurationException, "limit must be"):
+        suggest("plain", "quay", limit="many")
+    with refused(NotInitializedException, "not found"):
+        suggest("excluding", "quay")
+    with refused(NotInitializedException, "train with a corpus first"):
+        project("excluding").train("cached")
+
+
+def an_error_leaves_the_model() -> None:
+    before = suggest("plain", "quay and crane")
+    with contextlib.suppress(Exception):
+        project("plain").train(corpus("train.tsv"), {"metarank": {"effort": "much"}})
+    assert suggest("plain", "quay and crane") == before
+
+
+def a_broken_model_is_said() -> None:
+    from annif.exception import OperationFailedException
+
+    manifest = Path("data/projects/plain/metarank-model/manifest.json")
+    kept = manifest.read_bytes()
+    manifest.write_bytes(b"{")
+    try:
+        with refused(OperationFailedException, "cannot load the model"):
+            suggest("plain", "quay")
+    finally:
+        manifest.write_bytes(kept)
+
+
+def excluded_subjects_are_not_suggested() -> None:
+    project("excluding").train(corpus("train.tsv", "excluding"))
+    rows = suggest("excluding", *(text for text, _ in documents(20, 9)), limit=8)
+    assert rows[0]
+    assert uri("roads") not in {found for row in rows for found, _ in row}
+
+
+def the_vocabulary_may_change() -> None:
+    rows = [text for text, _ in documents(20, 9)]
+    fewer = {topic: TOPICS[topic] for topic in TOPICS if topic != "roads"}
+    load(fewer)
+    for name in ("plain", "fused"):
+        found = {label for row in suggest(name, *rows, limit=8) for label, _ in row}
+        assert found
+        assert uri("roads") not in found
+    more = {"windmills": ("mills", "river span arch")} | fewer
+    load(more)
+    assert uri("windmills") in {label for label, _ in suggest("plain", "windmills by a river", limit=9)[0]}
+    # Annif numbers all subjects anew.
+    load(dict(reversed(more.items())), force=True)
+    for name in ("plain", "fused"):
+        assert suggest(name, "ship at the quay with cargo and crane")[0][0][0] == uri("harbours")
+    load(TOPICS, force=True)
+
+
+def learning_adds_documents() -> None:
+    from annif.corpus import Document, DocumentList, SubjectSet
+
+    of = project("plain")
+    subject = of.subjects.by_uri(uri("dams"))
+    new = DocumentList([Document(text="quay of the study survey", subject_set=SubjectSet([subject]))] * 20)
+    before = dict(suggest("plain", "quay of the study survey", limit=8)[0])[uri("dams")]
+    of.learn(new)
+    assert dict(suggest("plain", "quay of the study survey", limit=8)[0])[uri("dams")] > before
+    project("fused").learn(new)
+    assert suggest("fused", "quay of the study survey")[0]
+
+
+def main() -> None:
+    from metarank.apps.annif import register
+
+    register()
+    register()
+    import annif.corpus  # before annif.vocab, which Annif cannot import first
+
+    assert annif.corpus
+    empty_tables_of_nltk(Path("nltk_data").resolve())
+    Path("projects.cfg").write_text(PROJECTS + EXCLUDING)
+    write_corpus(Path("train.tsv"), documents(200, 1))
+    write_corpus(Path("more.tsv"), documents(60, 2))
+    load(TOPICS)
+    for name, path in (("tfidf", "train.tsv"), ("plain", "train.tsv"), ("fused", "more.tsv")):
+        project(name).train(corpus(path), jobs=1)
+    for check in (
+        scores_fall_along_the_ranking,
+        a_limit_keeps_the_first,
+        a_document_does_not_depend_on_its_batch,
+        without_words_nothing_is_suggested,
+        cached_training_is_the_training,
+        errors_are_those_of_annif,
+        an_error_leaves_the_model,
+        a_broken_model_is_said,
+        excluded_subjects_are_not_suggested,
+        the_vocabulary_may_change,
+        learning_adds_documents,
+    ):
+        print(check.__name__.replace("_", " "), flush=True)
+        check()
+    print("the backends do as they promise")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        try:
+            main()
+        finally:
+            os.chdir("/")
