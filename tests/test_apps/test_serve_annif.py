@@ -23,7 +23,6 @@ from starlette.testclient import TestClient
 
 from metarank import MetaRanker
 from metarank.apps.serve.answers import Answerer, Call
-from metarank.apps.serve.suggestions import suggestion_scores
 from metarank.serve import Access, ServeOptions, create_app
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -125,25 +124,6 @@ def test_metadata_are_the_blocks_of_a_model_that_has_them():
         reply = client.post(SUGGEST, data={"text": TEXT})
         assert (reply.status_code, reply.json()["field"]) == (422, "text")
         assert "must have the block 'title'" in reply.json()["error"]
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "scores"),
-    [
-        ([], []),
-        ([0.9, 0.4], [0.9, 0.4]),
-        ([0.2, 0.4, 0.1], [0.3, 0.3, 0.1]),
-        ([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]),
-        ([0.0, 0.0, 0.5], [1 / 6] * 3),
-        ([0.3, 0.0, 0.0], [0.3, 0.0, 0.0]),
-        ([0.0] * 1000, [0.0] * 1000),
-    ],
-)
-def test_scores_fall_strictly_and_stay_near_the_probabilities(probabilities, scores):
-    found = suggestion_scores(probabilities)
-    assert found == pytest.approx(scores, abs=1e-4)
-    assert all(np.float32(a) > np.float32(b) > 0 for a, b in pairwise(found))
-    assert all(0 < score <= 1 for score in found)
 
 
 # --- the project ---------------------------------------------------------------------

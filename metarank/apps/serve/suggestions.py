@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sklearn.isotonic import isotonic_regression
 
+from metarank.apps.annif.suggestions import scores_in_order
 from metarank.apps.serve.errors import invalid
 from metarank.apps.serve.schema import refusal
 from metarank.types.label_table import LabelTable
@@ -19,8 +18,6 @@ FORM = "application/x-www-form-urlencoded"
 # Fields of a form, which are read before it is known whether they serve.
 _MOST_FIELDS = 100
 _METADATA = "metadata_"
-# A subject that is ranked has a score; Annif takes one of 0 for none.
-_LEAST = 2.0**-40
 
 
 class SuggestRequest(BaseModel):
@@ -69,30 +66,9 @@ def read_form(body: bytes) -> tuple[SuggestRequest, dict[str, str]]:
         raise refusal(error) from None
 
 
-def suggestion_scores(probabilities: Iterable[float]) -> list[float]:
-    """Probabilities of labels, best label first, as scores in (0, 1] that fall from each label to the next.
-
-    Where a label is more probable than one above it, both get their mean (isotonic regression): whoever sorts
-    by the scores has the order of the ranking. Neighbours differ by a step of float32 at least, as Annif
-    keeps scores in that precision.
-
-    Examples
-    --------
-    >>> [round(score, 3) for score in suggestion_scores([0.5, 0.2, 0.4, 0.0])]
-    [0.5, 0.3, 0.3, 0.0]
-    """
-    found = np.clip(np.array(list(probabilities), np.float64), _LEAST, 1.0)
-    if not len(found):
-        return []
-    falling = isotonic_regression(found, increasing=False).astype(np.float32)
-    for i in range(1, len(falling)):
-        falling[i] = min(falling[i], np.nextafter(falling[i - 1], np.float32(0)))
-    return falling.tolist()
-
-
 def suggestions(entries: list[dict[str, Any]], table: LabelTable, threshold: float) -> bytes:
     """The reply to a request, from the ranked labels of its text with their probabilities."""
-    scores = suggestion_scores(entry["probability"] for entry in entries)
+    scores = scores_in_order(np.array([entry["probability"] for entry in entries])).tolist()
     results = [
         {"uri": _uri(table, entry["label"]), "label": _name(table, entry["label"]), "score": score}
         for entry, score in zip(entries, scores)
