@@ -26,14 +26,16 @@ from judging import judged  # noqa: E402
 from page import Row, write_page  # noqa: E402
 from sets import SETS, Collection, collected  # noqa: E402
 from stages import log  # noqa: E402
-from systems import Bench, digest_of_metarank  # noqa: E402
+from systems import METARANK, Bench, digest_of_metarank  # noqa: E402
 from whole_page import WholePage, add_options  # noqa: E402
 
 _PACKAGES = ("annif", "omikuji", "keras", "tensorflow", "nltk", "scikit-learn", "numpy", "scipy", "lightgbm")
 _VERSIONS = f"""
 import json, platform
+from importlib.util import find_spec
 from importlib.metadata import PackageNotFoundError, version
-found = {{"Python": platform.python_version()}}
+spec = find_spec("metarank")
+found = {{"Python": platform.python_version(), "metarank": spec.origin if spec else ""}}
 for name in {_PACKAGES!r}:
     try:
         found[name] = version(name)
@@ -44,8 +46,20 @@ print(json.dumps(found))
 
 
 def versions(python: Path) -> dict[str, str]:
+    """Of what is installed in Annif's environment.
+
+    Raises
+    ------
+    SystemExit
+        If the metarank there is another than this one.
+    """
     done = subprocess.run([python, "-c", _VERSIONS], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    there = Path(found.pop("metarank"))
+    ours = digest_of_metarank(METARANK, (".py",))
+    if not there.is_file() or digest_of_metarank(there.parent, (".py",)) != ours:
+        raise SystemExit(f"{python} has no metarank, or another than {METARANK}: {there}")
+    return found
 
 
 def measured(of: Collection, cache: Path, python: Path, version: str) -> dict[str, Row]:

@@ -20,7 +20,7 @@ from sets import Collection
 from stages import Done, Failed, kept, log
 
 _HERE = Path(__file__).parent
-_METARANK = _HERE.parents[1] / "metarank"
+METARANK = _HERE.parents[1] / "metarank"
 _WORDS = {"min_df": 2, "ngram": 2}
 _BONSAI = {"cluster_balanced": False, "cluster_k": 100, "max_depth": 3}
 # Settings of projects.cfg beside name, language, vocabulary and analyzer, as Annif's tutorial has them.
@@ -268,10 +268,12 @@ class Bench:
         return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def digest_of_metarank() -> str:
+def digest_of_metarank(
+    folder: Path = METARANK, kinds: tuple[str, ...] = (".py", ".cpp", ".hpp", ".h")
+) -> str:
     """Of the sources that a fit or an answer may pass through."""
     found = hashlib.sha256()
-    for path in sorted(_METARANK.rglob("*")):
-        if path.suffix in (".py", ".cpp", ".hpp", ".h") and "serve" not in path.parts:
-            found.update(str(path.relative_to(_METARANK)).encode() + path.read_bytes())
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in kinds and "serve" not in path.parts:
+            found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return found.hexdigest()
