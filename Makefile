@@ -21,7 +21,7 @@ export PIP_CONSTRAINT := $(abspath constraints.txt)
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),logical) --dist loadfile --max-worker-restart 0 --durations 10
 COVER := --cov --cov-append --cov-report=
 
-.PHONY: setup demo test test-quick check lint docs wheel levels arm64 clang crash isolation fuzz sanitize stubs bench clean
+.PHONY: setup demo test test-quick check lint docs wheel levels annif arm64 clang crash isolation fuzz sanitize stubs bench clean
 
 setup: $(ALL)
 
@@ -51,6 +51,12 @@ isolation: $(TEST)
 # Saved models, and fits, under every level of the processor that can be forced.
 levels: $(TEST)
 	$(BIN)/python -m pytest tests/check/test_cpu_levels.py
+
+# metarank beside Annif in an environment of their own, at the versions that Annif pins, and Annif's commands in it.
+annif: $(TEST)
+	$(PYTHON) -m venv build/annif
+	PIP_CONSTRAINT= build/annif/bin/pip install -q ".[annif]"
+	METARANK_ANNIF=build/annif/bin/python $(BIN)/python -m pytest -rs tests/test_apps/test_annif.py tests/test_apps/test_serve_annif.py
 
 # Saved models, and fits, on an arm64 that is emulated, against those of this x86-64; writes the table of docs/platforms.md.
 # Debian's debootstrap, qemu-user-static and g++-aarch64-linux-gnu must be there, and root runs it.

@@ -18,5 +18,7 @@ _NEED_TEXT = (
 _NEED_SERVE = ("answers", "app", "metrics", "run", "schema", "workers")
 
 collect_ignore = [] if find_spec("torch") else [f"metarank/text/{name}.py" for name in _NEED_TEXT]
+if not find_spec("annif"):
+    collect_ignore += [f"metarank/apps/annif/{name}.py" for name in ("backend", "ensemble", "fitted")]
 if not find_spec("fastapi"):
     collect_ignore += [f"metarank/apps/serve/{name}.py" for name in _NEED_SERVE]

@@ -1,7 +1,7 @@
 """The commands of a stock Annif on projects with metarank's backends, one after the other.
 
-`python tests/with_annif/commands.py`, by a Python that has both Annif and metarank. It works in a folder of its own, says
-what it runs, and ends with exit code 1 at the first answer that is wrong.
+`python tests/with_annif/commands.py`, by a Python that has both Annif and metarank. It works in a folder of
+its own, says what it runs, and ends with exit code 1 at the first answer that is wrong.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TOPICS = {
     "dams": ("barrages", "reservoir spillway concrete flood"),
     "roads": ("highways", "asphalt lane traffic car"),
 }
-COMMON = "study report history construction region people survey".split()
+COMMON = ["study", "report", "history", "construction", "region", "people", "survey"]
 PROJECTS = """
 [plain]
 name=Plain
@@ -118,7 +118,7 @@ def check(true: bool, what: str, seen: object = "") -> None:
 
 
 def empty_tables_of_nltk(folder: Path) -> None:
-    """What NLTK's tokenizer wants of a language, without an abbreviation in it, so that nothing is fetched."""
+    """What NLTK's tokenizer wants of a language, without an abbreviation in it: nothing is fetched."""
     tables = folder / "tokenizers" / "punkt_tab" / "english"
     tables.mkdir(parents=True)
     for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
@@ -196,7 +196,7 @@ def check_service() -> None:
 def main() -> None:
     empty_tables_of_nltk(Path("nltk_data").resolve())
     Path("projects.cfg").write_text(PROJECTS)
-    early = {topic: TOPICS[topic] for topic in list(TOPICS)[:-1] + ["roads"]}
+    early = dict(TOPICS)
     del early["dams"]
     Path("early.ttl").write_text(vocabulary(early))
     Path("works.ttl").write_text(vocabulary(TOPICS))
@@ -225,7 +225,10 @@ def main() -> None:
     check("no documents" in annif("train", "plain", "empty.tsv", code=1), "an empty corpus is refused")
     said = annif("train", "plain", "train.tsv")
     check("cluster_balanced" in said, "a setting that is not used is told of", said)
-    check("effort must be" in annif("train", "-b", "metarank.effort=much", "plain", "train.tsv", code=1), "effort")
+    check(
+        "effort must be" in annif("train", "-b", "metarank.effort=much", "plain", "train.tsv", code=1),
+        "effort",
+    )
     annif("train", "--cached", "plain")
     check_project("plain", folder)
 

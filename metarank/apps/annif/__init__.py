@@ -30,8 +30,8 @@ def metarank_ensemble() -> type:
 def register() -> None:
     """Make the backends known to Annif in this process; again does no harm.
 
-    Annif finds them by `annif.backend.get_backend`, and this module as ``annif.backend.metarank``, where its own
-    backends have theirs.
+    Annif finds them by `annif.backend.get_backend`, and this module as ``annif.backend.metarank``,
+    where its own backends have theirs.
 
     Raises
     ------

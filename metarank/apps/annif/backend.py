@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import annif.backend.hyperopt  # by which a project tells whether a backend has it
 import numpy as np
 from annif.backend.backend import AnnifLearningBackend
 
-from metarank.apps.annif.fitted import FittedInProject
+from metarank.apps.annif.fitted import FittedInProject, table_of
 from metarank.apps.annif.settings import positive
 from metarank.apps.annif.suggestions import suggested
 from metarank.apps.annif.training import Documents, subject_uris
@@ -73,12 +72,13 @@ class MetarankBackend(FittedInProject, AnnifLearningBackend):
         if not documents.texts:
             raise self._no("Cannot learn from no documents that have words and subjects")
         with self._settings():
-            self._model.partial_fit(documents.texts, documents.relevances(self._model.labels_))
+            self._model.partial_fit(documents.texts, documents.relevances(table_of(self._model)))
         self._keep(self._model)
 
     # --- suggestions -------------------------------------------------------------
 
     def _suggest_batch(self, documents: list[Any], params: dict[str, Any]) -> Any:
+        assert self._model is not None
         with self._settings():
             limit = positive(params, "limit", 0)
         words = words_of(self.project)
@@ -87,4 +87,3 @@ class MetarankBackend(FittedInProject, AnnifLearningBackend):
         limits: dict[str, Any] = {"exclude": hidden.tolist()} if len(hidden) else {}
         ranking, probabilities, _ = self._model._answers(texts, max(1, limit), None, True, None, limits)
         return suggested(ranking, probabilities, self._subject_of, len(self.project.subjects), limit)
-

@@ -13,7 +13,7 @@ from annif.backend.backend import AnnifLearningBackend
 from annif.backend.ensemble import BaseEnsembleBackend
 from annif.exception import ConfigurationException, NotInitializedException
 
-from metarank.apps.annif.fitted import FittedInProject
+from metarank.apps.annif.fitted import FittedInProject, table_of
 from metarank.apps.annif.settings import positive, truth
 from metarank.apps.annif.suggestions import suggested
 from metarank.apps.annif.training import Documents, subject_uris
@@ -86,9 +86,7 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
         self._fit(self._new_model(params, 1), documents, scores, params)
         self._keep_training(documents, scores)
 
-    def _fit(
-        self, model: MetaRanker, documents: Documents, scores: Scores, params: dict[str, Any]
-    ) -> None:
+    def _fit(self, model: MetaRanker, documents: Documents, scores: Scores, params: dict[str, Any]) -> None:
         self.info(f"training on the scores of {len(documents.texts)} documents by {', '.join(scores)}")
         table = label_table(self.project, self.warning)
         own = active_subjects(self.project)
@@ -113,7 +111,10 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
             self.project.registry, sources, backend_params=None, limit=None, threshold=0.0
         )
         words, n = words_of(self.project), len(self.project.subjects)
-        documents, found = Documents([], []), {source: [sp.csr_matrix((0, n), dtype=np.float32)] for source in sources}
+        documents, found = (
+            Documents([], []),
+            {source: [sp.csr_matrix((0, n), dtype=np.float32)] for source in sources},
+        )
         processes, pool_class = annif.parallel.get_pool(jobs)
         batches = list(_labelled(self.project, corpus))
         self.info("Processing training documents...")
@@ -129,7 +130,10 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
         return documents, {source: sp.vstack(parts, "csr") for source, parts in found.items()}
 
     def _keep_training(self, documents: Documents, scores: Scores) -> None:
-        parts: dict[str, Any] = {"sources": np.array(list(scores)), "uris": np.array(list(active_subjects(self.project)))}
+        parts: dict[str, Any] = {
+            "sources": np.array(list(scores)),
+            "uris": np.array(list(active_subjects(self.project))),
+        }
         numbers = [number for number, _ in active_subjects(self.project).values()]
         for i, found in enumerate(scores.values()):
             own = of_labels(found, np.array(numbers))
@@ -173,7 +177,7 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
     # --- suggestions -------------------------------------------------------------
 
     def _update(self, model: MetaRanker, subjects: dict[str, tuple[int, str]]) -> None:
-        new = len(subjects.keys() - set(model.labels_.ids))
+        new = len(subjects.keys() - set(table_of(model).ids))
         if new:
             self.warning(f"{new} subjects are new since the training, and suggested after the next one")
 

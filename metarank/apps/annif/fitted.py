@@ -5,13 +5,18 @@ from __future__ import annotations
 import csv
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from annif.exception import ConfigurationException, NotInitializedException, NotSupportedException, OperationFailedException
+from annif.exception import (
+    ConfigurationException,
+    NotInitializedException,
+    NotSupportedException,
+    OperationFailedException,
+)
 
 from metarank import persist
 from metarank.apps.annif.settings import metaranker_parameters, unknown_settings
@@ -32,7 +37,16 @@ class FittedInProject:
     # Settings without a default.
     READS: ClassVar[tuple[str, ...]] = ()
 
-    # as Annif's backends have it, None is an uninitialized instance
+    # Of Annif's backends.
+    backend_id: str
+    datadir: str
+    project: Any
+    default_params: Callable[[], dict[str, Any]]
+    debug: Callable[[str], None]
+    info: Callable[[str], None]
+    warning: Callable[[str], None]
+
+    # As Annif's backends have it, None is an uninitialized instance
     _model: MetaRanker | None = None
     _subject_of: np.ndarray
 
@@ -108,11 +122,11 @@ class FittedInProject:
         not suggested. Annif may have given them other numbers."""
         subjects = active_subjects(self.project)
         self._update(model, subjects)
-        table: LabelDescriptions = model.labels_
-        self._subject_of = np.array([subjects.get(uri, (-1, ""))[0] for uri in table.ids], np.int64)
+        known = table_of(model).ids
+        self._subject_of = np.array([subjects.get(uri, (-1, ""))[0] for uri in known], np.int64)
 
     def _update(self, model: MetaRanker, subjects: dict[str, tuple[int, str]]) -> None:
-        table: LabelDescriptions = model.labels_
+        table = table_of(model)
         known = dict(zip(table.ids, table.names))
         seen, words = self._kept_names(), words_of(self.project)
         add: list[dict[str, str]] = []
@@ -150,6 +164,10 @@ class FittedInProject:
             with open(path, "w", encoding="utf-8", newline="") as file:
                 csv.writer(file).writerows((uri, name) for uri, (_, name) in subjects.items())
 
-        annif.util.atomic_save(
-            active_subjects(self.project), self.datadir, self.NAMES_FILE, method=write
-        )
+        annif.util.atomic_save(active_subjects(self.project), self.datadir, self.NAMES_FILE, method=write)
+
+
+def table_of(model: MetaRanker) -> LabelDescriptions:
+    """The labels of a model of a project, which always has a table of them."""
+    assert model.labels_ is not None
+    return model.labels_

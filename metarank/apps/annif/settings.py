@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 # Settings of a project that are Annif's own, or of Annif's base classes.
-_OF_ANNIF = {"name", "language", "backend", "analyzer", "transform", "vocab", "access", "allow_learn", "limit"}
+_OF_ANNIF = {
+    "name",
+    "language",
+    "backend",
+    "analyzer",
+    "transform",
+    "vocab",
+    "access",
+    "allow_learn",
+    "limit",
+}
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 
 
@@ -19,7 +29,7 @@ def _number_or_auto(value: Any) -> float | str:
 
 
 def _names(value: Any) -> Any:
-    """"auto", None, one name, or several with commas between them."""
+    """ "auto", None, one name, or several with commas between them."""
     if value is None or str(value).strip().lower() == "none":
         return None
     found = [name.strip() for name in str(value).split(",") if name.strip()]

@@ -57,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None, **how: Any) -> Any:
         """`--model DIR`, as `metarank train` has it, in the place of the argument DIR of other commands."""
         self.fill()
-        if args and any(action.nargs == argparse.REMAINDER for action in self._actions) and args != ["-h"]:
+        if any(action.nargs == argparse.REMAINDER for action in self._actions) and args and args != ["-h"]:
             # Another program's options, which argparse would read itself.
             return argparse.Namespace(**self._defaults, rest=list(args)), []
         names = [name for action in self._actions for name in action.option_strings or [action.dest]]

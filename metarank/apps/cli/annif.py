@@ -11,7 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "rest",
         nargs=argparse.REMAINDER,
         metavar="...",
-        help="a command of Annif with its options: metarank annif train my-project corpus.tsv; --help lists them",
+        help="a command of Annif with its options: metarank annif train p corpus.tsv; --help lists them",
     )
 
 
