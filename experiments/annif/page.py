@@ -85,9 +85,13 @@ class Row(NamedTuple):
 Found = dict[str, tuple[Collection, dict[str, Row]]]
 
 
-def write_page(found: Found, versions: dict[str, str], digest: str) -> str:
+def write_page(found: Found, versions: dict[str, str], digest: str, older: list[str]) -> str:
     installed = ", ".join(f"{name} {version}" for name, version in versions.items())
     parts = [_HEAD.format(version=metarank.__version__, digest=digest[:12], installed=installed, **_SETTINGS)]
+    if older:
+        parts.append(
+            f"Kept from another state of what they read, or of metarank: {', '.join(sorted(older))}.\n"
+        )
     parts += [_of_set(of, rows) for of, rows in found.values()]
     if any(rows for _, rows in found.values()):
         parts += [_check(found), _claims(found)]
@@ -154,12 +158,13 @@ def _claims(found: Found) -> str:
     table = []
     for of, rows in found.values():
         there = [rows[name] for name in ENSEMBLES if name in rows]
+        every = [row for name, row in rows.items() if name not in OURS]
         for name in OURS if there else ():
             if name not in rows:
                 continue
             ours = rows[name]
             gains = [
-                ours.figures[figure] / max(row.figures[figure] for row in there) - 1
+                ours.figures[figure] / max(row.figures[figure] for row in every) - 1
                 for figure in ("nDCG@10", "F1@5")
             ]
             best = max(there, key=lambda row: row.figures["nDCG@10"])
@@ -173,10 +178,10 @@ def _claims(found: Found) -> str:
             cells = [*(f"{100 * gain:+.1f} %" for gain in gains), *(f"{cost:.2f}" for cost in costs)]
             table.append([f"{of.name}, {SYSTEMS[name]}", *cells, "yes" if kept else "no"])
     head = ["set, system", "nDCG@10", "F1@5", "train", "suggest", "both", "both, cheapest", "reached"]
-    return f"""## metarank beside the best of Annif's ensembles
+    return f"""## metarank beside the best of Annif
 
-nDCG@10 and F1@5 beside the best of Annif's ensembles in that figure; CPU time of training, of the suggestions
-for the test records and of both, as ratios to those of Annif's ensemble of best nDCG@10; *both, cheapest*: to
+nDCG@10 and F1@5 beside the best of Annif's projects and ensembles in that figure; CPU time of training, of the
+suggestions for the test records and of both, as ratios to those of Annif's ensemble of best nDCG@10; *both, cheapest*: to
 those of the cheapest of Annif's ensembles. *reached*: {LEAST_GAIN:.0%} more in both figures at no more than
 {MOST_COST:.0%} of both costs.
 

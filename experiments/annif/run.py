@@ -25,7 +25,7 @@ sys.path.append(str(_HERE.parent))
 from judging import judged  # noqa: E402
 from page import Row, write_page  # noqa: E402
 from sets import SETS, Collection, collected  # noqa: E402
-from stages import log  # noqa: E402
+from stages import Only, log  # noqa: E402
 from systems import METARANK, Bench, digest_of_metarank  # noqa: E402
 from whole_page import WholePage, add_options  # noqa: E402
 
@@ -90,11 +90,15 @@ def main(arguments: list[str] | None = None) -> int:
         default=_HERE / "cache" / "environment" / "bin" / "python",
         help="the Python of an environment that has Annif and metarank",
     )
+    parser.add_argument(
+        "--kept", action="store_true", help="run nothing; the page names what is of older sources"
+    )
     add_options(parser, _HERE / "results.md")
     options = parser.parse_args(arguments)
     wanted = options.sets.split(",")
     if unknown := set(wanted) - set(SETS):
         parser.error(f"--sets must be among {', '.join(SETS)}, got {', '.join(sorted(unknown))}")
+    Only.kept = options.kept
     whole = WholePage(options, parser, ("sets",))
     found: dict[str, tuple[Collection, dict[str, Row]]] = {}
     installed: dict[str, str] = {}
@@ -109,7 +113,7 @@ def main(arguments: list[str] | None = None) -> int:
             found[name] = of, measured(of, options.cache.resolve(), options.annif, installed["annif"])
     else:
         log(f"nothing is measured: there is no {options.annif} with Annif and metarank")
-    whole.write(write_page(found, installed, digest_of_metarank()))
+    whole.write(write_page(found, installed, digest_of_metarank(), Only.older))
     return 0
 
 
