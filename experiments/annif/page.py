@@ -180,10 +180,10 @@ def _claims(found: Found) -> str:
     head = ["set, system", "nDCG@10", "F1@5", "train", "suggest", "both", "both, cheapest", "reached"]
     return f"""## metarank beside the best of Annif
 
-nDCG@10 and F1@5 beside the best of Annif's projects and ensembles in that figure; CPU time of training, of the
-suggestions for the test records and of both, as ratios to those of Annif's ensemble of best nDCG@10; *both, cheapest*: to
-those of the cheapest of Annif's ensembles. *reached*: {LEAST_GAIN:.0%} more in both figures at no more than
-{MOST_COST:.0%} of both costs.
+nDCG@10 and F1@5 beside the best of Annif's projects and ensembles in that figure; CPU time of training, of
+the suggestions for the test records and of both, as ratios to those of Annif's ensemble of best nDCG@10;
+*both, cheapest*: to those of the cheapest of Annif's ensembles. *reached*: {LEAST_GAIN:.0%} more in both
+figures at no more than {MOST_COST:.0%} of both costs.
 
 {_table(head, table)}
 """
