@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import annif.backend.hyperopt  # noqa: F401, by which a project tells whether a backend has it
 import numpy as np
 from annif.backend.backend import AnnifLearningBackend
 
@@ -48,6 +49,7 @@ class MetarankBackend(FittedInProject, AnnifLearningBackend):
     def _documents(self, corpus: Any) -> Documents:
         """The training documents, which are kept; those of the training before if `corpus` is "cached"."""
         if corpus == "cached":
+            self.info("Reusing cached training data from previous run.")
             return self._cached_documents()
         if corpus.is_empty():
             raise self._no("Cannot train a project with no documents")
@@ -74,6 +76,8 @@ class MetarankBackend(FittedInProject, AnnifLearningBackend):
         with self._settings():
             self._model.partial_fit(documents.texts, documents.relevances(table_of(self._model)))
         self._keep(self._model)
+        kept = self._cached_documents()
+        Documents(kept.texts + documents.texts, kept.subjects + documents.subjects).write(self._train_path)
 
     # --- suggestions -------------------------------------------------------------
 

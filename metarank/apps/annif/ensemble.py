@@ -66,6 +66,7 @@ class MetarankEnsembleBackend(FittedInProject, AnnifLearningBackend, BaseEnsembl
         with self._settings():
             truth(params, "texts")
         if corpus == "cached":
+            self.info("Reusing cached training data from previous run.")
             documents, scores = self._cached_documents(), self._cached_scores()
         elif corpus.is_empty():
             raise self._no("Cannot train an ensemble project with no documents")

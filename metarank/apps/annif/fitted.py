@@ -81,7 +81,13 @@ class FittedInProject:
 
     def _keep(self, model: MetaRanker) -> None:
         """Save a model, completely or not at all, and take it."""
-        model.save(os.path.join(self.datadir, self.MODEL_FILE))
+        path = os.path.join(self.datadir, self.MODEL_FILE)
+        try:
+            model.save(path)
+        except (ValueError, OSError) as error:
+            raise OperationFailedException(
+                f"cannot save the model to {path}: {error}", backend_id=self.backend_id
+            ) from error
         self._keep_names()
         self._take(model)
 
@@ -90,7 +96,6 @@ class FittedInProject:
         return os.path.join(self.datadir, self.TRAIN_FILE)
 
     def _cached_documents(self) -> Documents:
-        self.info("Reusing cached training data from previous run.")
         try:
             return Documents.read(self._train_path)
         except OSError as error:

@@ -18,8 +18,9 @@ def language_of(project: Any) -> str:
 
 
 def words_of(project: Any) -> Callable[[str], str]:
-    """What makes a text of words that the project's analyzer accepts, with blanks between them."""
-    tokenize = project.analyzer.tokenize_words
+    """What makes a text of words that the project's analyzer accepts, with blanks between them; of all words,
+    as they are, where the project has none, as an ensemble may."""
+    tokenize = str.split if project.analyzer_spec is None else project.analyzer.tokenize_words
     return lambda text: " ".join(tokenize(text))
 
 
