@@ -1,6 +1,7 @@
 """Data sets: readers, writers, generators and splits."""
 
 from metarank.data.arff import read_arff
+from metarank.data.corpus import read_corpus
 from metarank.data.dataset import Dataset
 from metarank.data.frames import from_frame, read_parquet, to_parquet
 from metarank.data.label_files import read_labels
@@ -12,6 +13,7 @@ from metarank.data.splits import stratified_folds, stratified_split
 from metarank.data.synthetic import make_extreme, make_multilabel
 from metarank.data.text import from_texts, read_table
 from metarank.data.vectorizer import TextVectorizer
+from metarank.data.vocabulary import read_vocabulary
 from metarank.data.xc import parse_xc, write_svmlight, write_xc
 from metarank.types.blocks import Block, Blocks
 from metarank.types.label_descriptions import LabelDescriptions
@@ -35,9 +37,11 @@ __all__ = [
     "parse_xc",
     "read_arff",
     "read_candidates",
+    "read_corpus",
     "read_labels",
     "read_parquet",
     "read_table",
+    "read_vocabulary",
     "stratified_folds",
     "stratified_split",
     "to_parquet",

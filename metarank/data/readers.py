@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank.data.block_roles import BlockRoles, Names
+from metarank.data.corpus import corpus_of, is_corpus
 from metarank.data.dataset import Dataset, under_names
 from metarank.data.parquet import MAGIC
 from metarank.data.separators import AUTO, check_separator
@@ -62,7 +63,8 @@ def load(
     The content decides, not the name: the first bytes tell gzip, xz, bzip2, Zstandard (with pyarrow),
     Parquet, ARFF, JSON lines, fastText (`__label__`) and the header line `N D L`. CSV and TSV are
     recognised by the ending `.csv` or `.tsv`, by `text_column`, or in a pipe by a column title, text or
-    body in the header. A pipe is read once, without files beside it.
+    body in the header. A pipe is read once, without files beside it. A corpus in the forms of Annif, also a
+    folder of documents, is read by `read_corpus` where it has URIs in their place; its labels are the URIs.
 
     Parameters
     ----------
@@ -108,8 +110,11 @@ def load(
     check_one_kind(text_column, roles)
     if grades not in (True, False, "auto"):
         raise ValueError(f"grades must be True, False or 'auto', got {grades!r}")
+    asked = bool(text_column is not None or labels_column is not None or roles)
     if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it")
+        if asked or not is_corpus(path):
+            raise ValueError(f"{path} is a folder; name a file in it")
+        return corpus_of(None, path, name=name)
     stem, suffix = _stem_and_suffix(path)
     from_stdin = str(path) == STANDARD_INPUT
     streamed = from_stdin or (path.exists() and not path.is_file())
@@ -133,6 +138,8 @@ def load(
     content = decompressed(raw, path) if streamed else read_bytes(path)
     if not content or content.isspace():
         raise ValueError("standard input is empty" if from_stdin else f"{path}: the file is empty")
+    if not asked and is_corpus(path, content):
+        return corpus_of(content, path, name=name)
     is_table = suffix in TABLES or content[:64].lstrip().startswith(TABLE_STARTS)
     if text_column is not None or roles or is_table or (streamed and _has_text_column(content)):
         table = table_of(content, path, text_column, labels_column, label_separator, name, roles)

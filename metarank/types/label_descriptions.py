@@ -259,7 +259,7 @@ class LabelDescriptions(Saved):
     def extended(self, labels: Iterable[Any]) -> LabelDescriptions:
         """A table with more labels at its end, by their ids; those that it has already are passed over.
 
-        Nothing but the id is known of a new label, which is its name too.
+        Nothing but the id is known of a new label, which is its name too, unless it is a URI.
 
         Examples
         --------
@@ -268,7 +268,7 @@ class LabelDescriptions(Saved):
         """
         new = [str(label) for label in dict.fromkeys(labels)]
         new = [label for label in new if label not in self._by_id and label not in self._by_name]
-        named = {"ids": new, "names": new}
+        named = {"ids": new, "names": [None if "://" in label else label for label in new]}
         columns = {
             column: [*values, *named.get(column, [None] * len(new))]
             for column, values in self.columns().items()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from metarank._util.elementary import log
 
@@ -75,6 +76,62 @@ def _cycle(parents: sp.csr_matrix, left: np.ndarray) -> list[int]:
         above = parents.indices[parents.indptr[label] : parents.indptr[label + 1]]
         label = int(above[left[above]][0])
     return [*way[at[label] :], label]
+
+
+def without_cycles(
+    parents: sp.csr_matrix, order: np.ndarray | None = None
+) -> tuple[sp.csr_matrix, list[tuple[int, int]]]:
+    """The parents without the links that close a cycle, and those links, as (label, parent).
+
+    Labels are walked up from in their order, and to their parents in the same order; a link to a label that
+    the walk came from closes a cycle.
+
+    Parameters
+    ----------
+    parents : CSR (L, L)
+    order : int array (L,), optional
+        The place of each label in the order, all distinct; by default that of the table.
+
+    Examples
+    --------
+    >>> kept, closing = without_cycles(relation([0, 1, 2, 2], [1, 2, 0, 2], 3))
+    >>> kept.nonzero()[0].tolist(), closing
+    ([0, 1], [(2, 0), (2, 2)])
+    """
+    n = parents.shape[0]
+    place = np.arange(n) if order is None else np.asarray(order)
+    _, part = connected_components(parents, connection="strong")
+    label = np.repeat(np.arange(n), np.diff(parents.indptr))
+    inside = part[label] == part[parents.indices]
+    above: dict[int, list[int]] = {}
+    for own, parent in zip(label[inside].tolist(), parents.indices[inside].tolist()):
+        above.setdefault(own, []).append(parent)
+    closing = []
+    state: dict[int, bool] = {}  # whether the walk came from there and has not left it
+    for start in sorted(above, key=lambda own: place[own]):
+        way = [] if start in state else [(start, _sorted(above[start], place))]
+        state.setdefault(start, True)
+        while way:
+            own, left = way[-1]
+            parent = next(left, None)
+            if parent is None:
+                state[own] = False
+                way.pop()
+            elif parent not in state:
+                state[parent] = True
+                way.append((parent, _sorted(above.get(parent, []), place)))
+            elif state[parent]:
+                closing.append((own, parent))
+    if not closing:
+        return parents, closing
+    removed = relation(*zip(*closing), n)
+    kept = sp.csr_matrix(parents - parents.multiply(removed), dtype=np.float32)
+    kept.eliminate_zeros()
+    return kept, sorted(closing)
+
+
+def _sorted(labels: list[int], place: np.ndarray) -> Iterator[int]:
+    return iter(sorted(labels, key=lambda label: int(place[label])))
 
 
 def ancestors(parents: sp.csr_matrix) -> sp.csr_matrix:

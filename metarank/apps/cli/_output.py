@@ -17,9 +17,11 @@ from metarank._util.printable import printable
 from metarank.apps.cli._common import writing
 from metarank.apps.cli._terminal import unguarded
 
-FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet")
+FORMATS = ("txt", "csv", "tsv", "json", "jsonl", "parquet", "annif-tsv", "annif-jsonl")
+ANNIF = {"annif-tsv": "tsv", "annif-jsonl": "jsonl"}  # and the endings of their files
 _PACKED = (".gz", ".xz")
-ENDINGS = f"{', '.join('.' + name for name in FORMATS)}, all but the last also with .gz or .xz after it"
+_OWN = [f".{name}" for name in FORMATS if name not in ANNIF]
+ENDINGS = f"{', '.join(_OWN)}, all but the last also with .gz or .xz after it"
 
 
 def columns_of_output(with_ids: bool, with_probabilities: bool) -> tuple[str, ...]:
@@ -58,8 +60,10 @@ def form_of(path: str, kind: str | None) -> OutputForm:
         stem, packed = name, ""
     ending = os.path.splitext(stem)[1]
     found = ending[1:].lower() or (None if not packed else "")
-    if found is not None and (found not in FORMATS or (found == "parquet" and packed)):
+    if found is not None and (found not in FORMATS or found in ANNIF or (found == "parquet" and packed)):
         raise ValueError(f"--out must end in one of {ENDINGS}, got {path!r}")
+    if kind in ANNIF and found in (None, ANNIF[kind]):
+        return OutputForm(kind, packed.lower())
     if found is not None and kind not in (None, found):
         raise ValueError(f"--format {kind} contradicts --out {path}: leave one out")
     kind = found or kind or "txt"

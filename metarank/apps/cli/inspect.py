@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metarank.apps.cli._common import (
@@ -35,16 +36,20 @@ _PARTS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options."""
-    parser.add_argument("path", metavar="DIR|FILE", help="folder of a model, or data file")
+    parser.add_argument("path", metavar="DIR|FILE", help="folder of a model, data file, or vocabulary")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     add_reading_options(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     """The command."""
+    from metarank.data.corpus import is_corpus
+    from metarank.data.vocabulary import vocabulary_summary
+
     check_exists(args.path, "no such file or folder")
-    if not os.path.isdir(args.path):
-        found = read_dataset(args.path, args).summary()
+    if not os.path.isdir(args.path) or is_corpus(Path(args.path)):
+        known = vocabulary_summary(args.path)
+        found = read_dataset(args.path, args).summary() if known is None else known
         if args.json:
             print_json(found)
         else:

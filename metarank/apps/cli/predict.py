@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,15 @@ from metarank.apps.cli._common import (
     load_model,
     read_dataset,
 )
-from metarank.apps.cli._output import ENDINGS, FORMATS, columns_of_output, form_of, opened, write_records
+from metarank.apps.cli._output import (
+    ANNIF,
+    ENDINGS,
+    FORMATS,
+    columns_of_output,
+    form_of,
+    opened,
+    write_records,
+)
 from metarank.apps.cli.label_lists import FORMAT, read_label_lists
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, pairs_for
 
@@ -61,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="format if --out has no ending (default txt: a block of scores and names per row)",
+        help="format if --out has no ending (default txt: a block of scores and names per row); "
+        "annif-tsv and annif-jsonl are those of `annif suggest` and `annif index`: URIs, names, and "
+        "probabilities as scores",
     )
     parser.add_argument("--crlf", action="store_true", help="lines of csv and tsv end with \\r\\n")
     group = parser.add_argument_group("label lists", description=f"Each FILE: {FORMAT}.")
@@ -105,12 +116,14 @@ def run(args: argparse.Namespace) -> None:
         }
         limits |= pairs_for(model, args, n_rows)
         ranking, probabilities, kept = model._answers(
-            rows, top, args.optimize, args.probabilities, None, limits
+            rows, top, args.optimize, args.probabilities or form.kind in ANNIF, None, limits
         )
         if unknown := said_of_unknown_rows(ranking.without_evidence):
             print(f"metarank: {unknown}", file=sys.stderr)
         records = _records(model, ranking, kept, probabilities, ids)
-        if form.kind == "txt":
+        if form.kind in ANNIF:
+            _write_annif(out, form.kind, records, model, rows)
+        elif form.kind == "txt":
             _write_text(out, records, _headings(rows, ids))
         else:
             names = columns_of_output(ids is not None, args.probabilities)
@@ -205,3 +218,28 @@ def _write_text(out: IO[str], records: Iterator[dict[str, Any]], headings: list[
             out.write(f"{e['score']:8.3f}{share}  {printable(e['name'])}\n")
         if not record["labels"]:
             out.write("       -  no label\n")
+
+
+def _write_annif(
+    out: IO[str], kind: str, records: Iterator[dict[str, Any]], model: MetaRanker, rows: Any
+) -> None:
+    """What Annif writes: `annif suggest` of several files, or `annif index` of a file of documents."""
+    table = model.labels_
+    texts = rows if isinstance(rows, list) else rows.texts
+    n_rows = len(rows) if isinstance(rows, list) else rows.n_rows
+    for record in records:
+        row = record["row"]
+        found = []
+        for entry in record["labels"]:
+            label = entry["label"]
+            uri = entry["name"] if table is None else table.ids[label]
+            name = entry["name"] if table is None else table.names[label] or None
+            found.append({"uri": uri, "label": name, "notation": None, "score": entry["probability"]})
+        if kind == "annif-jsonl":
+            document = {} if texts is None else {"text": texts[row]}
+            out.write(f"{json.dumps(document | {'results': found})}\n")
+            continue
+        if n_rows > 1:
+            out.write(f"Suggestions for row {row}\n")
+        for one in found:
+            out.write(f"<{one['uri']}>\t{printable(one['label'] or '')}\t{one['score']:.04f}\n")

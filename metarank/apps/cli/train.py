@@ -29,6 +29,7 @@ from metarank.apps.cli._row_columns import add_row_column_options, columns_asked
 from metarank.apps.cli.pair_options import add_pair_options, check_pair_options, read_pairs
 
 if TYPE_CHECKING:
+    from metarank.data.dataset import Dataset
     from metarank.model.estimator import MetaRanker
 
 
@@ -54,6 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="table of labels: CSV, TSV, JSONL or Parquet with the columns id, name, alternative_names, "
         "description, parents, related, vector, or some of them",
+    )
+    parser.add_argument(
+        "--vocab",
+        metavar="FILE",
+        help="vocabulary of the labels, instead of --labels: SKOS in Turtle, RDF/XML or JSON-LD, or the TSV "
+        "or CSV of Annif; rows without a label are left out",
+    )
+    parser.add_argument(
+        "--vocab-language",
+        metavar="LANG",
+        help="language of the names in --vocab, such as en (default: that of --language)",
     )
     parser.add_argument(
         "--effort", choices=EFFORTS, default="medium", help="how many sources to try (default medium)"
@@ -147,14 +159,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """The command."""
     from metarank import MetaRanker
-    from metarank.data import read_labels
+    from metarank.data import read_labels, read_vocabulary
     from metarank.data.column_names import read_elsewhere
     from metarank.persist import check_target
 
     _check_cluster(args)
     check_pair_options(args)
-    if args.labels is not None:
-        check_exists(args.labels)
+    for path in (args.labels, args.vocab):
+        if path is not None:
+            check_exists(path)
+    if args.labels is not None and args.vocab is not None:
+        raise ValueError("give either --labels or --vocab")
+    if args.vocab_language is not None and args.vocab is None:
+        raise ValueError("--vocab-language goes with --vocab")
     check_target(args.model)
     if args.verbose:
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.INFO)
@@ -176,11 +193,15 @@ def run(args: argparse.Namespace) -> None:
     MetaRanker(**params)._check_parameters()  # before the data are read, which may take long
     started = time.monotonic()
     labels = None if args.labels is None else read_labels(args.labels)
+    if args.vocab is not None:
+        labels = read_vocabulary(args.vocab, _vocabulary_language(args))
     with read_elsewhere(columns_asked(args).values()):
         dataset = read_dataset(args.train, args)
     check_has_labels(dataset, args.train)
     if dataset.Y.nnz == 0:
         raise ValueError(f"{args.train} holds no relevant label in {dataset.n_rows} rows")
+    if args.vocab is not None:
+        dataset = _labelled(dataset, args.train)
     with logging_to_stderr("metarank.data"):
         of_rows = row_columns(args, dataset)
     says_memory = args.memory_budget is not None and not args.verbose
@@ -251,3 +272,25 @@ def _shortlister(names: str) -> str | list[str] | None:
     if names == "none":
         return None
     return names.split(",") if "," in names else names
+
+
+def _vocabulary_language(args: argparse.Namespace) -> str | None:
+    """The language of the names, by the code that vocabularies have for it."""
+    from metarank._util.languages import AUTO, LANGUAGES
+
+    if args.vocab_language is not None or args.language in (None, AUTO):
+        asked: str | None = args.vocab_language
+        return asked
+    codes = {name: code for code, name in LANGUAGES.items()}
+    return codes.get(args.language.lower(), args.language)
+
+
+def _labelled(dataset: Dataset, path: str) -> Dataset:
+    """The rows that have a label; the others teach that nothing fits."""
+    import numpy as np
+
+    rows = np.flatnonzero(np.diff(dataset.Y.indptr))
+    if len(rows) == dataset.n_rows:
+        return dataset
+    print(f"metarank: {path}: left out {dataset.n_rows - len(rows)} rows without a label", file=sys.stderr)
+    return dataset.take(rows)
