@@ -1,6 +1,6 @@
 """metarank without Annif: a model of the training records, asked for the test records.
 
-python alone.py LABELS TRAIN TEST LANGUAGE OUT.npz
+python alone.py VOCABULARY TRAIN TEST LANGUAGE OUT.npz
 """
 
 from __future__ import annotations
@@ -11,30 +11,22 @@ import time
 
 import numpy as np
 
-from metarank import MetaRanker
-from metarank.types.label_descriptions import LabelDescriptions
+from metarank import MetaRanker, data
 
 LIMIT = 100
 
 
-def records(path: str) -> tuple[list[str], list[list[str]]]:
-    """Texts, and the subjects of each."""
-    with open(path, encoding="utf-8") as file:
-        pairs = [line.rstrip("\n").split("\t") for line in file]
-    return [text for text, _ in pairs], [[uri.strip("<>") for uri in of.split()] for _, of in pairs]
-
-
-def main(labels: str, train: str, test: str, language: str, out: str) -> None:
-    with open(labels, encoding="utf-8") as file:
-        table = LabelDescriptions(**json.load(file))
-    texts, subjects = records(train)
-    model = MetaRanker(language=language, n_jobs=1, random_state=0).fit(texts, subjects, labels=table)
+def main(vocabulary: str, train: str, test: str, language: str, out: str) -> None:
+    # Subjects that the vocabulary lacks become labels without a name, and a warning tells so.
+    records = data.read_corpus(train, data.read_vocabulary(vocabulary, language))
+    model = MetaRanker(language=language, n_jobs=1, random_state=0).fit(records)
     trained = time.process_time()
-    asked, _ = records(test)
+    texts = data.read_corpus(test).texts
     before = time.process_time()
-    ranking = model.rank(asked, k=LIMIT)
+    ranking = model.rank(texts, k=LIMIT)
     suggested = time.process_time() - before
-    np.savez_compressed(out, labels=ranking.labels, scores=ranking.scores, uris=np.array(table.ids))
+    uris = np.array(model.label_table_.ids)
+    np.savez_compressed(out, labels=ranking.labels, scores=ranking.scores, uris=uris)
     print(json.dumps({"train CPU s": trained, "CPU s": suggested, "choices": model.choices_}))
 
 

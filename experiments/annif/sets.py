@@ -7,26 +7,23 @@ a name has the last part of its URI as its label, which no text contains.
 from __future__ import annotations
 
 import hashlib
-import json
 import lzma
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 # One training record in five is kept from the sources of ensembles, and one in five of these from the
 # ensembles while their settings are chosen.
 PART = 5
 _NUMBERED = "https://example.org/subject/"
-_YSO = "http://www.yso.fi/onto/yso/"
 Records = list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True)
 class Raw:
-    """A set as it is found; `turtle` is its vocabulary where it has more than names, and `more` what that is:
-    columns of a table of labels, by URI."""
+    """A set as it is found; `turtle` is its vocabulary where it has more than names."""
 
     train: Records
     test: Records
@@ -34,26 +31,22 @@ class Raw:
     language: str
     files: list[Path]
     turtle: str | None = None
-    more: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A set on disk: `folder` has the vocabulary, and the records of `parts`, each in a file of its name."""
+    """A set on disk: `folder` has the vocabulary, that of names alone, and the records of `parts`, each in a
+    file of its name."""
 
     name: str
     language: str
     folder: Path
     vocabulary: Path
+    names: Path
     uris: list[str]
     named: list[bool]
     parts: dict[str, Records]
     checksums: dict[str, str]
-
-    @property
-    def table(self) -> Path:
-        """The labels as columns of `metarank.types.label_descriptions.LabelDescriptions`."""
-        return self.folder / "labels.json"
 
     @property
     def stemmer(self) -> str:
@@ -76,11 +69,13 @@ def collected(name: str, folder: Path) -> Collection:
     known = dict.fromkeys(raw.names)
     if raw.turtle is None:
         known |= dict.fromkeys(uri for _, uris in (*raw.train, *raw.test) for uri in uris)
-        vocabulary = folder / "vocabulary.tsv"
+        vocabulary, names = folder / "vocabulary.tsv", folder / "names.tsv"
         rows = (f"<{uri}>\t{raw.names.get(uri) or uri.rsplit('/', 1)[-1]}\n" for uri in known)
         vocabulary.write_text("".join(rows), encoding="utf-8")
+        rows = (f"<{uri}>\t{name}\n" for uri, name in raw.names.items())
+        names.write_text("".join(rows), encoding="utf-8")
     else:
-        vocabulary = folder / "vocabulary.ttl"
+        vocabulary = names = folder / "vocabulary.ttl"
         vocabulary.write_text(raw.turtle, encoding="utf-8")
     train = raw.train
     kept = [record for record in train if _one_in_five(record[0], "ensembles")]
@@ -93,14 +88,12 @@ def collected(name: str, folder: Path) -> Collection:
         "choose": [record for record in kept if _one_in_five(record[0], "choose")],
     }
     uris = list(known)
-    table = {"ids": uris, "names": [raw.names.get(uri) for uri in uris]}
-    table |= {column: [of[uri] for uri in uris] for column, of in raw.more.items()}
-    (folder / "labels.json").write_text(json.dumps(table), encoding="utf-8")
     found = Collection(
         name,
         raw.language,
         folder,
         vocabulary,
+        names,
         uris,
         [uri in raw.names for uri in uris],
         parts,
@@ -158,34 +151,16 @@ def _archaeology() -> Raw:
     source = _base() / "annif" / "archaeology"
     files = [source / "documents.tsv", source / "yso-archaeology.ttl"]
     turtle = _text(files[1])
-    concepts = {}
+    names = {}
     for block in re.split(r"\n\s*\n", turtle):
         if concept := re.match(r"yso:(p\d+)\s+rdf:type\s[^;]*skos:Concept\b", block):
-            concepts[_YSO + concept[1]] = block
-    names = {uri: _labels(block, "prefLabel")[0] for uri, block in concepts.items()}
-    more = {
-        "alternative_names": {uri: _labels(block, "altLabel") for uri, block in concepts.items()},
-        "parents": {uri: _concepts(block, "broader", concepts) for uri, block in concepts.items()},
-        "related": {uri: _concepts(block, "related", concepts) for uri, block in concepts.items()},
-    }
+            preferred = re.search(r"skos:prefLabel([^;]*)", block)[1]
+            names[f"http://www.yso.fi/onto/yso/{concept[1]}"] = re.search(r'"([^"]*)"@fi', preferred)[1]
     # Two records of Annif's tests have a subject that is in no vocabulary.
     records = [record for record in _records(files[0]) if names.keys() >= set(record[1])]
     test = [record for record in records if _one_in_five(record[0], "test")]
     train = [record for record in records if not _one_in_five(record[0], "test")]
-    return Raw(train, test, names, "fi", files, turtle, more)
-
-
-def _labels(block: str, name: str) -> list[str]:
-    return re.findall(r'"([^"]*)"@fi', _objects(block, name))
-
-
-def _concepts(block: str, name: str, known: dict[str, str]) -> list[str]:
-    return [_YSO + one for one in re.findall(r"yso:(p\d+)", _objects(block, name)) if _YSO + one in known]
-
-
-def _objects(block: str, name: str) -> str:
-    found = re.search(rf"skos:{name}\s([^;]*)", block)
-    return "" if found is None else found[1]
+    return Raw(train, test, names, "fi", files, turtle)
 
 
 SETS: dict[str, Callable[[], Raw]] = {

@@ -164,9 +164,9 @@ class Bench:
 
     def _alone(self, name: str) -> Measured:
         out = self.folder / "alone.npz"
-        command = [sys.executable, str(_HERE / "alone.py"), str(self.of.table)]
+        command = [sys.executable, str(_HERE / "alone.py"), str(self.of.names)]
         command += [str(self.of.corpus("train")), str(self.of.corpus("test")), self.of.language, str(out)]
-        reads = [self._digest("train"), self._digest("test"), self._digest_of(self.of.table)]
+        reads = [self._digest("train"), self._digest("test"), self._digest_of(self.of.names)]
         reads += [digest_of_metarank(), self._digest_of(_HERE / "alone.py")]
         done = kept(self.folder / "alone.json", command, reads=reads, output=out)
         answer = done.answer
