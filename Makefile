@@ -56,7 +56,7 @@ levels: $(TEST)
 annif: $(TEST)
 	$(PYTHON) -m venv build/annif
 	PIP_CONSTRAINT= build/annif/bin/pip install -q ".[annif]"
-	METARANK_ANNIF=build/annif/bin/python $(BIN)/python -m pytest -rs tests/test_apps/test_annif.py
+	METARANK_ANNIF=build/annif/bin/python $(BIN)/python -m pytest -rs tests/test_apps/test_annif.py tests/test_apps/test_serve_annif.py
 
 # Saved models, and fits, on an arm64 that is emulated, against those of this x86-64; writes the table of docs/platforms.md.
 # Debian's debootstrap, qemu-user-static and g++-aarch64-linux-gnu must be there, and root runs it.

@@ -17,6 +17,7 @@ from metarank.apps.serve.errors import Refused, invalid, refusing
 from metarank.apps.serve.instances import InputReader, Rows
 from metarank.apps.serve.options import ServeOptions
 from metarank.apps.serve.schema import ExplainRequest, RankRequest, read_body
+from metarank.apps.serve.suggestions import read_form, suggestions
 from metarank.model.estimator import MetaRanker
 from metarank.types.blocks import Blocks
 from metarank.types.candidates import Candidates
@@ -32,10 +33,11 @@ AnyRequest = TypeVar("AnyRequest", RankRequest, ExplainRequest)
 
 
 class Call(NamedTuple):
-    """A request to be answered."""
+    """A request to be answered by the model of a name."""
 
-    path: Literal["rank", "explain"]
+    path: Literal["rank", "explain", "suggest"]
     body: bytes
+    model: str = "model"
 
 
 class Reply(NamedTuple):
@@ -74,6 +76,8 @@ class Asked:
         Labels to explain; empty for the best ones.
     pairs : int
         Pairs of an instance and a label to compare.
+    threshold : float or None
+        Of a request for suggestions: the least score of a label.
     """
 
     request: RankRequest | ExplainRequest
@@ -82,6 +86,7 @@ class Asked:
     limits: dict[str, Any]
     labels: list[int]
     pairs: int
+    threshold: float | None = None
 
     @property
     def size(self) -> int:
@@ -166,7 +171,10 @@ class Answerer:
             422 if a field breaks a rule, or the request compares more pairs than are allowed.
         """
         start = time.perf_counter()
-        asked = self._read_rank(call.body) if call.path == "rank" else self._read_explain(call.body)
+        if call.path == "suggest":
+            asked = self._read_suggest(call.body, call.model)
+        else:
+            asked = self._read_rank(call.body) if call.path == "rank" else self._read_explain(call.body)
         self._observe("read", time.perf_counter() - start)
         return asked
 
@@ -225,6 +233,21 @@ class Answerer:
         pairs = (len(labels) or request.k) * self._pairs_of_row(request.k)
         return Asked(_without_lists(request), rows, 1, limits, labels, pairs)
 
+    def _read_suggest(self, body: bytes, model: str) -> Asked:
+        form, metadata = read_form(body)
+        if form.project not in (None, model):
+            raise invalid("project", f"project must be {model!r}, as in the path, got {form.project[:60]!r}")
+        _check_most("limit", form.limit, self.options.max_k)
+        blocks = self.reader.blocks
+        instance: Any = form.text
+        if blocks is not None:
+            known = {**blocks.kinds, **blocks.optional}
+            instance = {"text": form.text} | {name: of for name, of in metadata.items() if name in known}
+        rows = self.reader.rows([instance], "text")
+        request = RankRequest(k=form.limit, optimize=None, probabilities=True)
+        limits = self._limits(request, 1)
+        return Asked(request, rows, 1, limits, [], self._pairs_of_row(form.limit), form.threshold)
+
     def _pairs_of_row(self, k: int) -> int:
         """The labels that the model compares for an instance, or an upper bound of their number."""
         return max(1, self.model.answering().pairs_of_row(k))
@@ -255,7 +278,7 @@ class Answerer:
             for i, one in zip(group, parts):
                 own = slice(done, done + one.n_rows)
                 rows = [entries[: one.request.k] for entries in lists[own]]
-                replies.append((i, _rankings([_inner(rows)], flags[own])))
+                replies.append((i, _reply(one, [self._written(one, rows, flags[own])], flags[own])))
                 done += one.n_rows
             self._observe("write", time.perf_counter() - start)
         except Exception as error:
@@ -279,15 +302,22 @@ class Answerer:
             start = time.perf_counter()
             lists, own = self._lists([asked.part(slice(first, first + step))])
             between = time.perf_counter()
-            written.append(_inner(lists))
+            written.append(self._written(asked, lists, own))
             flags += own
             model += between - start
             write += time.perf_counter() - between
         start = time.perf_counter()
-        reply = _rankings(written, flags)
+        reply = _reply(asked, written, flags)
         self._observe("model", model)
         self._observe("write", write + time.perf_counter() - start)
         yield reply
+
+    def _written(self, asked: Asked, lists: list[list[dict[str, Any]]], flags: list[bool]) -> bytes:
+        """Ranked labels as JSON: those of rows, without brackets, or the suggestions for a text, none where
+        it is without evidence."""
+        if asked.threshold is None:
+            return _inner(lists)
+        return suggestions([] if flags[0] else lists[0], self.reader.labels, asked.threshold)
 
     def _lists(self, group: list[Asked]) -> tuple[list[list[dict[str, Any]]], list[bool]]:
         """The ranked labels of every row of requests of one company, and which rows are without evidence."""
@@ -348,13 +378,15 @@ def _inner(values: list[Any]) -> bytes:
     return _json(values)[1:-1]
 
 
-def _rankings(written: list[bytes], flags: list[bool]) -> Reply:
+def _reply(asked: Asked, written: list[bytes], flags: list[bool]) -> Reply:
+    if asked.threshold is not None:
+        return Reply(200, written[0])
     return Reply(200, b'{"rankings": [%b], "without_evidence": %b}' % (b", ".join(written), _json(flags)))
 
 
 def _check_most(field: str, value: int, most: int) -> None:
     if value > most:
-        raise invalid(field, f"{field} must be at most {most}, got {value}")
+        raise invalid(field, f"{field} must be at most {most}, got {str(value)[:60]}")
 
 
 def _stacked(parts: Sequence[Any]) -> Any:

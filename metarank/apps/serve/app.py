@@ -30,11 +30,17 @@ from metarank.apps.serve.metrics import ServiceMetrics
 from metarank.apps.serve.options import Access, ServeOptions
 from metarank.apps.serve.page import PAGE, PAGE_HEADERS, docs_page
 from metarank.apps.serve.schema import ExplainRequest, RankRequest
+from metarank.apps.serve.suggestions import FORM, SuggestRequest
 from metarank.apps.serve.workers import Workers
 from metarank.model.estimator import MetaRanker
 from metarank.thresholds.set_metrics import METRICS
 
-PATHS = ("/", "/rank", "/explain", "/health", "/ready", "/model", "/metrics", "/docs", "/openapi.json")
+# As Annif has them: a project, by the name of the model, and its suggestions.
+PROJECT, SUGGEST = "/v1/projects/{project}", "/v1/projects/{project}/suggest"
+PATHS = (
+    *("/", "/rank", "/explain", "/health", "/ready", "/model", "/metrics", "/docs", "/openapi.json"),
+    *(PROJECT, SUGGEST),
+)
 
 # Answered under every name and without a token, for whoever starts and watches the service.
 _FOR_ALL = ("/health", "/ready")
@@ -42,6 +48,7 @@ _FOR_ALL = ("/health", "/ready")
 _PAGE = "/"
 # An id that a proxy has given a request; any other is not repeated.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+JSON = "application/json"
 # Bytes of a body, and of a reply, that every request has beside the bytes of all.
 _FREE = 64 << 10
 # Bytes of a reply that are sent at once.
@@ -56,7 +63,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "the service has a token, which the request does not carry"},
     408: {"description": "the headers or the body did not arrive in time"},
     413: {"description": "the body is too large"},
-    415: {"description": "the body is not declared as application/json"},
+    415: {"description": "the body is not declared to be of the type that the path takes"},
     422: {"description": "a field does not keep its rule, which the message names"},
     429: {"description": "too many requests, pairs or bytes wait; Retry-After says when to try again"},
     431: {"description": "the request line and headers are too large"},
@@ -72,7 +79,8 @@ def create_app(
     digest: str | None = None,
     access: Access | None = None,
 ) -> FastAPI:
-    """The service of a model: POST /rank and /explain, a page at /, and what `PATHS` lists besides.
+    """The service of a model: POST /rank and /explain, a page at /, what Annif asks of a project, and what
+    `PATHS` lists besides.
 
     Parameters
     ----------
@@ -80,7 +88,7 @@ def create_app(
         ``options.threads`` threads call it at once. With ``n_jobs=1`` it starts no others.
     options : ServeOptions, optional
     name : str
-        The model's name on the page and in /model.
+        The model's name on the page, in /model, and in the path of the project.
     digest : str, optional
         The digest of the model's folder, for /ready.
     access : Access, optional
@@ -98,8 +106,9 @@ def create_app(
     >>> from metarank import MetaRanker, data
     >>> train = data.make_multilabel(100, n_features=3, n_labels=4, seed=0)
     >>> app = create_app(MetaRanker(effort="low", ranker="logistic", n_jobs=1).fit(train))
-    >>> sorted({route.path for route in app.routes})
-    ['/', '/docs', '/explain', '/health', '/metrics', '/model', '/openapi.json', '/rank', '/ready']
+    >>> sorted({route.path for route in app.routes})  # doctest: +NORMALIZE_WHITESPACE
+    ['/', '/docs', '/explain', '/health', '/metrics', '/model', '/openapi.json', '/rank', '/ready',
+    '/v1/projects/{project}', '/v1/projects/{project}/suggest']
     """
     access = access or Access()
     service = Service(model, options or ServeOptions(), name, digest)
@@ -123,16 +132,17 @@ def create_app(
         )
     app.add_middleware(_Counting, metrics=service.metrics, access=access)
     app.state.service = service
-    for path, asked, body in (
-        ("/rank", service.rank, RankRequest),
-        ("/explain", service.explain, ExplainRequest),
+    for path, asked, kind, body in (
+        ("/rank", service.rank, JSON, RankRequest),
+        ("/explain", service.explain, JSON, ExplainRequest),
+        (SUGGEST, service.suggest, FORM, SuggestRequest),
     ):
         app.router.add_api_route(
             path,
             asked,
             methods=["POST"],
             responses=_REFUSALS,
-            openapi_extra=_takes(body),
+            openapi_extra=_takes(kind, body),
             route_class_override=_Unread,
         )
 
@@ -145,6 +155,7 @@ def create_app(
         ("/ready", service.ready),
         ("/model", service.model),
         ("/metrics", service.numbers),
+        (PROJECT, service.project),
         ("/docs", docs),
         ("/", service.page),
     ):
@@ -208,13 +219,22 @@ class Service:
         """Why labels stand where they do for an instance."""
         return await self._answered("explain", request)
 
-    async def _answered(self, path: Any, request: Request) -> Response:
-        """The reply to a request for `path`, "rank" or "explain"."""
+    async def suggest(self, request: Request) -> Response:
+        """The best labels of a text as Annif's HTTP backend takes them.
+
+        A form with `text` and `limit` in, subjects with scores in (0, 1] out, in the order of /rank. Fields
+        `metadata_NAME` are the blocks of that name of a model that has them.
+        """
+        self._check_project(request.path_params["project"])
+        return await self._answered("suggest", request, FORM)
+
+    async def _answered(self, path: Any, request: Request, kind: str = JSON) -> Response:
+        """The reply to a request for `path`, "rank", "explain" or "suggest"."""
         started = time.monotonic()
         share = Share(self.held, _FREE)
         try:
-            body = await _body(request.scope, request.receive, self.options, share)
-            reply = await self.workers.submit(Call(path, body), started, share, request.receive)
+            body = await _body(request.scope, request.receive, kind, self.options, share)
+            reply = await self.workers.submit(Call(path, body, self.name), started, share, request.receive)
         except BaseException:
             share.release()
             raise
@@ -232,6 +252,24 @@ class Service:
     async def model(self) -> Response:
         """What the model takes, and the limits of a request."""
         return JSONResponse(self.facts)
+
+    async def project(self, project: str) -> Response:
+        """The model as a project of Annif: whether it is trained, and since when it answers."""
+        self._check_project(project)
+        return JSONResponse(
+            {
+                "project_id": self.name,
+                "name": self.name,
+                "language": self.workers.answering.model.language,
+                "backend": {"backend_id": "metarank"},
+                "is_trained": True,
+                "modification_time": self.loaded["loaded"],
+            }
+        )
+
+    def _check_project(self, project: str) -> None:
+        if project != self.name:
+            raise HTTPException(404, f"no project {project[:60]!r} here, but {self.name!r}")
 
     async def numbers(self) -> Response:
         """Counts and times, in the text format of Prometheus."""
@@ -291,7 +329,7 @@ class _Counting:
             await self.app(scope, receive, noting)
         finally:
             path, seconds = _path(scope), time.perf_counter() - start
-            self.metrics.request(path, status, seconds)
+            self.metrics.request(_pattern(path), status, seconds)
             if self.access.access_log:
                 _log(
                     request_id=request_id,
@@ -352,13 +390,20 @@ def _path(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(root + "/") else path
 
 
+def _pattern(path: str) -> str:
+    """The path under which a request is counted."""
+    if re.fullmatch(r"/v1/projects/[^/]+(/suggest)?", path):
+        return SUGGEST if path.endswith("/suggest") else PROJECT
+    return path
+
+
 def _header(scope: Scope, name: bytes) -> str:
     """The first header of a name in lower case; "" if there is none."""
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
-async def _body(scope: Scope, receive: Receive, options: ServeOptions, share: Share) -> bytes:
-    """The body of a request, within the limits. `share` counts its bytes.
+async def _body(scope: Scope, receive: Receive, kind: str, options: ServeOptions, share: Share) -> bytes:
+    """The body of a request, of a type and within the limits. `share` counts its bytes.
 
     Raises
     ------
@@ -366,9 +411,8 @@ async def _body(scope: Scope, receive: Receive, options: ServeOptions, share: Sh
         415 for another type; 413 as soon as it is known to be too large; 429 if other requests hold too many
         bytes; 408 if it does not arrive in time.
     """
-    kind = _header(scope, b"content-type").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refused(415, "the Content-Type must be application/json", reason="content type")
+    if _header(scope, b"content-type").partition(";")[0].strip().lower() != kind:
+        raise Refused(415, f"the Content-Type must be {kind}", reason="content type")
     too_large = Refused(413, f"the body must have at most {options.max_body} bytes", reason="too large")
     announced = _header(scope, b"content-length")
     is_size = announced.isascii() and announced.isdigit() and len(announced) < 20
@@ -431,10 +475,10 @@ def _response(reply: Reply, metrics: ServiceMetrics, share: Share | None = None)
     return _Whole(share, reply.body, reply.status, headers, "application/json")
 
 
-def _takes(body: type[RankRequest] | type[ExplainRequest]) -> dict[str, Any]:
+def _takes(kind: str, body: type[RankRequest | ExplainRequest | SuggestRequest]) -> dict[str, Any]:
     """A request body as OpenAPI describes it. The answering thread reads it, not the framework."""
     schema = body.model_json_schema()
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+    return {"requestBody": {"required": True, "content": {kind: {"schema": schema}}}}
 
 
 def _facts(answerer: Answerer, name: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class BlockReader:
         """
         rows: list[dict[str, Any]] = []
         for i, given in enumerate(instances):
-            where = field if field == "instance" else f"{field}[{i}]"
+            where = f"{field}[{i}]" if field == "instances" else field
             instance = self._by_column(given) if isinstance(given, dict) else given
             rows.append(instance)
             if not isinstance(instance, dict):

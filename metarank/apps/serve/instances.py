@@ -182,4 +182,4 @@ class InputReader:
 
 def _at(field: str, i: int) -> str:
     """How an instance is called in a message."""
-    return field if field == "instance" else f"{field}[{i}]"
+    return f"{field}[{i}]" if field == "instances" else field

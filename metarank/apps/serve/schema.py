@@ -157,13 +157,13 @@ def read_body(kind: type[Body], body: bytes) -> Body:
         parse_json(body)  # pydantic keeps the last of the values of a repeated key, without a word
         return read
     except ValidationError as error:
-        raise _refusal(error) from None
+        raise refusal(error) from None
     except json.JSONDecodeError as error:
         raise invalid("body", f"the body must be JSON of distinct keys: {error.msg}") from None
 
 
-def _refusal(error: ValidationError) -> Refused:
-    """The first thing that is wrong, in words."""
+def refusal(error: ValidationError) -> Refused:
+    """The first thing that is wrong with a request, in words."""
     first = error.errors(include_url=False, include_context=False)[0]
     kind, value = first["type"], first.get("input")
     if kind == "json_invalid":
