@@ -76,6 +76,17 @@ def _record(values: Values) -> str:
     return f"the words of its name, present and missing, speak {side} it"
 
 
+def _mentions(values: Values) -> str:
+    count = values.get("mention_count")
+    if count is None:
+        return "where the text mentions its name"
+    if count == 0:
+        return "the text does not mention its name"
+    times = {1: "once", 2: "twice"}.get(round(count), f"{round(count)} times")
+    within = ", within longer names" if values.get("mention_alone") == 0 else ""
+    return f"the text mentions its name {times}{within}"
+
+
 _NEAREST = "nearest rows with the label"
 BLOCKS = (
     Block(_NEAREST, r"(?:l1|l2|cosine)_(?:nn|mean)\d+", _near),
@@ -84,6 +95,7 @@ BLOCKS = (
     Block("average row of the label", r"centroid_\w+", _centre),
     Block("tail classifier", r"tail_\w+", "nearness of the average row that carries it, as a probability"),
     Block("record of label names", r"name_(?:odds|rows|precision|recall)", _record),
+    Block("mentions of label names", r"mention_\w+", _mentions),
     Block("label description", r"name_\w+", _names),
     Block("spelling of label names", r"spelling_\w+", _spelling),
     Block("learned label names", r"embedder_\w+", "what was learned of words and label names"),
