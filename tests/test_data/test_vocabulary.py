@@ -60,11 +60,13 @@ def test_names_relations_and_what_is_left_out(tmp_path):
     assert labels.ids == [f"http://x.org/{name}" for name in ("ships", "boats", "oars", "bare")]
     assert labels.names == ["ships", "boats", "oars", ""]
     assert labels.alternative_names == [[], ["small craft", "boots"], [], []]
-    assert labels.parents.nonzero()[0].tolist() == [1] and labels.parents.nonzero()[1].tolist() == [0]
+    assert labels.parents.nonzero()[0].tolist() == [1]
+    assert labels.parents.nonzero()[1].tolist() == [0]
     assert labels.related.nnz == 2
     assert len(told) == 1
     said = str(told[0].message)
-    assert "1 deprecated" in said and "1 concepts have no name in 'en': 'http://x.org/bare'" in said
+    assert "1 deprecated" in said
+    assert "1 concepts have no name in 'en': 'http://x.org/bare'" in said
     assert "1 relations to what is no concept" in said
     with pytest.warns(UserWarning):
         assert read_vocabulary(path, "en", deprecated=True).names == ["ships", "boats", "oars", "old", ""]
@@ -77,8 +79,11 @@ def test_names_relations_and_what_is_left_out(tmp_path):
 @pytest.mark.parametrize(
     ("language", "said"),
     [
-        ("xx", r"language must be one of those of .*v.ttl, which are en \(2\), en-GB \(1\), fi \(2\), got 'xx'"),
-        (None, r"language must be given for .*v.ttl, which has names in en \(2\), en-GB \(1\), fi \(2\)"),
+        (
+            "xx",
+            r"language must be one of those of .*v.ttl, which are en \(2\), en-gb \(1\), fi \(2\), got 'xx'",
+        ),
+        (None, r"language must be given for .*v.ttl, which has names in en \(2\), en-gb \(1\), fi \(2\)"),
         ("", "language must be a language"),
     ],
 )
@@ -134,7 +139,11 @@ def test_syntaxes_agree(tmp_path, name, text):
         ("v.ttl", PREFIXES, "holds no concept of SKOS"),
         ("v.ttl", f"{PREFIXES}x:a a skos:Concept ; owl:deprecated true .", "deprecated concepts only"),
         ("v.ttl", " \n", "the file is empty"),
-        ("v.tsv", "<http://x.org/a>\ta\n<http://x.org/a>\tb\n", "line 2 has the URI 'http://x.org/a' a second"),
+        (
+            "v.tsv",
+            "<http://x.org/a>\ta\n<http://x.org/a>\tb\n",
+            "line 2 has the URI 'http://x.org/a' a second",
+        ),
         ("v.csv", "id,name\n1,a\n", "must have the columns 'uri' and 'label_en'"),
         ("v.csv", 'uri,label_en\nhttp://x.org/a,"a\n', "do its quotes balance"),
         ("v.csv", "uri,label_en\n,a\n", "line 2 has no URI"),
@@ -156,7 +165,8 @@ def test_cycles_of_broader_are_broken_alike_in_any_order(tmp_path):
             labels = read_vocabulary(written(tmp_path, "v.ttl", PREFIXES + "\n".join(order)), "en")
         found.append(dict(zip(labels.ids, labels.columns()["parents"])))
     assert found[0] == found[1]
-    assert found[0]["http://x.org/d"] == [] and found[0]["http://x.org/a"] == ["http://x.org/b"]
+    assert found[0]["http://x.org/d"] == []
+    assert found[0]["http://x.org/a"] == ["http://x.org/b"]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -178,10 +188,14 @@ def test_without_cycles_leaves_none_and_takes_only_what_it_must(seed):
 @pytest.mark.parametrize(
     ("name", "text", "names"),
     [
-        ("v.tsv", "<http://x.org/a>\ta \"b\n\nhttp://x.org/b\tb\t12.3\n<http://x.org/c>\n", ['a "b', "b"]),
+        ("v.tsv", '<http://x.org/a>\ta "b\n\nhttp://x.org/b\tb\t12.3\n<http://x.org/c>\n', ['a "b', "b"]),
         ("v.tsv", "\ufeff<http://x.org/a>\tä\n<http://x.org/b>\tb", ["ä", "b"]),
         ("v.csv", "uri,notation,label_fi,label_en\nhttp://x.org/a,,x,a\n<http://x.org/b>,1,,b\n", ["a", "b"]),
-        ("v.csv", "\ufeffuri,label_en,label_fi\nhttp://x.org/a,a,\nhttp://x.org/b,b,\nhttp://x.org/c,,\n", ["a", "b"]),
+        (
+            "v.csv",
+            "\ufeffuri,label_en,label_fi\nhttp://x.org/a,a,\nhttp://x.org/b,b,\nhttp://x.org/c,,\n",
+            ["a", "b"],
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*1 deprecated concepts are left out")
@@ -196,8 +210,10 @@ def test_tables_of_annif(tmp_path, name, text, names, packed):
 
 def test_summary(tmp_path):
     found = vocabulary_summary(written(tmp_path, "v.ttl", TURTLE))
-    assert found["concepts"] == 4 and found["deprecated"] == 1
-    assert found["names in en"] == 2 and found["names in fi"] == 2
+    assert found["concepts"] == 4
+    assert found["deprecated"] == 1
+    assert found["names in en"] == 2
+    assert found["names in fi"] == 2
     assert vocabulary_summary(written(tmp_path, "t.csv", "text,labels\na,b\n")) is None
 
 
@@ -210,7 +226,8 @@ def test_the_archaeology_vocabulary_in_all_its_files():
     turtle = read_vocabulary(ARCHAEOLOGY / "yso-archaeology.ttl", "fi")
     xml = read_vocabulary(ARCHAEOLOGY / "yso-archaeology.rdf", "fi")
     names = dict(zip(turtle.ids, turtle.names))
-    assert names == dict(zip(xml.ids, xml.names)) and len(names) == 130
+    assert names == dict(zip(xml.ids, xml.names))
+    assert len(names) == 130
     tables = [read_vocabulary(ARCHAEOLOGY / f"subjects.{ending}", "fi") for ending in ("tsv", "csv")]
     assert tables[0].columns() == tables[1].columns()
     assert all(names[uri] == name for uri, name in zip(tables[0].ids, tables[0].names) if uri in names)
@@ -224,7 +241,7 @@ def test_annif_reads_the_same(file):
     kind = {".ttl": "SKOS(p)", ".tsv": "TSV(p, 'fi')", ".csv": "CSV(p)"}[path.suffix]
     module = "skos" if path.suffix == ".ttl" else "subject_file"
     code = (
-        f"from annif.vocab.{module} import *\np = {str(path)!r}\n"
+        f"import annif.corpus\nfrom annif.vocab.{module} import *\np = {str(path)!r}\n"
         f"for s in VocabFile{kind}.subjects: print(s.uri, s.labels['fi'], sep='\\t')"
     )
     out = subprocess.run(
