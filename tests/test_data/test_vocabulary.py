@@ -33,18 +33,22 @@ x:scheme a skos:ConceptScheme ; skos:prefLabel "a scheme"@sv .
 """
 )
 XML = """<?xml version="1.0"?>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">
-<skos:Concept rdf:about="http://x.org/ships"><skos:prefLabel xml:lang="en">ships</skos:prefLabel></skos:Concept>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+ xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="http://x.org/ships">
+<skos:prefLabel xml:lang="en">ships</skos:prefLabel></skos:Concept>
 <skos:Concept rdf:about="http://x.org/boats"><skos:prefLabel xml:lang="en">boats</skos:prefLabel>
 <skos:broader rdf:resource="http://x.org/ships"/></skos:Concept>
 </rdf:RDF>
 """
 JSON = """{"@context": {"skos": "http://www.w3.org/2004/02/skos/core#"}, "@graph": [
-{"@id": "http://x.org/ships", "@type": "skos:Concept", "skos:prefLabel": {"@value": "ships", "@language": "en"}},
+{"@id": "http://x.org/ships", "@type": "skos:Concept",
+ "skos:prefLabel": {"@value": "ships", "@language": "en"}},
 {"@id": "http://x.org/boats", "@type": "skos:Concept", "skos:broader": {"@id": "http://x.org/ships"},
  "skos:prefLabel": {"@value": "boats", "@language": "en"}}]}
 """
-TWO = 'x:ships a skos:Concept ; skos:prefLabel "ships"@en .\nx:boats a skos:Concept ; skos:prefLabel "boats"@en ; '
+TWO = 'x:ships a skos:Concept ; skos:prefLabel "ships"@en .\n'
+TWO += 'x:boats a skos:Concept ; skos:prefLabel "boats"@en ; '
 
 
 def written(folder: Path, name: str, text: str) -> Path:
@@ -55,18 +59,20 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 def test_names_relations_and_what_is_left_out(tmp_path):
     path = written(tmp_path, "v.ttl", TURTLE)
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="v.ttl: 1 deprecated") as told:
         labels = read_vocabulary(path, "en")
     assert labels.ids == [f"http://x.org/{name}" for name in ("ships", "boats", "oars", "bare")]
     assert labels.names == ["ships", "boats", "oars", ""]
     assert labels.alternative_names == [[], ["small craft", "boots"], [], []]
-    assert labels.parents.nonzero()[0].tolist() == [1] and labels.parents.nonzero()[1].tolist() == [0]
+    assert labels.parents.nonzero()[0].tolist() == [1]
+    assert labels.parents.nonzero()[1].tolist() == [0]
     assert labels.related.nnz == 2
     assert len(told) == 1
     said = str(told[0].message)
-    assert "1 deprecated" in said and "1 concepts have no name in 'en': 'http://x.org/bare'" in said
+    assert "1 deprecated" in said
+    assert "1 concepts have no name in 'en': 'http://x.org/bare'" in said
     assert "1 relations to what is no concept" in said
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="v.ttl: 1 concepts have no name"):
         assert read_vocabulary(path, "en", deprecated=True).names == ["ships", "boats", "oars", "old", ""]
     with pytest.warns(UserWarning, match="2 concepts have no name in 'FI'"):
         finnish = read_vocabulary(path, "FI")
@@ -79,9 +85,9 @@ def test_names_relations_and_what_is_left_out(tmp_path):
     [
         (
             "xx",
-            r"language must be one of those of .*v.ttl, which are en \(2\), en-GB \(1\), fi \(2\), got 'xx'",
+            r"language must be one of those of .*v.ttl, which are en \(2\), en-gb \(1\), fi \(2\), got 'xx'",
         ),
-        (None, r"language must be given for .*v.ttl, which has names in en \(2\), en-GB \(1\), fi \(2\)"),
+        (None, r"language must be given for .*v.ttl, which has names in en \(2\), en-gb \(1\), fi \(2\)"),
         ("", "language must be a language"),
     ],
 )
@@ -102,7 +108,8 @@ def test_languages_are_listed(tmp_path, language, said):
     ],
 )
 def test_which_name_is_taken(tmp_path, labels, expected):
-    text = f"{PREFIXES}@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\nx:a a skos:Concept ; {labels} .\n"
+    prefixes = f"{PREFIXES}@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+    text = f"{prefixes}x:a a skos:Concept ; {labels} .\n"
     assert read_vocabulary(written(tmp_path, "v.ttl", text), "en").names == [expected]
 
 
@@ -130,9 +137,9 @@ def test_syntaxes_agree(tmp_path, name, text):
     ("name", "text", "said"),
     [
         ("v.ttl", f'{PREFIXES}x:a a skos:Concept ; skos:prefLabel "a@en .\n', "v.ttl: line 4"),
-        ("v.rdf", XML.replace("</rdf:RDF>", ""), "v.rdf: line 7 is no XML"),
-        ("v.rdf", XML.replace("</skos:Concept>", "</x>", 1), "v.rdf: line 3 is no XML"),
-        ("v.jsonld", JSON.replace("}]}", "}],}"), "v.jsonld: line 4"),
+        ("v.rdf", XML.replace("</rdf:RDF>", ""), "v.rdf: line 9 is no XML"),
+        ("v.rdf", XML.replace("</skos:Concept>", "</x>", 1), "v.rdf: line 5 is no XML"),
+        ("v.jsonld", JSON.replace("}]}", "}],}"), "v.jsonld: line 5"),
         ("v.jsonld", '{"@context": "http://x.org/c", "@id": "http://x.org/a"}', "remote contexts"),
         ("v.ttl", PREFIXES, "holds no concept of SKOS"),
         ("v.ttl", f"{PREFIXES}x:a a skos:Concept ; owl:deprecated true .", "deprecated concepts only"),
@@ -163,7 +170,8 @@ def test_cycles_of_broader_are_broken_alike_in_any_order(tmp_path):
             labels = read_vocabulary(written(tmp_path, "v.ttl", PREFIXES + "\n".join(order)), "en")
         found.append(dict(zip(labels.ids, labels.columns()["parents"])))
     assert found[0] == found[1]
-    assert found[0]["http://x.org/d"] == [] and found[0]["http://x.org/a"] == ["http://x.org/b"]
+    assert found[0]["http://x.org/d"] == []
+    assert found[0]["http://x.org/a"] == ["http://x.org/b"]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -207,8 +215,10 @@ def test_tables_of_annif(tmp_path, name, text, names, packed):
 
 def test_summary(tmp_path):
     found = vocabulary_summary(written(tmp_path, "v.ttl", TURTLE))
-    assert found["concepts"] == 4 and found["deprecated"] == 1
-    assert found["names in en"] == 2 and found["names in fi"] == 2
+    assert found["concepts"] == 4
+    assert found["deprecated"] == 1
+    assert found["names in en"] == 2
+    assert found["names in fi"] == 2
     assert vocabulary_summary(written(tmp_path, "t.csv", "text,labels\na,b\n")) is None
 
 
@@ -221,7 +231,8 @@ def test_the_archaeology_vocabulary_in_all_its_files():
     turtle = read_vocabulary(ARCHAEOLOGY / "yso-archaeology.ttl", "fi")
     xml = read_vocabulary(ARCHAEOLOGY / "yso-archaeology.rdf", "fi")
     names = dict(zip(turtle.ids, turtle.names))
-    assert names == dict(zip(xml.ids, xml.names)) and len(names) == 130
+    assert names == dict(zip(xml.ids, xml.names))
+    assert len(names) == 130
     tables = [read_vocabulary(ARCHAEOLOGY / f"subjects.{ending}", "fi") for ending in ("tsv", "csv")]
     assert tables[0].columns() == tables[1].columns()
     assert all(names[uri] == name for uri, name in zip(tables[0].ids, tables[0].names) if uri in names)
@@ -235,7 +246,7 @@ def test_annif_reads_the_same(file):
     kind = {".ttl": "SKOS(p)", ".tsv": "TSV(p, 'fi')", ".csv": "CSV(p)"}[path.suffix]
     module = "skos" if path.suffix == ".ttl" else "subject_file"
     code = (
-        f"from annif.vocab.{module} import *\np = {str(path)!r}\n"
+        f"import annif.corpus\nfrom annif.vocab.{module} import *\np = {str(path)!r}\n"
         f"for s in VocabFile{kind}.subjects: print(s.uri, s.labels['fi'], sep='\\t')"
     )
     out = subprocess.run(
