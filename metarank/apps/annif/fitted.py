@@ -21,7 +21,7 @@ from annif.exception import (
 from metarank import persist
 from metarank.apps.annif.settings import metaranker_parameters, unknown_settings
 from metarank.apps.annif.training import Documents
-from metarank.apps.annif.vocabulary import active_subjects, words_of
+from metarank.apps.annif.vocabulary import active_subjects, name_words_of
 from metarank.model.estimator import MetaRanker
 from metarank.types.label_descriptions import LabelDescriptions
 
@@ -133,7 +133,7 @@ class FittedInProject:
     def _update(self, model: MetaRanker, subjects: dict[str, tuple[int, str]]) -> None:
         table = table_of(model)
         known = dict(zip(table.ids, table.names))
-        seen, words = self._kept_names(), words_of(self.project)
+        seen, words = self._kept_names(), name_words_of(self.project)
         # Words of two names may be the same; a model takes no second label of a name that it has.
         taken = {*(model.label_names_ or ()), *known}
         add: list[dict[str, Any]] = []

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from metarank.types.label_descriptions import LabelDescriptions
 
+# Signs that tell parts of a name apart.
+_SIGNS = tuple("()<>[],")
+_PARTS = re.compile(r"([()<>\[\],])")
 # Of SKOS: what a label is called beside its preferred name.
 _OTHER_NAMES = ("altLabel", "hiddenLabel")
 
@@ -22,6 +26,17 @@ def words_of(project: Any) -> Callable[[str], str]:
     as they are, where the project has none, as an ensemble may."""
     tokenize = str.split if project.analyzer_spec is None else project.analyzer.tokenize_words
     return lambda text: " ".join(tokenize(text))
+
+
+def name_words_of(project: Any) -> Callable[[str], str]:
+    """As `words_of`, of a name: brackets and commas stay, by which other ways of writing it are known."""
+    words = words_of(project)
+
+    def of(name: str) -> str:
+        parts = [part if part in _SIGNS else words(part) for part in _PARTS.split(name)]
+        return " ".join(filter(None, parts)) if any(part and part not in _SIGNS for part in parts) else ""
+
+    return of
 
 
 def active_subjects(project: Any) -> dict[str, tuple[int, str]]:
@@ -42,7 +57,7 @@ def label_table(project: Any, warn: Callable[[str], None]) -> LabelDescriptions:
     annif.exception.NotInitializedException
         If no vocabulary is loaded.
     """
-    words, subjects = words_of(project), active_subjects(project)
+    words, subjects = name_words_of(project), active_subjects(project)
     names = {uri: words(name) for uri, (_, name) in subjects.items()}
     columns: dict[str, Any] = {"ids": list(names), "names": list(names.values())}
     graph = _graph(project, warn)
