@@ -180,6 +180,27 @@ def the_vocabulary_may_change() -> None:
     load(TOPICS, force=True)
 
 
+def a_cycle_of_broader_subjects_is_told() -> None:
+    from annif.vocab import VocabFileSKOS
+
+    from metarank.apps.annif.vocabulary import label_table
+
+    broader = "<http://www.w3.org/2004/02/skos/core#broader>"
+    first, second = uri("bridges"), uri("tunnels")
+    cycle = f"\n<{first}> {broader} <{second}> . <{second}> {broader} <{first}> ."
+    told: list[str] = []
+    for more, parents in (("", False), (f"\n<{first}> {broader} <{second}> .", True), (cycle, False)):
+        Path("v.ttl").write_text(vocabulary(TOPICS) + more)
+        project("plain").vocab.load_vocabulary(VocabFileSKOS("v.ttl"), force=True)
+        table = label_table(project("plain"), told.append)
+        assert len(table) == len(TOPICS)
+        assert (table.parents is not None) == parents
+        assert table.alternative_names[table.ids.index(first)] == ["viaduct"]
+    assert len(told) == 1
+    assert "broader" in told[0]
+    load(TOPICS, force=True)
+
+
 def learning_adds_documents() -> None:
     from annif.corpus import Document, DocumentList, SubjectSet
 
@@ -219,6 +240,7 @@ def main() -> None:
         a_broken_model_is_said,
         excluded_subjects_are_not_suggested,
         the_vocabulary_may_change,
+        a_cycle_of_broader_subjects_is_told,
         learning_adds_documents,
     ):
         print(check.__name__.replace("_", " "), flush=True)
