@@ -134,16 +134,23 @@ class FittedInProject:
         table = table_of(model)
         known = dict(zip(table.ids, table.names))
         seen, words = self._kept_names(), words_of(self.project)
-        add: list[dict[str, str]] = []
-        rename: dict[str, str] = {}
+        # Words of two names may be the same; a model takes no second label of a name that it has.
+        taken = {*(model.label_names_ or ()), *known}
+        add: list[dict[str, Any]] = []
+        rename: dict[str, Any] = {}
         for uri, (_, name) in subjects.items():
             if uri in known and seen.get(uri) == name:
                 continue
             written = words(name)
+            if not written or written in taken:
+                own: dict[str, Any] = {"name": uri, "alternative_names": [written] if written else []}
+            else:
+                own = {"name": written}
             if uri not in known:
-                add.append({"id": uri, "name": written or uri})
+                add.append({"id": uri} | own)
             elif written and written != known[uri]:
-                rename[uri] = written
+                rename[uri] = written if own["name"] == written else (uri, written)
+            taken.add(own["name"])
         if not add and not rename:
             return
         self.info(f"the vocabulary has {len(add)} new and {len(rename)} renamed subjects since the training")
