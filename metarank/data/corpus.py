@@ -202,13 +202,15 @@ def _of_json(text: str, where: str) -> Document:
     if (subjects := record.get("subjects")) is None:
         return Document(record.get("text", ""), None)
     own = subjects if isinstance(subjects, list) else [subjects]
-    found = [s.get("uri", s.get("label")) if isinstance(s, dict) else None for s in own]
-    for subject, key in zip(own, found):
+    found = []
+    for subject in own:
+        key = subject.get("uri", subject.get("label")) if isinstance(subject, dict) else None
         if not isinstance(key, str) or not key.strip():
             raise ValueError(
                 f"{where}: subjects must be a list of objects with 'uri' or 'label', got {subject!r:.80}"
             )
-    return Document(record.get("text", ""), [cleaned_uri(key.strip()) for key in found])
+        found.append(cleaned_uri(key.strip()))
+    return Document(record.get("text", ""), found)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -46,7 +46,7 @@ class InputEncoder(Saved):
 
     Parameters
     ----------
-    language : str or None
+    language, text_part : str or None
         As of `TextVectorizer`, for texts.
 
     Attributes
@@ -82,15 +82,16 @@ class InputEncoder(Saved):
         check=_check_layout,
     )
 
-    def __init__(self, language: str | None = None) -> None:
+    def __init__(self, language: str | None = None, text_part: str | None = None) -> None:
         self.language = language
+        self.text_part = text_part
 
     def fit_encode(self, X: Any) -> Features:
         """Learn the encoding from training input and return its features."""
         if texts := texts_of(X):
             if not any(text.strip() for text in texts):
                 raise ValueError(f"X must hold texts with words, got {len(texts)} empty ones")
-            self.vectorizer = TextVectorizer(language=self.language)
+            self.vectorizer = TextVectorizer(language=self.language, text_part=self.text_part)
             features: Features = self.vectorizer.fit_rows(texts)
             self.transform = FeatureTransform()  # the vectoriser's rows are weighted and of unit length
         else:

@@ -24,6 +24,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from metarank._util.elementary import log
 from metarank._util.languages import AUTO, LANGUAGES, check_language
 from metarank.data.language import detected_language, stems_of
+from metarank.data.text_part import check_text_part, shortened
 from metarank.persist.fields import Array, Flag, Integer, List, Strings, Text
 from metarank.persist.spec import Saved, Spec
 from metarank.types.arrays import shallow
@@ -62,6 +63,9 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         "bridges" is "bridge": "english" or "en", and others of `metarank._util.languages.LANGUAGES`. "auto"
         takes the language of the texts of `fit`, if their commonest words show it. None takes words as they
         are. With a language, its stop words are left out (`metarank.data.language.stop_words`).
+    text_part : str or None
+        The part of a long text that is read, in `fit` and later: "head:N", "sample:N", or None for all; see
+        `metarank.data.text_part.shortened`.
 
     Attributes
     ----------
@@ -92,6 +96,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         List("char_ngrams", Integer("", 1, _LONGEST_RUN), 2, optional=True, into=tuple),
         Text("language", (AUTO, *LANGUAGES, *LANGUAGES.values()), optional=True, omits_none=True),
         Text("language_", tuple(LANGUAGES.values()), key="stems", optional=True, omits_none=True),
+        Text("text_part", optional=True, omits_none=True),
         Strings("vocabulary_", "d"),
         Array("idf_", np.float32, ("d",)),
     )
@@ -104,12 +109,14 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         word_ngrams: int = 1,
         char_ngrams: tuple[int, int] | None = None,
         language: str | None = None,
+        text_part: str | None = None,
     ) -> None:
         self.min_df = min_df
         self.split_identifiers = split_identifiers
         self.word_ngrams = word_ngrams
         self.char_ngrams = char_ngrams
         self.language = language
+        self.text_part = text_part
 
     def fit(self, texts: Iterable[str], y: object = None) -> TextVectorizer:
         """Learn vocabulary and idf. Returns self.
@@ -153,7 +160,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
 
     def terms(self, text: str) -> list[str]:
         """The terms of one text, in the vocabulary or not, each as often as it occurs."""
-        written = _WORD.findall(text)
+        written = _WORD.findall(text if self.text_part is None else shortened(text, self.text_part))
         words = [word.lower() for word in written]
         terms = words.copy()
         if self.split_identifiers:
@@ -201,7 +208,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
         texts = list(checked_texts(texts))
         self.language_ = check_language(self.language)
         if self.language_ == AUTO:
-            self.language_ = language_of(texts)
+            self.language_ = language_of(shortened(text, self.text_part) for text in texts)
         counter = CountVectorizer(analyzer=self.terms, min_df=self.min_df, dtype=np.float64)
         try:
             counts = counter.fit_transform(texts)
@@ -232,6 +239,7 @@ class TextVectorizer(Saved, TransformerMixin, BaseEstimator):
                 f"{_LONGEST_RUN}, got {chars!r}"
             )
         check_language(self.language)
+        check_text_part(self.text_part)
 
     def _restored(self) -> None:
         self._check_parameters()

@@ -241,10 +241,9 @@ def _choice(concepts: Concepts, kept: list[int], language: str | None, path: Pat
             raise ValueError(f"language must be given for {path}, which has names in {listed}, got None")
         return {spoken: place for place, spoken in enumerate([*spoken_of, None])}
     wanted = language.strip().lower().replace("_", "-")
-    exact = {spoken: 0 for spoken in _languages(concepts) if spoken.lower() == wanted}
+    exact: dict[str | None, int] = {spoken: 0 for spoken in _languages(concepts) if spoken.lower() == wanted}
     regions = [spoken for spoken in _languages(concepts) if spoken.lower().startswith(f"{wanted}-")]
-    order: dict[str | None, int] = {**exact, **{spoken: 1 + i for i, spoken in enumerate(sorted(regions))}}
-    order[None] = 1 + len(regions)
+    order = exact | {spoken: 1 + i for i, spoken in enumerate([*sorted(regions), None])}
     if not any(found[spoken] for spoken in order):
         raise ValueError(f"language must be one of those of {path}, which are {listed}, got {language!r:.80}")
     return order

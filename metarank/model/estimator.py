@@ -137,6 +137,9 @@ class MetaRanker(Saved, BaseEstimator):
         "bridge" (extra ``language``); see `TextVectorizer`. "auto" finds the language, and takes stems if
         they serve held-out rows as well as words do, which costs two quick fits of neighbours. None takes
         words as they are.
+    text_part : None, "head:N" or "sample:N"
+        The part of each text that is read, here and later: its first N characters, or sentences spread evenly
+        over it, N characters at most; see `metarank.data.text_part.shortened`. None reads all.
     verbose : int
         0 is silent. 1 shows the progress of `fit`: the stage, the share that is done and the time left, in
         one line on a terminal or in a notebook (by `tqdm.auto`), elsewhere as one plain line per stage on
@@ -248,7 +251,7 @@ class MetaRanker(Saved, BaseEstimator):
     saved: ClassVar[Spec] = Spec(
         Params(
             of=saved_parameters,
-            omits=("language", "tune", "labelwise"),
+            omits=("language", "tune", "labelwise", "text_part"),
             check=lambda model: model._check_parameters(trains=False),
         ),
         Group("fitted_", fitted_model, *SAVED),
@@ -274,6 +277,7 @@ class MetaRanker(Saved, BaseEstimator):
         blocks: Mapping[str, Any] | Literal["auto"] = "auto",
         tune: int = 0,
         labelwise: bool = False,
+        text_part: str | None = None,
     ) -> None:
         self.shortlister = shortlister
         self.features = features
@@ -293,6 +297,7 @@ class MetaRanker(Saved, BaseEstimator):
         self.blocks = blocks
         self.tune = tune
         self.labelwise = labelwise
+        self.text_part = text_part
 
     # --- fit ---------------------------------------------------------------
 
@@ -423,6 +428,7 @@ class MetaRanker(Saved, BaseEstimator):
                 candidates_fold=candidates_fold,
                 table=None if labels is None else as_labels(labels),
                 language=self.language,
+                text_part=self.text_part,
                 seed=seed,
                 n_jobs=n_jobs,
                 candidates=candidates,

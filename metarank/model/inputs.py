@@ -16,6 +16,7 @@ from metarank.data.block_encoder import BlocksEncoder
 from metarank.data.dataset import Dataset
 from metarank.data.encoder import InputEncoder, texts_of
 from metarank.data.separators import AUTO, cut_labels, described, same_separator
+from metarank.data.text_part import shortened
 from metarank.model.chosen_language import chosen_language
 from metarank.model.label_space import vectors_in
 from metarank.model.parameters import FitOptions
@@ -161,6 +162,7 @@ def read_training(
     candidates_fold: Any = None,
     table: LabelDescriptions | None = None,
     language: str | None = None,
+    text_part: str | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     candidates: Any = None,
@@ -174,10 +176,12 @@ def read_training(
     of_blocks = blocks_of(X, blocks)
     if of_blocks is not None:
         _check_two_rows("X", of_blocks.n_rows)
-    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, blocks)
+    encoder, features = encoded(X, Y, of_blocks, None if language == AUTO else language, blocks, text_part)
     texts = (None if X is None else texts_of(X)) if of_blocks is None else of_blocks.texts
     if language is not None and texts is None:
         raise ValueError(f"language must be None where X holds no texts, got {language!r}")
+    if text_part is not None and (texts is None or of_blocks is not None):
+        raise ValueError(f"text_part must be None unless X is texts, got {text_part!r}")
     _check_two_rows("Y" if X is None else "X", features.shape[0])
     if n_labels is None and table is None and candidates is not None:
         n_labels = _places_in(Y, candidates)
@@ -193,9 +197,10 @@ def read_training(
     check_whole_groups(groups, fold)
     if language == AUTO:
         names, options = None if labels.are_ids else labels.names, {"seed": seed, "n_jobs": n_jobs}
-        found = chosen_language(texts or [], labels.Y, names, groups=groups, **options)
+        read = [shortened(text, text_part) for text in texts or []]
+        found = chosen_language(read, labels.Y, names, groups=groups, **options)
         if found is not None:
-            encoder, features = encoded(X, Y, of_blocks, found, blocks)
+            encoder, features = encoded(X, Y, of_blocks, found, blocks, text_part)
     excluded = None
     if exclude is not None:
         lists = check_lists(exclude, labels.Y.shape[0], known, "exclude")
@@ -285,11 +290,11 @@ def blocks_of(X: Any, blocks: Any) -> Blocks | None:
 
 
 def encoded(
-    X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, blocks: Any
+    X: Any, Y: Any, of_blocks: Blocks | None, language: str | None, blocks: Any, text_part: str | None = None
 ) -> tuple[InputEncoder, Features]:
     """A fitted encoder, and the features of the training rows."""
     if of_blocks is None:
-        encoder = InputEncoder(language=language)
+        encoder = InputEncoder(language, text_part)
         return encoder, _encoded(encoder, X, Y)
     languages = {name: block.language for name, block in check_blocks(blocks).items() if block is not None}
     joint = BlocksEncoder(language, {name: own for name, own in languages.items() if own is not None})

@@ -14,6 +14,7 @@ from metarank._util.parameters import as_fitted, check_integer, check_random_sta
 from metarank._util.progress import check_verbose
 from metarank._util.threads import resolve_n_jobs
 from metarank.data.separators import check_separator
+from metarank.data.text_part import check_text_part
 from metarank.model.auto import EFFORTS, check_names
 from metarank.model.memory import parse_budget
 from metarank.ranker import Ranker, make_ranker
@@ -134,6 +135,7 @@ def check_parameters(model: MetaRanker, *, trains: bool = True) -> int:
     check_separator(model.label_separator)
     LearnedCuts(model.threshold)
     check_language(model.language)
+    check_text_part(model.text_part)
     check_blocks(model.blocks)
     return n_jobs
 

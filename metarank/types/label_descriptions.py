@@ -268,7 +268,10 @@ class LabelDescriptions(Saved):
         """
         new = [str(label) for label in dict.fromkeys(labels)]
         new = [label for label in new if label not in self._by_id and label not in self._by_name]
-        named = {"ids": new, "names": [None if "://" in label else label for label in new]}
+        named: dict[str, list[Any]] = {
+            "ids": new,
+            "names": [None if "://" in label else label for label in new],
+        }
         columns = {
             column: [*values, *named.get(column, [None] * len(new))]
             for column, values in self.columns().items()

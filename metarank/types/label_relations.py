@@ -124,7 +124,7 @@ def without_cycles(
                 closing.append((own, parent))
     if not closing:
         return parents, closing
-    removed = relation(*zip(*closing), n)
+    removed = relation([own for own, _ in closing], [parent for _, parent in closing], n)
     kept = sp.csr_matrix(parents - parents.multiply(removed), dtype=np.float32)
     kept.eliminate_zeros()
     return kept, sorted(closing)

@@ -110,6 +110,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ranked, else learned; predict, evaluate and serve may take another one",
     )
     parser.add_argument(
+        "--text-part",
+        metavar="PART",
+        help="the part of each text that is read, here and later: head:20000 for its first 20,000 "
+        "characters, sample:20000 for sentences spread evenly over it (default: all)",
+    )
+    parser.add_argument(
         "--language",
         metavar="NAME",
         help="compare words by their stems: english, en, ..., or auto (default: words as they are)",
@@ -187,6 +193,7 @@ def run(args: argparse.Namespace) -> None:
         effort=args.effort,
         memory_budget=args.memory_budget,
         language=args.language,
+        text_part=args.text_part,
         tune=args.tune,
         propensity_weight=args.propensity_weight,
     )
