@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=FORMATS,
         metavar="FORMAT",
-        help=f"format if --out has no ending: {', '.join(FORMATS)} (default txt: a block of scores and names per "
-        "row); "
+        help=f"format if --out has no ending: {', '.join(FORMATS)} (default txt: a block of scores and names "
+        "per row); "
         "annif-tsv and annif-jsonl are those of `annif suggest` and `annif index`: URIs, names, and "
         "probabilities as scores",
     )
