@@ -197,7 +197,7 @@ def documents(archaeology: Path, repeats: int) -> list[str]:
         "## Long documents: time and memory",
         "",
         "The archaeology full texts, one after another until a length is reached: `TextVectorizer` of one",
-        "such document. 250,000 characters are 100 pages. MiB are those beyond the text itself and the libraries.",
+        "such document. 250,000 characters are 100 pages. MiB are those beyond the text and the libraries.",
         "",
         "| read | " + " | ".join(f"{size:,} characters: s | MiB" for size in _SIZES) + " |",
         "| --- |" + " --- | --- |" * len(_SIZES),
