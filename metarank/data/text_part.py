@@ -55,7 +55,7 @@ def shortened(text: str, text_part: str | None) -> str:
     Examples
     --------
     >>> shortened("sea and sun. " * 20, "head:100")[-20:]
-    'sun. sea and sun. sea'
+    'sea and sun. sea and'
     """
     part = check_text_part(text_part)
     if part is None or len(text) <= part[1]:

@@ -123,6 +123,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "label_names/run.py": None,
     "label_tables/run.py": None,
     "labelwise/run.py": None,
+    "long_documents/run.py": None,
     "language/run.py": None,
     "latency/floor.py": None,
     "latency/run.py": None,

@@ -122,6 +122,12 @@ def test_which_name_is_taken(tmp_path, labels, expected):
         ("v", XML),
         ("v.jsonld", JSON),
         ("v", JSON),
+        (
+            "v.jsonld",
+            JSON.replace(
+                '"@id": "http://x.org/ships", "@type": "skos:Concept",\n ', '"@type": "skos:Concept",'
+            ).replace('"@language": "en"}},', '"@language": "en"}, "@id": "http://x.org/ships"},', 1),
+        ),
     ],
 )
 def test_syntaxes_agree(tmp_path, name, text):

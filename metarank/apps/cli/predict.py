@@ -70,7 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format",
         choices=FORMATS,
-        help="format if --out has no ending (default txt: a block of scores and names per row); "
+        metavar="FORMAT",
+        help=f"format if --out has no ending: {', '.join(FORMATS)} (default txt: a block of scores and names "
+        "per row); "
         "annif-tsv and annif-jsonl are those of `annif suggest` and `annif index`: URIs, names, and "
         "probabilities as scores",
     )
