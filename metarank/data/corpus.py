@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from metarank._util.json import parse_json
 from metarank.data.dataset import Dataset
+from metarank.data.skos import ENDINGS, begins_as_vocabulary
 from metarank.data.text import csv_rows, decode
 from metarank.data.vocabulary import cleaned_uri, read_vocabulary
 from metarank.data.xc import COMPRESSED, PathLike, read_bytes
@@ -27,6 +28,10 @@ logger: logging.Logger = logging.getLogger("metarank.data")
 _URI = r"<[^\s<>]+>"
 MANIFEST = "manifest.json"  # of a saved model
 _TSV_LINE = re.compile(rf"[^\t\n]*\t\s*{_URI}(?:\s+{_URI})*\s*$")
+
+# The end of such a line, and how much of it is looked at.
+_TSV_END = re.compile(rf"\t\s*{_URI}(?:\s+{_URI})*\s*$")
+_TAIL = 1 << 16
 
 
 class Document(NamedTuple):
@@ -77,7 +82,7 @@ def read_corpus(
     ValueError
         If there is no document, or none has a subject though `labelled` asks for them; if a line is malformed
         (file and line are named); if no subject is in the vocabulary; if a name stands for several of its
-        labels; or if `language` is given for no file of a vocabulary.
+        labels; if the file is a vocabulary; or if `language` is given for no file of a vocabulary.
 
     Examples
     --------
@@ -137,6 +142,10 @@ def is_corpus(path: Path, content: bytes | None = None) -> bool:
     if content is None:
         return path.is_dir() and any(_files(path)) and not (path / MANIFEST).exists()
     head = content[: 1 << 20].decode("utf-8-sig", "replace")
+    if "\n" not in head and len(content) > len(head):  # a document longer than that
+        end = content.find(b"\n")
+        stop = len(content) if end < 0 else end
+        return _TSV_END.search(content[stop - _TAIL : stop].decode("utf-8", "replace")) is not None
     lines = [line.rstrip("\r") for line in head.split("\n", 50)[:50] if line.strip()]
     if not lines:
         return False
@@ -156,6 +165,9 @@ def _documents(path: Path, content: bytes | None) -> Iterator[Document]:
         return _of_folder(path)
     text = decode(read_bytes(path) if content is None else content, path)
     ending = _ending(path)
+    is_skos = ending in ENDINGS and ending not in (".tsv", ".csv", ".json")
+    if is_skos or (ending != ".jsonl" and begins_as_vocabulary(text[:4096].encode())):
+        raise ValueError(f"{path} holds a vocabulary, not documents: read_vocabulary, or --vocab, reads it")
     if ending == ".csv":
         return _of_csv(text, path)
     return _of_json_lines(text, path) if ending == ".jsonl" else _of_tsv(text)

@@ -125,6 +125,11 @@ def _of_tsv(text: str, path: Path, language: str | None) -> Concepts:
         if not line.strip():
             continue
         uri, _, rest = line.strip().partition("\t")
+        if not uri.startswith("<") and rest.lstrip().startswith("<"):
+            raise ValueError(
+                f"{path}: line {number} has a URI behind a text, as documents have them, not a vocabulary: "
+                "read_corpus reads those"
+            )
         concept = _new(concepts, uri, path, number)
         label = rest.partition("\t")[0].strip()
         if label:

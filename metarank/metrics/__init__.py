@@ -10,6 +10,7 @@ from metarank.metrics.propensity_scored import distinct_at_k, psndcg_at_k, psp_a
 from metarank.metrics.ranking_metrics import (
     average_discounted_gain,
     coverage,
+    f1_at_k,
     mean_average_precision,
     ndcg,
     one_error,
@@ -54,6 +55,7 @@ __all__ = [
     "distinct_at_k",
     "evaluate",
     "example_f1",
+    "f1_at_k",
     "f1_per_label",
     "few_values",
     "frequency_bins",

@@ -10,6 +10,8 @@ from typing import Final
 MEANINGS: Final[dict[str, str]] = {
     "P": "the share of the labels at {places} that are relevant, on average over rows",
     "R": "the share of a row's relevant labels that stand at {places}, on average over rows",
+    "F1": "twice the relevant labels at {places}, divided by {k} and the number of relevant labels, on "
+    "average over rows",
     "nDCG": "what the relevant labels at {places} gain, earlier places more, as a share of a perfect "
     "order's gain",
     "MAP": "the share of relevant labels down to each relevant one, averaged over these and over rows",

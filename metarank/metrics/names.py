@@ -47,6 +47,7 @@ _GRADED: Final[dict[str, Definition]] = {
 DEFINITIONS: Final[dict[str, Definition]] = {
     "P": Definition("required", "ranking", ranking.precision_rows),
     "R": Definition("required", "ranking", ranking.recall_rows),
+    "F1": Definition("required", "ranking", ranking.f1_rows),
     "nDCG": Definition("optional", "ranking", ranking.ndcg_rows),
     "MAP": Definition("none", "scores", ranking.average_precision_rows),
     "RankLoss": Definition("none", "scores", ranking.ranking_loss_rows, greater_is_better=False),
@@ -104,7 +105,7 @@ class Metric:
     False
     >>> Metric.parse("ndcg@5")
     Traceback (most recent call last):
-    ValueError: unknown metric 'ndcg@5'; did you mean 'nDCG@5'? Known: P@k, R@k, nDCG, nDCG@k, MAP, ...
+    ValueError: unknown metric 'ndcg@5'; did you mean 'nDCG@5'? Known: P@k, R@k, F1@k, nDCG, nDCG@k, ...
     """
 
     name: str
@@ -212,7 +213,7 @@ def known_names() -> list[str]:
     Examples
     --------
     >>> known_names()[:4]
-    ['P@k', 'R@k', 'nDCG', 'nDCG@k']
+    ['P@k', 'R@k', 'F1@k', 'nDCG']
     """
     forms = {"none": ("",), "required": ("@k",), "optional": ("", "@k")}
     return [name + form for name, definition in DEFINITIONS.items() for form in forms[definition.k]]

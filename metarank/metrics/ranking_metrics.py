@@ -65,6 +65,25 @@ def recall_rows(inputs: Inputs, k: int) -> Statistics:
     return mean(over_relevant(inputs, inputs.row_sum(inputs.rank <= k)))
 
 
+def f1_at_k(Y_true: Any, scores: Any, k: int) -> float:
+    """F1 of the first k labels, averaged over all rows: F1@k, 2 hits / (k + number of relevant labels).
+
+    Annif's ``F1@5``, but for rows in which fewer than k labels are listed: k counts here all the same, as in
+    P@k. A row without a relevant label counts 0. Ties by label.
+
+    Examples
+    --------
+    >>> f1_at_k([[1, 0, 1], [0, 0, 1]], [[0.9, 0.5, 0.1], [0.2, 0.8, 0.4]], k=2)  # (2/4 + 2/3) / 2
+    0.5833333333333333
+    """
+    return f1_rows(Inputs(Y_true, scores), check_k(k)).value
+
+
+def f1_rows(inputs: Inputs, k: int) -> Statistics:
+    """F1@k: twice the relevant among each row's first k, divided by k + its relevant labels."""
+    return mean(2 * inputs.row_sum(inputs.rank <= k) / (k + inputs.n_relevant))
+
+
 def ndcg(Y_true: Any, scores: Any, k: int | None = None) -> float:
     """Normalised discounted cumulative gain of the first k labels, or of the full list: nDCG@k, nDCG.
 

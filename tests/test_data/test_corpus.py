@@ -230,3 +230,29 @@ def test_annif_reads_the_same(tmp_path, file, reader):
     if file.endswith(".jsonl"):  # Annif passes over objects without a known subject there
         ours = [line for line in ours if " " in line]
     assert done.stdout.splitlines() == ours
+
+
+def test_a_document_longer_than_what_is_looked_at_first(tmp_path):
+    path = tmp_path / "long.tsv"
+    path.write_text("caves and graves " * 100_000 + "\t<http://x.org/p1>\nships\t<http://x.org/p2>\n")
+    assert data.load(path).n_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("v.tsv", "<http://x.org/p1>\tships\n"),
+        ("v.csv", "uri,notation,label_en\nhttp://x.org/p1,,ships\n"),
+        ("v.ttl", "<http://x.org/p1> a <http://www.w3.org/2004/02/skos/core#Concept> .\n"),
+    ],
+)
+def test_a_vocabulary_is_no_corpus(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match="holds a vocabulary, not documents"):
+        data.read_corpus(tmp_path / name)
+
+
+def test_a_corpus_is_no_vocabulary(tmp_path):
+    (tmp_path / "c.tsv").write_text("old ships\t<http://x.org/p1>\n")
+    with pytest.raises(ValueError, match="line 1 has a URI behind a text"):
+        data.read_vocabulary(tmp_path / "c.tsv")

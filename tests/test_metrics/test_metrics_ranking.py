@@ -439,6 +439,19 @@ def test_a_large_evaluation_is_quick():
     assert time.process_time() - start < 2  # about 0.3 s on an idle core
 
 
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_f1_of_the_first_labels_is_that_of_sets(k):
+    rng = np.random.default_rng(k)
+    Y = (rng.random((40, 12)) < 0.2).astype(int)
+    Y[0] = 0
+    scores = rng.random((40, 12))
+    listed = np.zeros_like(Y)
+    np.put_along_axis(listed, np.argsort(-scores, axis=1)[:, :k], 1, axis=1)
+    expected = sk.f1_score(Y, listed, average="samples", zero_division=0)
+    assert metrics.f1_at_k(Y, scores, k) == pytest.approx(expected)
+    assert metrics.evaluate(Y, scores, [f"F1@{k}"])[f"F1@{k}"] == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("k", [0, -1])
 def test_a_cut_off_is_positive(k):
     Y, scores = [[1, 0]], [[0.2, 0.1]]

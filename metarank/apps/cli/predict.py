@@ -226,17 +226,24 @@ def _write_annif(
     out: IO[str], kind: str, records: Iterator[dict[str, Any]], model: MetaRanker, rows: Any
 ) -> None:
     """What Annif writes: `annif suggest` of several files, or `annif index` of a file of documents."""
+    import numpy as np
+
+    from metarank.apps.annif.suggestions import scores_in_order
+
     table = model.labels_
     texts = rows if isinstance(rows, list) else rows.texts
     n_rows = len(rows) if isinstance(rows, list) else rows.n_rows
     for record in records:
         row = record["row"]
         found = []
-        for entry in record["labels"]:
+        # As the service and the backend have them: scores fall, and there are none of an unknown row.
+        listed = [] if record["without_evidence"] else record["labels"]
+        scores = scores_in_order(np.array([entry["probability"] for entry in listed]))
+        for entry, score in zip(listed, scores.tolist()):
             label = entry["label"]
             uri = entry["name"] if table is None else table.ids[label]
             name = entry["name"] if table is None else table.names[label] or None
-            found.append({"uri": uri, "label": name, "notation": None, "score": entry["probability"]})
+            found.append({"uri": uri, "label": name, "notation": None, "score": score})
         if kind == "annif-jsonl":
             document = {} if texts is None else {"text": texts[row]}
             out.write(f"{json.dumps(document | {'results': found})}\n")
