@@ -150,7 +150,11 @@ def is_corpus(path: Path, content: bytes | None = None) -> bool:
     if not lines:
         return False
     if _ending(path) == ".csv":
-        return {"text", "subject_uris"} <= {field.strip() for field in next(csv.reader(lines[:1]), [])}
+        try:
+            header = next(csv.reader(lines[:1]), [])
+        except csv.Error:
+            return False
+        return {"text", "subject_uris"} <= {field.strip() for field in header}
     if lines[0].startswith("{"):
         return re.search(r'"subjects"\s*:\s*\[\s*(\{|\])', lines[0]) is not None
     return any(_TSV_LINE.match(line) for line in lines)

@@ -14,6 +14,7 @@ import pytest
 from metarank import data
 from metarank.apps.cli import main
 from metarank.data import LabelDescriptions, read_corpus, read_vocabulary
+from metarank.data.corpus import is_corpus
 
 SEA, SUN = "http://x.org/sea", "http://x.org/sun"
 TSV = 'a "quoted\ttext\n'.replace("\ttext", f"\t<{SEA}> {SUN}") + f"of 'the' sun\t<{SUN}>\n"
@@ -256,3 +257,8 @@ def test_a_corpus_is_no_vocabulary(tmp_path):
     (tmp_path / "c.tsv").write_text("old ships\t<http://x.org/p1>\n")
     with pytest.raises(ValueError, match="line 1 has a URI behind a text"):
         data.read_vocabulary(tmp_path / "c.tsv")
+
+
+def test_a_header_that_is_no_csv_is_no_corpus(tmp_path):
+    (tmp_path / "c.csv").write_bytes(b"text,\rlabels\na,b\n")
+    assert not is_corpus(tmp_path / "c.csv", (tmp_path / "c.csv").read_bytes())
