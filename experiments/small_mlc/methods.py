@@ -1,4 +1,4 @@
-"""What is run on a set: metarank in its settings, the baselines, and baselines on meta-features."""
+"""What is run on a set: metarank, the paper's systems, the baselines, and baselines on meta-features."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import baselines
 import numpy as np
+import rankers
 import scipy.sparse as sp
 from baselines.base import Baseline, Features, Scorer, held_out_scores
 from cache import Result, source_digest
@@ -21,7 +22,6 @@ from metarank.data.scaling import FeatureTransform
 from metarank.scorers.crossfit import held_out_columns
 from metarank.scorers.neighbors.centroids import Centroids
 from metarank.scorers.neighbors.voting import LabelNeighbors
-from metarank.thresholds import LearnedCuts
 from metarank.types.candidates import Candidates
 from metarank.types.view import TrainingSet, fold_of_rows
 
@@ -93,10 +93,10 @@ def metarank_method(name: str, title: str, **params: Any) -> Method:
 def run_baseline(
     kind: type[Baseline], problem: Problem, settings: Settings, *, held_out: bool = True
 ) -> Result:
-    """Fit, score, cut by the system's default and by section 2.3's regression.
+    """Fit, score, and cut by the system's default.
 
-    `held_out`: keep the scores of each training row by a model of the other folds too, from which
-    `learned_cuts` learns.
+    Kept too are the scores of training rows from which `paper_cut` learns and, with `held_out`, those by
+    models of the other folds, from which `learned_cuts` does.
     """
     common = {"quick": settings.quick, "n_jobs": settings.n_jobs, "seed": settings.seed}
     model = kind(**common)
@@ -110,42 +110,46 @@ def run_baseline(
             return kind(**common, given=model.chosen).fit(X, Y).scores
 
         of_others = held_out_scores(fit, problem.scaled, problem.Y, settings.seed)
-    training = of_others if training is None else training
     return {
         "fit_cpu_s": watch.cpu,
         "fit_wall_s": watch.wall,
         "chosen": model.chosen,
         "scores": scores,
         "sets": model.decide(scores),
-        "regression": regression_sets(training, problem.Y, scores, settings.seed),
+        **({} if training is None else {"training": training}),
         **({} if of_others is None else {"held_out": of_others}),
         "probabilities": kind.cut == 0.5,
         **latency(model.scores, problem.scaled_test),
     }
 
 
-def regression_sets(training: np.ndarray, Y: np.ndarray, scores: np.ndarray, seed: int) -> np.ndarray:
-    """Label sets, bool (n, L), by the instance-based regression threshold learned on training scores."""
-    learner = LearnedCuts("instance").fit(
-        Candidates.all_labels(*Y.shape),
-        training.ravel(),
-        Y.astype(np.float32).ravel(),
-        fold=fold_of_rows(len(Y), 5, seed),
-        seed=seed,
-    )
-    return learner.cut(Candidates.all_labels(*scores.shape), scores.ravel(), "micro-f1").reshape(scores.shape)
-
-
 def baseline_method(
-    kind: type[Baseline], title: str, *, skips: Callable[[Problem], str | None] = lambda problem: None
+    kind: type[Baseline],
+    title: str,
+    *,
+    skips: Callable[[Problem], str | None] = lambda problem: None,
+    held_out: Callable[[Problem], bool] = lambda problem: True,
 ) -> Method:
     return Method(
         kind.__name__,
         title,
-        lambda p, s: run_baseline(kind, p, s),
+        lambda p, s: run_baseline(kind, p, s, held_out=held_out(p)),
         _baseline_sources(kind),
         is_peer=True,
         skips=skips,
+    )
+
+
+def ranker_method(kind: type[rankers.PaperRanker], name: str, title: str) -> Method:
+    """A system of the paper. Held-out scores of many rows, which no table needs, are left out for time."""
+    return Method(
+        name,
+        title,
+        lambda p, s: run_baseline(kind, p, s, held_out=len(p.Y) <= baselines.base.MANY_ROWS),
+        (
+            *(_HERE / f"{m}.py" for m in ("methods", "rankers", "lambda_net")),
+            *(_PACKAGE / part for part in ("ranker", "scorers/neighbors", "_core")),
+        ),
     )
 
 
@@ -160,13 +164,13 @@ def on_meta_features(kind: type[Baseline], title: str) -> Method:
     )
 
 
-def with_meta_features(problem: Problem, settings: Settings) -> Problem:
+def with_meta_features(problem: Problem, settings: Settings, k: int = META_K) -> Problem:
     """z_i of eq. 2: the meta-features of all labels side by side, scaled; training rows held out."""
     n, n_labels = problem.Y.shape
     fold = fold_of_rows(n, 5, settings.seed)
     data = TrainingSet(problem.scaled, sp.csr_matrix(problem.Y, dtype=np.float32), fold, seed=settings.seed)
     parts: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-    for scorer in (LabelNeighbors(k=META_K, columns="raw"), Centroids()):
+    for scorer in (LabelNeighbors(k=k, columns="raw"), Centroids()):
         train = held_out_columns(scorer, data, Candidates.all_labels(n, n_labels), n_jobs=settings.n_jobs)
         scorer.fit(data.view())
         X_test = problem.scaled_test
@@ -187,9 +191,6 @@ def _baseline_sources(kind: type[Baseline]) -> tuple[Path, ...]:
 
 
 METARANK = metarank_method("metarank", "metarank")
-LISTNET = metarank_method(
-    "listnet", "MLC-ListNet", features="yang2012", ranker="listnet", threshold="instance"
-)
 
 # The baselines of the paper, in the order of its tables.
 PAPER_BASELINES = (
@@ -208,12 +209,12 @@ PICKS = (
     baseline_method(baselines.ClassifierChainLR, "Chains of LR"),
 )
 PEERS = (*PAPER_BASELINES, IBLR_PLUS, *PICKS)
+LISTNET = ranker_method(rankers.PaperListNet, "listnet", "MLC-ListNet")
+# The learners of Table 6, in its order.
 RANKERS = (
-    metarank_method("svmmap", "MLC-SVM-MAP", features="yang2012", ranker="svmmap", threshold="instance"),
-    metarank_method("ranksvm", "MLC-RankSVM-IR", features="yang2012", ranker="ranksvm", threshold="instance"),
-    metarank_method(
-        "lambdarank", "MLC-LambdaRank", features="yang2012", ranker="lambdarank", threshold="instance"
-    ),
+    ranker_method(rankers.PaperSVMMAP, "svmmap", "MLC-SVM-MAP"),
+    ranker_method(rankers.PaperRankSVM, "ranksvm", "MLC-RankSVM-IR"),
+    ranker_method(rankers.PaperLambdaRank, "lambdarank", "MLC-LambdaRank"),
     LISTNET,
 )
 ON_META = (

@@ -20,6 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import learned_cuts
+import paper_cut
 import tables
 from cache import Cache, Result, source_digest
 from datasets import SETS, TABLE_SETS, Problem, load_problem
@@ -104,7 +105,11 @@ def measured(
         return "not run"
     start = time.perf_counter()
     result = cache.get(problem.name, method.name, key, lambda: method.run(problem, settings))
-    if "held_out" in result:
+    if {"training", "held_out"} & result.keys():
+        result["regression"] = paper_cut.sets_of(result, problem.Y)
+    if method in RANKERS:
+        result["sets"] = result["regression"]
+    if "held_out" in result and method.is_peer:
         result |= cache.get(
             problem.name,
             f"{method.name}-cuts",
