@@ -17,6 +17,7 @@ from metarank.thresholds.lists import ScoredLists
 _TOP = 20
 _ROWS_PER_LABEL = 10
 _RIDGE = 1e-6
+_F1 = ("micro-f1", "macro-f1", "example-f1")
 
 
 class InstanceCut(Cut):
@@ -25,7 +26,9 @@ class InstanceCut(Cut):
     The scores of a row are its calibrated probabilities rescaled to sum to one. The target t_i is
     the cut that minimises false positives plus false negatives on row i, and ``t = w . scores + b``
     is fitted by linear least squares: from the scores of all labels, in their order, where each list
-    is full and there are ten rows a label; otherwise from the 20 best, sorted.
+    is full and there are ten rows a label; otherwise from the 20 best, sorted. Of equally good cuts the
+    one that keeps most labels is learned for F1, which is greatest there, and the one of the widest gap
+    for other metrics.
     """
 
     family = "instance"
@@ -45,7 +48,7 @@ class InstanceCut(Cut):
         scores = rescaled(lists.probabilities, lists.row, n)
         width = n_labels if self.by_label else _TOP
         X = self._inputs(scores, lists, width)[filled].astype(np.float64)
-        t = best_thresholds(scores, lists)[filled]
+        t = best_thresholds(scores, lists, for_f1=metric in _F1)[filled]
         if len(t) == 0:
             self.weights, self.bias = np.zeros(X.shape[1]), np.inf
             return self
@@ -85,12 +88,14 @@ def rescaled(scores: np.ndarray, row: np.ndarray, n: int) -> np.ndarray:
     return scores / np.maximum(total, np.finfo(np.float64).tiny)[row]
 
 
-def best_thresholds(scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
+def best_thresholds(scores: np.ndarray, lists: ScoredLists, *, for_f1: bool = False) -> np.ndarray:
     """For each row the threshold with the fewest false positives plus false negatives.
 
-    A threshold lies half-way between the last score above it and the first below. Among equally good
-    thresholds the one with the widest gap wins. Above the best score the gap reaches to 1.2 times that score,
-    below the last score to 0. A row without pairs gets 0.
+    A threshold lies half-way between the last score above it and the first below. Above the best score the
+    gap reaches to 1.2 times that score, below the last score to 0. A row without pairs gets 0. Among equally
+    good thresholds the one with the widest gap wins. For F1 it is the one that keeps most labels: of equally
+    many mistakes, its F1 is greatest; and a row that has a relevant pair keeps one at least, since F1 is 0
+    without.
 
     Parameters
     ----------
@@ -98,6 +103,7 @@ def best_thresholds(scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
         Non-negative, in the order of the logits within a row.
     lists : ScoredLists
         With relevance.
+    for_f1 : bool
 
     Returns
     -------
@@ -115,7 +121,11 @@ def best_thresholds(scores: np.ndarray, lists: ScoredLists) -> np.ndarray:
     low = np.concatenate([s, np.zeros((n, 1))], axis=1)
     gap = high - low
     possible = (np.arange(width + 1) <= sizes[:, None]) & (gap > 0)
+    if for_f1:
+        # But where no cut keeps anything, as scores are 0.
+        possible[:, 0] &= (lists.relevant_per_row == 0) | ~possible[:, 1:].any(axis=1)
     saved[~possible] = -np.inf
-    best = saved == saved.max(axis=1, keepdims=True)
-    at = np.where(best & possible, gap, -1.0).argmax(axis=1)
+    best = possible & (saved == saved.max(axis=1, keepdims=True))
+    preferred = np.arange(width + 1) if for_f1 else gap
+    at = np.where(best, preferred, -1.0).argmax(axis=1)
     return ((high + low) / 2)[np.arange(n), at]

@@ -12,7 +12,10 @@ import scipy.sparse as sp
 FOLDER = Path(__file__).parents[2] / "experiments" / "small_mlc"
 _PATH, _MODULES = list(sys.path), dict(sys.modules)
 # Another study may have a module of the same name.
-_OWN = ("cache", "cuts_page", "datasets", "learned_cuts", "methods", "plot", "run", "tables", "timing")
+_OWN = (
+    *("cache", "cuts_page", "datasets", "lambda_net", "learned_cuts", "methods", "paper_cut", "plot"),
+    *("rankers", "run", "tables", "timing"),
+)
 for _name in _OWN:
     sys.modules.pop(_name, None)
 sys.path[:0] = [str(FOLDER)]
@@ -22,6 +25,7 @@ import cuts_page  # noqa: E402
 import datasets  # noqa: E402
 import learned_cuts  # noqa: E402
 import methods  # noqa: E402
+import paper_cut  # noqa: E402
 import tables  # noqa: E402
 
 sys.path[:] = _PATH
@@ -50,7 +54,12 @@ def results(problem) -> tables.Results:
     }
     for kind in (baselines.LogisticOneVsRest, baselines.BinarySVM):
         result = methods.run_baseline(kind, problem, SETTINGS)
-        found["emotions", kind.__name__] = result | learned_cuts.learned_sets(result, problem.Y, 0)
+        learned = learned_cuts.learned_sets(result, problem.Y, 0)
+        found["emotions", kind.__name__] = {
+            **result,
+            **learned,
+            "regression": paper_cut.sets_of(result, problem.Y),
+        }
     found["emotions", "metarank"] = methods.run_metarank(problem, SETTINGS, effort="low")
     return tables.Results({"emotions": problem.Y_test}, found)
 

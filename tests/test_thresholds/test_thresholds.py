@@ -380,6 +380,43 @@ def test_instance_targets_by_brute_force():
         assert np.sum((s >= t) != Y.ravel()) == min(mistakes)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_instance_targets_for_f1_by_brute_force(seed):
+    """Of the cuts with the fewest mistakes that keep something, one of greatest F1."""
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        n_labels = int(rng.integers(1, 7))
+        Z = np.round(rng.normal(size=(1, n_labels)), 1)
+        Y = rng.random((1, n_labels)) < 0.4
+        lists = lists_of(Z, Y)
+        s, y = rescaled(lists.probabilities, lists.row, 1), Y.ravel()
+        cuts = [*s] if y.any() else [*s, 2.0]
+        sets = [s >= cut for cut in cuts]
+        mistakes = [np.sum(kept != y) for kept in sets]
+        f1 = [2 * np.sum(kept & y) / max(1, np.sum(kept) + np.sum(y)) for kept in sets]
+        found = s >= best_thresholds(s, lists, for_f1=True)[0]
+        assert np.sum(found != y) == min(mistakes)
+        best = max(f for f, m in zip(f1, mistakes) if m == min(mistakes))
+        assert 2 * np.sum(found & y) / max(1, np.sum(found) + np.sum(y)) == best
+
+
+def test_instance_target_for_f1_worked_by_hand():
+    # Probabilities .8, .5, .2 and .1, rescaled .5, .3125, .125 and .0625; the first and third are relevant.
+    # One label kept, and three, make one mistake; the gap below the first is wider.
+    lists = lists_of(np.log([[4.0, 1.0, 0.25, 1 / 9]]), [[1, 0, 1, 0]])
+    s = rescaled(lists.probabilities, lists.row, 1)
+    assert best_thresholds(s, lists)[0] == pytest.approx((0.5 + 0.3125) / 2)
+    assert best_thresholds(s, lists, for_f1=True)[0] == pytest.approx((0.125 + 0.0625) / 2)
+    # The second alone is relevant: nothing and two labels kept make one mistake.
+    lists = lists_of(np.log([[4.0, 1.0, 0.25]]), [[0, 1, 0]])
+    s = rescaled(lists.probabilities, lists.row, 1)
+    assert (s >= best_thresholds(s, lists, for_f1=True)[0]).tolist() == [True, True, False]
+    # No pair of a row without relevant labels is kept, for F1 too; a row without pairs gets 0.
+    lists = ScoredLists(Candidates(np.array([0, 2, 2]), np.int32([0, 1]), 2), np.zeros(2), np.zeros(2, bool))
+    s = rescaled(lists.probabilities, lists.row, 2)
+    assert best_thresholds(s, lists, for_f1=True).tolist() == pytest.approx([1.1 * 0.5, 0.0])
+
+
 def test_instance_target_worked_by_hand():
     lists = lists_of(np.log([[3.0, 1.0]]), [[1, 0]])  # probabilities 3/4 and 1/2, rescaled 0.6 and 0.4
     assert best_thresholds(rescaled(lists.probabilities, lists.row, 1), lists)[0] == pytest.approx(0.5)
@@ -391,7 +428,7 @@ def test_instance_cut_is_the_least_squares_fit():
     cut = InstanceCut().fit(lists, "micro-f1")
     assert cut.by_label
     s = rescaled(lists.probabilities, lists.row, 300)
-    t = best_thresholds(s, lists)
+    t = best_thresholds(s, lists, for_f1=True)
     X = np.column_stack([np.ones(300), s.reshape(300, 5)])
     expected = X @ np.linalg.lstsq(X, t, rcond=None)[0]
     np.testing.assert_allclose(s.reshape(300, 5) @ cut.weights + cut.bias, expected, atol=1e-4)
