@@ -24,7 +24,7 @@ def learned_sets(result: Result, Y: np.ndarray, seed: int) -> Result:
     Scores of `result["held_out"]` come from the same five folds the learner is told of. Probabilities are
     handed over as log-odds, in which the learner's calibration is linear.
     """
-    held_out, scores = (_unbounded(result[name], result["probabilities"]) for name in ("held_out", "scores"))
+    held_out, scores = (unbounded(result[name], result["probabilities"]) for name in ("held_out", "scores"))
     pairs = Candidates.all_labels(*Y.shape)
     learner = LearnedCuts().fit(
         pairs, held_out.ravel(), Y.astype(np.float32).ravel(), fold=fold_of_rows(len(Y), 5, seed), seed=seed
@@ -39,5 +39,6 @@ def key(of_result: str) -> str:
     return f"{of_result} {source_digest((Path(__file__), Path(thresholds.__file__).parent))[:16]}"
 
 
-def _unbounded(scores: np.ndarray, probabilities: bool) -> np.ndarray:
+def unbounded(scores: np.ndarray, probabilities: bool) -> np.ndarray:
+    """Probabilities as log-odds; other scores as they are."""
     return logit(np.clip(scores, _LEAST, 1 - _LEAST)) if probabilities else scores

@@ -190,6 +190,7 @@ def test_lambdas_are_those_of_all_pairs():
 # --- the page ---------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_page_has_the_papers_figures_beside_ours(tmp_path, monkeypatch):
     X, Y = toy(330, d=6, n_labels=6, seed=6)
     study = thresholds_page.Study(SETTINGS)

@@ -141,6 +141,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "shortlist_speed/run.py": None,
     "small_mlc/cuts_page.py": None,
     "small_mlc/run.py": None,
+    "small_mlc/thresholds_page.py": ["--kept"],
     "tuning/run.py": None,
     "xreg/run.py": ["--kept"],
 }
