@@ -62,7 +62,7 @@ def write(results: Results, pictures: dict[str, Path]) -> str:
         *(set_table(results, name) for name in results.tabled()),
         authors_table(results),
         *(simulation(name, parts, pictures) for name, parts in results.simulations.items()),
-        frequency(results, pictures),
+        frequency(results.bins, pictures.get("contributions")),
         symmetry(results, pictures),
         provenance(results),
     ]
@@ -314,10 +314,12 @@ def _curve_name(training: list[Figures]) -> str:
     return _curve(training[len(training) // 2])
 
 
-def frequency(results: Results, pictures: dict[str, Path]) -> str:
-    """Figure 4."""
+def frequency(
+    made: dict[str, tuple[list[Figures], dict[str, np.ndarray]]], picture: Path | None, k: int = 5
+) -> str:
+    """A panel of Figure 4."""
     rows, lines = [], []
-    for name, (bins, systems) in results.bins.items():
+    for name, (bins, systems) in made.items():
         for system, values in systems.items():
             cells = [f"{100 * values[b['bin']]:.2f}" for b in bins]
             rows.append([name, system, *cells, *[""] * (5 - len(bins)), f"{100 * values.sum():.2f}"])
@@ -332,13 +334,13 @@ def frequency(results: Results, pictures: dict[str, Path]) -> str:
     if not rows:
         return ""
     parts = [
-        "## Where PSP@5 comes from, by label frequency (Fig. 4)",
+        f"## Where PSP@{k} comes from, by label frequency (Fig. 4)",
         "Labels with a training and a test point, in fifths by their training points; labels of equal counts "
-        "stay together. What a bin adds to PSP@5, in points.",
+        f"stay together. What a bin adds to PSP@{k}, in points.",
     ]
-    if "contributions" in pictures:
-        parts.append(f"![contributions to PSP@5]({pictures['contributions'].name})")
-    head = ["set", "system", "1, rarest", "2", "3", "4", "5", "PSP@5"]
+    if picture is not None:
+        parts.append(f"![contributions to PSP@{k}]({picture.name})")
+    head = ["set", "system", "1, rarest", "2", "3", "4", "5", f"PSP@{k}"]
     return "\n\n".join([*parts, table(head, rows), bullets(lines)])
 
 

@@ -53,13 +53,13 @@ def simulation_figure(
     return side_by_side(panels, 2, _STYLE)
 
 
-def contribution_figure(sets: Mapping[str, tuple[list[Figures], dict[str, np.ndarray]]]) -> str:
-    """Fig. 4: bars of the systems, by label frequency, a panel a set."""
+def contribution_figure(sets: Mapping[str, tuple[list[Figures], dict[str, np.ndarray]]], k: int = 5) -> str:
+    """A panel of Fig. 4 a set: what labels add to PSP@k, by their frequency."""
     panels = []
     for name, (bins, systems) in sets.items():
         highest = max(float(values.max()) for values in systems.values())
         plot = _Panel(
-            name, "training points of the label", "part of PSP@5", (0, len(bins)), (0, nice_top(highest))
+            name, "training points of the label", f"part of PSP@{k}", (0, len(bins)), (0, nice_top(highest))
         )
         plot.head(name, list(systems))
         plot.y_axis(ticks(0, plot.y[1]), lambda v: percent(v, 1))

@@ -9,7 +9,6 @@ from collection import allowed, weights
 from metarank import Candidates
 from metarank.metrics.inputs import Inputs
 
-K = 5
 _BINS = 5
 
 
@@ -24,14 +23,14 @@ def label_bins(problem: Problem) -> np.ndarray:
     return np.where(binned, np.searchsorted(np.unique(edges), counts), -1)
 
 
-def contributions(problem: Problem, found: Candidates) -> np.ndarray:
-    """What the labels of each bin add to PSP@5; the sum over bins is PSP@5."""
+def contributions(problem: Problem, found: Candidates, k: int = 5) -> np.ndarray:
+    """What the labels of each bin add to PSP@k; the sum over bins is PSP@k."""
     weight = weights(problem)
     inputs = Inputs(problem.Y_test, allowed(problem, found), inv_propensity=weight)
     # Labels without a training point are never proposed: their pairs gain nothing.
     bins = label_bins(problem)[problem.Y_test.indices]
-    gains = weight[problem.Y_test.indices] * (inputs.rank <= K)
-    best = np.concatenate([-np.sort(-weight[row.indices])[:K] for row in problem.Y_test])
+    gains = weight[problem.Y_test.indices] * (inputs.rank <= k)
+    best = np.concatenate([-np.sort(-weight[row.indices])[:k] for row in problem.Y_test])
     return np.bincount(bins[bins >= 0], gains[bins >= 0], minlength=_BINS) / best.sum()
 
 

@@ -397,6 +397,26 @@ class View:
     def X(self) -> Features:
         return self._data.X if self.mask.all() else self._data.X[self.rows]
 
+    def X_as_new_to(self, others: View) -> Features:
+        """X as new rows bring it: 0 in the features that neither a row of `others` nor a label's name has.
+
+        A word of a single training row is unknown of every new row. Of a held-out row it would take a part of
+        the length, and so make the row less like all others than new rows are.
+        """
+        X, known = self.X, _features_with_values(others.X)
+        if self.label_text is not None:
+            known |= _features_with_values(self.label_text)
+        if isinstance(X, np.ndarray):
+            return X if known.all() else np.where(known, X, np.float32(0))
+        kept = known[X.indices]
+        if kept.all():
+            return X
+        out = sp.csr_matrix(X.shape, dtype=X.dtype)
+        out.indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr].astype(X.indptr.dtype)
+        out.indices, out.data = X.indices[kept], X.data[kept]
+        out.has_sorted_indices = out.has_canonical_format = True
+        return out
+
     @property
     def Y(self) -> sp.csr_matrix:
         if self._Y is None:
@@ -459,3 +479,12 @@ def _without_columns(Y: sp.csr_matrix, hidden: np.ndarray) -> sp.csr_matrix:
     out.data[hidden[out.indices]] = 0
     out.eliminate_zeros()
     return out
+
+
+def _features_with_values(X: Features) -> NDArray[np.bool_]:
+    """Which features some row has, bool (d,)."""
+    if isinstance(X, np.ndarray):
+        return np.any(X != 0, axis=0)
+    known = np.zeros(X.shape[1], bool)
+    known[X.indices] = True
+    return known

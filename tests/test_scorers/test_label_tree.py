@@ -463,6 +463,19 @@ def calibration_error(model: LabelTree, X: object, Y: sp.csr_matrix, k: int = 3)
     return sum(abs(p[b].sum() - y[b].sum()) for b in bins) / len(p)
 
 
+def test_calibration_where_each_training_row_has_a_word_of_its_own():
+    """New rows have no such word: in held-out rows it must not take a part of the length."""
+    rng, n, n_new, words = np.random.default_rng(0), 400, 2000, 40
+    common, Y = np.zeros((n + n_new, words), np.float32), np.zeros((n + n_new, words), np.float32)
+    for row in range(n + n_new):
+        named = rng.choice(words, rng.integers(1, 4), replace=False)
+        common[row, named] = Y[row, named[0]] = 1
+    X = np.hstack([common, np.eye(n + n_new, n, dtype=np.float32)])
+    found = Parabel(calibrate=True).fit(X[:n], Y[:n]).shortlist(X[n:], 10)
+    rate = (found.values_of(sp.csr_matrix(Y[n:])) > 0).mean()
+    assert abs(found.scores["parabel"].mean() - rate) < 0.15 * rate
+
+
 def test_calibrated_probabilities(tmp_path):
     rng = np.random.default_rng(0)
     X, Y = topics(rows=150)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
 from metarank.types.view import TrainingSet, fold_of_rows
@@ -41,3 +42,26 @@ def test_shared_state_is_built_once():
     for f in range(3):
         data.without_fold(f).shared("norms", lambda X: calls.append(1) or (X**2).sum(1))
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("named", [False, True])
+def test_rows_as_new_have_features_of_others_and_of_names_alone(sparse, named):
+    rng = np.random.default_rng(5)
+    X = (rng.random((12, 9)) < 0.3).astype(np.float32) * rng.random((12, 9)).astype(np.float32)
+    text = (rng.random((4, 9)) < 0.1).astype(np.float32)
+    names = {"label_text": sp.csr_matrix(text)} if named else {}
+    Y = sp.csr_matrix(np.ones((12, 4), np.float32))
+    data = TrainingSet(sp.csr_matrix(X) if sparse else X, Y, fold_of_rows(12, 3, 0), **names)
+    others, held_out = data.view().part(np.arange(8)), data.view().part(np.arange(8, 12))
+    known = [X[:8, j].any() or (named and text[:, j].any()) for j in range(9)]
+    assert 0 < sum(known) < 9
+    found = held_out.X_as_new_to(others)
+    assert np.array_equal(found.toarray() if sparse else found, X[8:] * known)
+    assert sp.issparse(found) == sparse
+    if sparse:
+        assert found.nnz == np.count_nonzero(X[8:] * known)
+        assert found.has_canonical_format
+    # Where all is known, the rows are as they are.
+    whole = data.view()
+    assert whole.X_as_new_to(whole) is whole.X

@@ -147,8 +147,8 @@ class Parabel(LabelTree):
         parts = self._held_out(_HELD_OUT, view, sample_weight, n_jobs)
         if parts is None:
             return None
-        tree, _, held_out = parts
-        found = tree.shortlist(held_out.X, _LABELS, n_jobs=n_jobs)
+        tree, others, held_out = parts
+        found = tree.shortlist(held_out.X_as_new_to(others), _LABELS, n_jobs=n_jobs)
         relevant = found.values_of(held_out.Y) > 0
         if not relevant.any() or relevant.all():
             return None

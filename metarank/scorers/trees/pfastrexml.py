@@ -33,8 +33,9 @@ class PfastreXML(TailReranking, PfastXML):
     ----------
     alpha : float in (0, 1] or "auto"
         1 is PfastXML itself; the paper uses 0.8. "auto" is the alpha with the largest mean of PSP@1, 3 and 5
-        (WP for other relevances) on a fifth of the rows, with ten trees grown without them. It is the best
-        value itself, unlike in `metarank.rerank.choose_alpha`.
+        (WP for other relevances) on a fifth of the rows, with ten trees grown without them; features that no
+        other row has are left out of these rows, as new rows do not have them. It is the best value itself,
+        unlike in `metarank.rerank.choose_alpha`.
     gamma : float > 0
         How fast P_tail falls with the distance. Far from all means, log P_tail is -gamma / 2 |x - mu_l|^2, so
         that only gamma (1 - alpha) / alpha matters and one of the two can stay fixed.

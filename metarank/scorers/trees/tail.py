@@ -237,10 +237,10 @@ class TailClassifiers(LabelScorer):
         Y = (held_out.Y > 0).astype(np.float32)
         if Y.nnz == 0:
             return _UNTRIED
-        found = []
+        X, found = held_out.X_as_new_to(others), []
         for kappa in NAME_WEIGHTS:
             tail = clone(self).set_params(name_weight=kappa).fit(others, n_jobs=n_jobs)
-            listed = tail.shortlist(held_out.X, 5, n_jobs=n_jobs)
+            listed = tail.shortlist(X, 5, n_jobs=n_jobs)
             found.append(evaluate(Y, listed, ["PSP@5"], inv_propensity=weights, n_jobs=n_jobs)["PSP@5"])
         view.release(_WITH_NAMES)  # a copy of all rows for each weight that was tried
         return NAME_WEIGHTS[int(np.argmax(found))]

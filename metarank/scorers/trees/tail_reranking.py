@@ -133,14 +133,15 @@ class TailReranking(ShortlistingTrees):
         if parts is None or parts[2].Y.nnz == 0:
             return grid[-1], tails[0], {}
         cheaper, others, held_out = parts
-        found = cheaper.shortlist(held_out.X, RERANKED, n_jobs=n_jobs)
+        X = held_out.X_as_new_to(others)
+        found = cheaper.shortlist(X, RERANKED, n_jobs=n_jobs)
         Y = held_out.Y if self.relevance == "graded" else (held_out.Y > 0).astype(np.float32)
         weights = relevance_weights(view, self.relevance, self.propensity)
         metrics = [f"{'WP' if weights is None else 'PSP'}@{k}" for k in KS]
         options: dict[str, Any] = {"inv_propensity": weights, "scale": cheaper.scale_, "n_jobs": n_jobs}
         best: tuple[float, float, TailClassifiers] | None = None
         for tail in tails:
-            scores = tail.fit(others, n_jobs=n_jobs).score(held_out.X, found, n_jobs=n_jobs)[COLUMN]
+            scores = tail.fit(others, n_jobs=n_jobs).score(X, found, n_jobs=n_jobs)[COLUMN]
             # The best itself: weaker re-ranking would do less for the rare labels.
             alpha = choose_alpha(found, scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
             reranked = rerank_with_tail(found, scores, alpha, scale=cheaper.scale_)
@@ -148,18 +149,19 @@ class TailReranking(ShortlistingTrees):
             if best is None or value > best[0]:
                 best = value, alpha, tail
         assert best is not None
-        return best[1], best[2], self._more_weights(cheaper, best[2], view, held_out, grid, n_jobs)
+        return best[1], best[2], self._more_weights(cheaper, best[2], view, X, held_out.Y, grid, n_jobs)
 
     def _more_weights(
         self,
         cheaper: Any,
         tail: TailClassifiers,
         view: View,
-        held_out: View,
+        X: Features,
+        Y: sp.csr_matrix,
         grid: Sequence[float],
         n_jobs: int,
     ) -> dict[str, float]:
-        """Other weights that a class chooses on held-out rows, by names of `rest`."""
+        """Other weights that a class chooses on held-out rows (X, Y), by names of `rest`."""
         return {}
 
     def score(self, X: Features, candidates: Candidates, *, n_jobs: int | None = 1) -> dict[str, np.ndarray]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from metarank._util.parameters import check_choice, check_integer, with_parameters
 from metarank.persist.fields import Number
@@ -24,7 +25,7 @@ from metarank.scorers.trees.tail_reranking import (
 )
 from metarank.scorers.trees.tail_weight import choose_alpha
 from metarank.types.candidates import Candidates
-from metarank.types.view import View
+from metarank.types.view import Features, View
 
 NORMALIZATIONS = ("global", "label", "auto")
 
@@ -175,22 +176,23 @@ class XReg(TailReranking, LabelTree):
         cheaper: XReg,
         tail: TailClassifiers,
         view: View,
-        held_out: View,
+        X: Features,
+        Y: sp.csr_matrix,
         grid: Sequence[float],
         n_jobs: int,
     ) -> dict[str, float]:
         """alpha of the points of a label, of those labels that held-out rows have."""
         weights = relevance_weights(view, self.relevance, self.propensity)
-        Y = held_out.Y.copy()
+        Y = Y.copy()
         if self.relevance != "graded":
             Y.data = np.ones_like(Y.data) if weights is None else weights[Y.indices].astype(np.float32)
-        found = cheaper.shortlist_points(held_out.X, RERANKED, n_jobs=n_jobs)
+        found = cheaper.shortlist_points(X, RERANKED, n_jobs=n_jobs)
         counts = np.where(np.bincount(Y.indices, minlength=view.n_labels) > 0, np.diff(found.indptr), 0)
         listed = np.repeat(counts > 0, np.diff(found.indptr))
         scores = {name: values[listed] for name, values in found.scores.items()}
         indptr = np.concatenate([[0], np.cumsum(counts)])
         found = Candidates(indptr, found.labels[listed], found.n_labels, scores).transpose()
-        tail_scores = tail.score(held_out.X, found, n_jobs=n_jobs)[COLUMN]
+        tail_scores = tail.score(X, found, n_jobs=n_jobs)[COLUMN]
         options: dict[str, Any] = {"scale": cheaper.scale_, "n_jobs": n_jobs}
         metrics = [f"WP-l@{k}" for k in KS]
         alpha = choose_alpha(found, tail_scores, Y, metric=metrics, grid=grid, standard_errors=0.0, **options)
