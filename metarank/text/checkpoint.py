@@ -136,7 +136,8 @@ def _is_numbers(steps: Any) -> bool:
 def fingerprint_of(options: Any, kind: Sequence[str], arrays: list[np.ndarray]) -> str:
     """A digest of what training starts from, of a `kind` of network; how long it lasts is left out."""
     kept = {name: value for name, value in asdict(options).items() if name not in ("n_epochs", "patience")}
-    if not kept["dropout"]:  # as in the checkpoints of versions that knew of none
-        del kept["dropout"]
+    for name in ("dropout", "id_penalty"):  # as in the checkpoints of versions that knew of none
+        if not kept[name]:
+            del kept[name]
     kept["kind"] = list(kind)
     return _digest(json.dumps(kept, sort_keys=True).encode(), (("", values) for values in arrays))

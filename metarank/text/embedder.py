@@ -55,13 +55,15 @@ class LabelEmbedder(Saved, BaseEstimator):
         * "text": ``f_text``;
         * "concat": ``tanh(W [f_id; f_text] + c)``;
         * "gile": ``w * f_text``, one linear layer for all labels over ``q * f_text``.
-    encoder : "bilstm", "cnn" or "bow"
+    encoder : "bilstm", "cnn", "bow" or "mean"
         Encoder of queries and of names. "cnn": the maximum over windows of three subwords; "bow": the mean
-        of the subwords.
+        of the subwords through a hidden layer; "mean": their sum over the root of their number, linearly.
+        Subword vectors of "mean" begin as those of positive pointwise mutual information in the texts and
+        names, all others at random; it learns most from few rows and costs least.
     vocabulary_size : int
         Greatest number of subwords.
     subword_dim, hidden_dim, embedding_dim : int
-        G, H (even for "bilstm": half a direction) and E.
+        G, H (even for "bilstm": half a direction; "mean" has none) and E.
     max_length : int
         Number of subwords read from a text or name.
     batch_size, learning_rate, n_epochs : numbers
@@ -74,6 +76,10 @@ class LabelEmbedder(Saved, BaseEstimator):
         Share of the entries of texts' subword vectors that a training step leaves out at random; the others
         are divided by ``1 - dropout``. Names, and everything a fitted model reads, are read whole. Training
         then takes a few more epochs.
+    id_penalty : float, at least 0
+        Weight of a label's squared distance of f_id from where it says nothing of its own (1 for "lale", else
+        0), over the number of its training rows: labels with few rows stay what their names say. .15 served
+        on all sets tried.
     sampled_labels : "auto", int or None
         Number of labels in a training step: those relevant in the batch, filled up with random ones; the
         scores are corrected for the sampling. None: all labels; "auto": at most 4096.
@@ -141,6 +147,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         patience: int = 3,
         validation_fraction: float = 0.1,
         dropout: float = 0.0,
+        id_penalty: float = 0.0,
         sampled_labels: int | Literal["auto"] | None = "auto",
         loss: Loss = "bce",
         bias: Literal["auto", "label", "global"] = "auto",
@@ -164,6 +171,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.dropout = dropout
+        self.id_penalty = id_penalty
         self.sampled_labels = sampled_labels
         self.loss = loss
         self.bias = bias
@@ -185,6 +193,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         *,
         y: Any = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        unlabelled: Sequence[str] | None = None,
     ) -> LabelEmbedder:
         """Learn from texts and their labels.
 
@@ -202,6 +211,8 @@ class LabelEmbedder(Saved, BaseEstimator):
             A file that is replaced after each epoch. If it exists, training resumes from it, with the same
             result as without the interruption. `n_epochs` and `patience` may differ from before; finished
             epochs are kept.
+        unlabelled : sequence of str, optional
+            Further texts, from which subwords and, with ``encoder="mean"``, their first vectors are learned.
 
         Returns
         -------
@@ -222,6 +233,7 @@ class LabelEmbedder(Saved, BaseEstimator):
         if kept is not None:
             require_seed(self.random_state, "where a checkpoint is kept")
         texts, Y, names = check_input(texts, Y, label_names)
+        further = [] if unlabelled is None else check_texts(unlabelled, "unlabelled")
         if names is None and self.combine in WITH_NAMES:
             raise ValueError(f"label_names must be given for combine={self.combine!r}, got None")
         require_extra("text", "torch", "tokenizers")
@@ -229,7 +241,7 @@ class LabelEmbedder(Saved, BaseEstimator):
 
         named = names if names is not None and self.combine in WITH_NAMES else []
         seeded = clone(self).set_params(random_state=seed_of(self.random_state))
-        fitted = fit_network(seeded, texts, Y, named, n_jobs, kept)
+        fitted = fit_network(seeded, texts, Y, named, n_jobs, kept, further)
         report("done", 1.0)
         self.structure_: dict[str, Any] = {name: getattr(self, name) for name in STRUCTURE}
         self.random_state_: int = seeded.random_state

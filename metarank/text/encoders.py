@@ -78,7 +78,28 @@ class BagOfWords(Encoder):
         return torch.tanh(self.hidden(total / lengths.to(vectors)[:, None]))
 
 
-ENCODERS: dict[str, type[Encoder]] = {"bilstm": BiLSTM, "cnn": CNN, "bow": BagOfWords}
+class MeanOfSubwords(Encoder):
+    """h = the sum of the subword vectors over the root of their number; begins with W = I and without ReLU.
+
+    With vectors of `first_vectors` it begins as a comparison of texts with names, and learns from there.
+    """
+
+    def __init__(self, subword_dim: int, hidden_dim: int, embedding_dim: int, relu: bool = True) -> None:
+        super().__init__(subword_dim, subword_dim, embedding_dim, relu)
+        nn.init.eye_(self.dense.weight)
+        nn.init.zeros_(self.dense.bias)
+
+    def summary(self, vectors: Tensor, lengths: Tensor) -> Tensor:
+        total = (vectors * _inside(vectors, lengths)[:, :, None]).sum(dim=1)
+        return total / lengths.to(vectors)[:, None].sqrt()
+
+
+ENCODERS: dict[str, type[Encoder]] = {
+    "bilstm": BiLSTM,
+    "cnn": CNN,
+    "bow": BagOfWords,
+    "mean": MeanOfSubwords,
+}
 
 
 def _inside(vectors: Tensor, lengths: Tensor) -> Tensor:

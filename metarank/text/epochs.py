@@ -40,6 +40,7 @@ class Options:
     loss: str
     seed: int
     dropout: float
+    id_penalty: float = 0.0
 
 
 @dataclass
@@ -110,7 +111,7 @@ def train(
     training = _Training(network, data, held_out, options, checkpoint)
     # On one accelerator parts run one after another.
     with workers(n_jobs if device.type == "cpu" else 1) as run:
-        gradients = BatchGradients(network, data, options.loss, device, run)
+        gradients = BatchGradients(network, data, options.loss, device, run, options.id_penalty)
         while not training.is_over():
             training.epoch(gradients, n_jobs)
     if training.best:

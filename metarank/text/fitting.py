@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,8 @@ from metarank.text.epochs import MEASURE, Options, arrays_of, train
 from metarank.text.gradients import TextData
 from metarank.text.kinds import WITH_LABEL_BIAS
 from metarank.text.network import Network, Sizes
-from metarank.text.subwords import Subwords
+from metarank.text.subword_vectors import first_vectors
+from metarank.text.subwords import Subwords, joined
 
 if TYPE_CHECKING:
     from metarank.text.embedder import LabelEmbedder
@@ -49,14 +51,18 @@ def fit_network(
     names: list[str],
     n_jobs: int,
     checkpoint: Path | None,
+    unlabelled: Sequence[str] = (),
 ) -> Fitted:
-    """Train as the parameters of `model` say, which are checked; `names` is empty where they play no part."""
+    """Train as the parameters of `model` say, which are checked; `names` is empty where they play no part.
+
+    Subwords, and with the encoder "mean" their first vectors, are learned from `unlabelled` texts as well.
+    """
     device = _device(model.device)
     report("learning subwords", 0.0)
     distinct_names, name_of_label = _distinct(names)
     held_out = held_out_rows(texts, model.validation_fraction, model.random_state)
     learned = [text for text, out in zip(texts, held_out) if not out]
-    subwords = Subwords.trained([*learned, *distinct_names], model.vocabulary_size)
+    subwords = Subwords.trained([*learned, *unlabelled, *distinct_names], model.vocabulary_size)
     if not names:
         name_of_label = np.zeros(Y.shape[1], np.int64)
     tokens = subwords.encode(texts, model.max_length)
@@ -67,6 +73,11 @@ def fit_network(
     )
     assert data is not None
     network = _initial_network(model, len(subwords), data)
+    if model.encoder == "mean":
+        report("learning subword vectors", 0.0)
+        read = joined(data.texts, subwords.encode(list(unlabelled), model.max_length), named)
+        first = first_vectors(read, len(subwords), model.subword_dim, model.random_state)
+        network.subwords.data[:] = torch.from_numpy(first)
     history = train(network, data, watched, _options(model, Y.shape[1]), device, n_jobs, checkpoint)
     weights = arrays_of(network)
     seen = {"loss": history.loss} | ({MEASURE: history.ndcg} if history.ndcg else {})
@@ -130,6 +141,7 @@ def _options(model: LabelEmbedder, n_labels: int) -> Options:
         sampled_labels=sampled,
         seed=model.random_state,
         dropout=float(model.dropout),
+        id_penalty=float(model.id_penalty),
     )
 
 

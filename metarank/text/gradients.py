@@ -79,14 +79,28 @@ class BatchGradients:
     device : torch.device
     run : callable
         See `workers`.
+    id_penalty : float
+        See `LabelEmbedder`.
     """
 
-    def __init__(self, network: Network, data: TextData, loss: str, device: torch.device, run: Map) -> None:
+    def __init__(
+        self,
+        network: Network,
+        data: TextData,
+        loss: str,
+        device: torch.device,
+        run: Map,
+        id_penalty: float = 0.0,
+    ) -> None:
         self.network: Network = network
         self.data: TextData = data
         self.device: torch.device = device
         self.run: Map = run
         self.loss: Callable[[Tensor, Tensor], Tensor] = FUNCTIONS[loss]
+        counts = np.bincount(data.Y.indices, minlength=data.Y.shape[1])
+        self.penalty: np.ndarray | None = (
+            (id_penalty / np.maximum(counts, 1)).astype(np.float32) if id_penalty else None
+        )
 
     def __call__(
         self,
@@ -139,6 +153,11 @@ class BatchGradients:
         )
         d_names, of_names = self._of_names(list(zip(encoded, d_outcomes)))
         gradients |= of_names
+        if self.penalty is not None and "label_ids" in ends:
+            weight = self._to_device(2 * self.penalty[labels])[:, None]
+            d_ends["label_ids"] = d_ends["label_ids"] + weight * (
+                ends["label_ids"].detach() - network.id_center
+            )
         for name, d in d_ends.items():
             gradients[name] = RowGradient(labels, d) if name == "label_ids" else d
         d_table = torch.zeros_like(table)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 
 from metarank import _core
 from metarank.text.combine import combined
-from metarank.text.kinds import CNN_WIDTH, WITH_IDS, WITH_NAMES
+from metarank.text.kinds import CNN_WIDTH, WITH_IDS, WITH_NAMES, WITH_RELU
 from metarank.text.subwords import TokenLists
 
 
@@ -23,7 +24,7 @@ class TextModel:
     ----------
     weights : mapping of str to float32 array
         The network's ``state_dict``.
-    encoder : "bilstm", "cnn" or "bow"
+    encoder : "bilstm", "cnn", "bow" or "mean"
     combine, name_activation : str
         As in `Network`.
     """
@@ -38,7 +39,7 @@ class TextModel:
 
     def queries(self, texts: TokenLists, n_jobs: int = 1) -> np.ndarray:
         """q, float32 (n, E)."""
-        return self._encode(texts, self._layers["query"], True, n_jobs)
+        return self._encode(texts, self._layers["query"], self.encoder in WITH_RELU, n_jobs)
 
     def names(self, names: TokenLists, n_jobs: int = 1) -> np.ndarray:
         """f_text, float32 (r, E)."""
@@ -53,6 +54,8 @@ class TextModel:
         return combined(self.combine, ids, names, self.weights.get("scale"), project)
 
     def _encode(self, texts: TokenLists, layers: list[np.ndarray], relu: bool, n_jobs: int) -> np.ndarray:
+        if self.encoder == "mean":
+            return _means(texts, *layers)
         kernels: dict[str, Callable[..., np.ndarray]] = {
             "bilstm": _core.encode_bilstm,
             "cnn": _core.encode_cnn,
@@ -73,6 +76,13 @@ class TextModel:
     def _layers_of(self, side: str) -> list[np.ndarray]:
         """What the kernel takes: matrices with a row an input, each with its bias."""
         w = {n.removeprefix(f"{side}."): v for n, v in self.weights.items() if n.startswith(f"{side}.")}
+        if self.encoder == "mean":
+            # The layer is linear: each subword goes through it once.
+            no_bias = np.zeros(len(w["dense.weight"]), np.float32)
+            return [
+                _core.vector_scores(self.weights["subwords"], w["dense.weight"], no_bias, 1),
+                w["dense.bias"],
+            ]
         if self.encoder == "bilstm":
             layers = []
             for suffix in ("", "_reverse"):
@@ -110,8 +120,10 @@ def weight_shapes(
             layers[f"lstm.bias_ih_l0{suffix}"] = layers[f"lstm.bias_hh_l0{suffix}"] = (4 * half,)
     elif encoder == "cnn":
         layers = {"convolution.weight": (H, G, CNN_WIDTH), "convolution.bias": (H,)}
-    else:
+    elif encoder == "bow":
         layers = {"hidden.weight": (H, G), "hidden.bias": (H,)}
+    else:
+        layers, H = {}, G
     layers |= {"dense.weight": (E, H), "dense.bias": (E,)}
     sides = ("query", "name") if combine in WITH_NAMES else ("query",)
     shapes: dict[str, tuple[int | None, ...]] = {"subwords": (n_subwords, G), "bias": (None,)}
@@ -123,6 +135,14 @@ def weight_shapes(
     if combine == "gile":
         shapes["scale"] = (E,)
     return shapes
+
+
+def _means(texts: TokenLists, vectors: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """The sum of each text's subword vectors over the root of their number, and the bias; else zero."""
+    lengths = np.diff(texts.indptr)
+    weights = np.repeat(1 / np.sqrt(np.maximum(lengths, 1)), lengths).astype(np.float32)
+    there = sp.csr_matrix((weights, texts.tokens, texts.indptr), (texts.n_rows, len(vectors)))
+    return np.asarray(there @ vectors + bias * (lengths > 0)[:, None], np.float32)
 
 
 def _transposed(matrix: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 Combine = Literal["lale", "id", "text", "concat", "gile"]
-EncoderKind = Literal["bilstm", "cnn", "bow"]
+EncoderKind = Literal["bilstm", "cnn", "bow", "mean"]
 Loss = Literal["bce", "warp"]
 NameActivation = Literal["linear", "relu"]
 
@@ -19,6 +19,7 @@ CNN_WIDTH = 3
 # Models with a vector of each label's own, and models that read its name.
 WITH_IDS = ("lale", "id", "concat")
 WITH_NAMES = ("lale", "text", "concat", "gile")
-# Models with a bias of each label's own by default. With one, LALE gains nothing, and labels never seen in
-# training, which get the mean, stay below the frequent ones.
+# Encoders whose queries end in ReLU.
+WITH_RELU = ("bilstm", "cnn", "bow")
+# Models with a bias of each label's own by default.
 WITH_LABEL_BIAS = ("id", "concat")

@@ -10,12 +10,14 @@ from torch import Tensor, nn
 
 from metarank.text.combine import combined
 from metarank.text.encoders import ENCODERS, Encoder
-from metarank.text.kinds import WITH_IDS, WITH_NAMES, Combine, EncoderKind, NameActivation
+from metarank.text.kinds import WITH_IDS, WITH_NAMES, WITH_RELU, Combine, EncoderKind, NameActivation
 
 # Encoded names begin so many times longer than torch would have them: queries then learn from them sooner.
 _NAME_GAIN = 4.0
-# Spread of the first label vectors around one where they scale the encoded name.
-_ID_SPREAD = 0.1
+# Spread of the first label vectors around one where they scale the encoded name. From vectors that compare
+# texts with names already they need no spread.
+_ID_SPREAD = {"mean": 0.0}
+_USUAL_SPREAD = 0.1
 
 
 class Sizes(NamedTuple):
@@ -32,7 +34,8 @@ class Network(nn.Module):
     q and f_text are the outputs of the query's and the name's encoder; the two share only the table of
     subword vectors. f combines f_text with a vector f_id of the label's own, see `combined`.
 
-    With `label_bias` each label has its own b, otherwise all share one. The query's encoder ends in ReLU.
+    With `label_bias` each label has its own b, otherwise all share one. The query's encoder ends in ReLU, but
+    for "mean".
     If the name's does so too, as in the paper, the score of "text" is a sum of products that are never
     negative: no subword can lower a score, and training is slow and often stops short.
 
@@ -66,19 +69,28 @@ class Network(nn.Module):
         width = sizes.embedding_dim
         # Of length sqrt(G): from short vectors the layers above start nearly at zero, and training is slow.
         self.subwords: nn.Parameter = nn.Parameter(torch.randn(n_subwords, sizes.subword_dim))
-        self.query: Encoder = ENCODERS[encoder](*sizes)
+        self.query: Encoder = ENCODERS[encoder](*sizes, relu=encoder in WITH_RELU)
         if combine in WITH_NAMES:
             self.name: Encoder = ENCODERS[encoder](*sizes, relu=name_activation == "relu")
             self.name.dense.weight.data *= _NAME_GAIN
         if combine in WITH_IDS:
             ids = torch.randn(n_labels, width)
-            ids = 1 + _ID_SPREAD * ids if combine == "lale" else ids / math.sqrt(width)
+            ids = (
+                1 + _ID_SPREAD.get(encoder, _USUAL_SPREAD) * ids
+                if combine == "lale"
+                else ids / math.sqrt(width)
+            )
             self.label_ids: nn.Parameter = nn.Parameter(ids)
         if combine == "concat":
             self.project: nn.Linear = nn.Linear(2 * width, width)
         if combine == "gile":
             self.scale: nn.Parameter = nn.Parameter(torch.ones(width))
         self.bias: nn.Parameter = nn.Parameter(torch.zeros(n_labels if label_bias else 1))
+
+    @property
+    def id_center(self) -> float:
+        """What the entries of f_id are drawn towards."""
+        return 1.0 if self.combine == "lale" else 0.0
 
     def head_parameters(self) -> dict[str, Tensor]:
         """The parameters common to all label vectors, by name."""

@@ -47,6 +47,20 @@ class TokenLists(NamedTuple):
         return out, lengths
 
 
+def joined(*parts: TokenLists) -> TokenLists:
+    """The texts of all parts, one part after another.
+
+    Examples
+    --------
+    >>> one = TokenLists(np.array([0, 2]), np.array([5, 7], np.int32))
+    >>> joined(one, one).indptr
+    array([0, 2, 4])
+    """
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return TokenLists(indptr, np.concatenate([part.tokens for part in parts]))
+
+
 class Subwords:
     """Byte-pair encoding (Sennrich et al., 2016), learned from texts.
 

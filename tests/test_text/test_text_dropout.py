@@ -145,6 +145,28 @@ def test_gradients_are_those_of_the_slow_twin(combine, encoder, loss, rate):
         np.testing.assert_allclose(whole, theirs, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("combine", ["id", "lale", "concat"])
+def test_the_penalty_draws_labels_of_few_rows_most(combine):
+    """Its gradient is that of ``penalty / N_l * |f_id - centre|^2``, of a label of no row as of one."""
+    texts, names = token_lists([2] * 8), token_lists([1, 1, 1], seed=1)
+    Y = sp.csr_matrix(np.array([[1, 1, 0]] + [[1, 0, 0]] * 3 + [[0, 0, 0]] * 4, np.float32))
+    data = TextData(texts, Y, names, np.arange(3))
+    torch.manual_seed(0)
+    network = Network(30, 3, Sizes(5, 8, 7), encoder="mean", combine=combine)
+    network.label_ids.data += 0.3
+    labels, rows = np.arange(3), np.arange(8)
+    with workers(1) as run:
+        plain, drawn = (
+            BatchGradients(network, data, "bce", torch.device("cpu"), run, penalty)(
+                rows, labels, None, Dropout(0, 0, 0, 0)
+            )[1]["label_ids"].values
+            for penalty in (0.0, 0.6)
+        )
+    centre = 1.0 if combine == "lale" else 0.0
+    expected = 2 * 0.6 / np.array([4, 1, 1])[:, None] * (network.label_ids.detach().numpy() - centre)
+    np.testing.assert_allclose((drawn - plain).numpy(), expected, rtol=1e-4, atol=1e-6)
+
+
 # --- the model ---------------------------------------------------------------------
 
 

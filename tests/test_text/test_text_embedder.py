@@ -18,6 +18,8 @@ from metarank.metrics import evaluate
 from metarank.text import LabelEmbedder
 from metarank.text.index import LabelIndex
 from metarank.text.kinds import COMBINES, ENCODER_KINDS
+from metarank.text.subword_vectors import first_vectors
+from metarank.text.subwords import TokenLists
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("tokenizers")
@@ -61,7 +63,8 @@ def answers(model, texts):
 
 @pytest.mark.check_beyond(3)
 @pytest.mark.parametrize(
-    ("combine", "encoder"), [*((c, "bow") for c in COMBINES), *(("lale", e) for e in ENCODER_KINDS[:2])]
+    ("combine", "encoder"),
+    [*((c, e) for c in COMBINES for e in ("bow", "mean")), *(("lale", e) for e in ENCODER_KINDS[:2])],
 )
 def test_every_model_learns(combine, encoder):
     model = fitted(combine=combine, encoder=encoder, n_epochs=10, learning_rate=0.02, patience=10)
@@ -241,6 +244,12 @@ def test_datasets_and_label_lists():
         ({"validation_fraction": 1.0}, r"validation_fraction must be a number in \[0, 1\), got 1.0"),
         ({"sampled_labels": 0}, "sampled_labels must be at least 1, got 0"),
         ({"n_jobs": 0}, "n_jobs must be"),
+        (
+            {"encoder": "mean", "name_activation": "relu"},
+            "name_activation must be 'linear' for encoder='mean'",
+        ),
+        ({"id_penalty": -1}, "id_penalty must be a number in"),
+        ({"id_penalty": 0.1, "combine": "text"}, "id_penalty must be 0 for combine='text'"),
     ],
 )
 def test_bad_parameters_are_named(params, message):
@@ -431,3 +440,58 @@ def test_half_a_pair_of_surrogates_is_an_unknown_character(model):
 def test_vectors_that_encode_did_not_give_are_refused(model, queries):
     with pytest.raises(ValueError, match="queries must be"):
         model.rank_vectors(queries)
+
+
+# --- the encoder "mean" --------------------------------------------------------------
+
+
+def test_a_mean_is_saved_and_its_bytes_do_not_depend_on_threads(tmp_path):
+    texts, Y = products(120)
+    one, four = (
+        LabelEmbedder(**{**SMALL, "n_jobs": n_jobs}, encoder="mean", id_penalty=0.15, n_epochs=3).fit(
+            texts, Y, NAMES, unlabelled=["green scarf", "old hat"]
+        )
+        for n_jobs in (1, 4)
+    )
+    one.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.id_penalty == 0.15
+    assert answers(one, texts[:9]) == answers(four, texts[:9]) == answers(loaded, texts[:9])
+
+
+def test_vectors_begin_alike_for_subwords_of_the_same_texts():
+    """Against a slow twin: the mutual information by loops, its singular vectors by LAPACK."""
+    rng = np.random.default_rng(0)
+    lists = [rng.choice(np.arange(1, 12), rng.integers(1, 7)) for _ in range(40)]
+    indptr = np.concatenate([[0], np.cumsum([len(tokens) for tokens in lists])]).astype(np.int64)
+    found = first_vectors(TokenLists(indptr, np.concatenate(lists).astype(np.int32)), 13, dim=5, seed=0)
+    together, df = np.zeros((13, 13)), np.zeros(13)
+    for tokens in map(sorted, map(set, lists)):
+        df[tokens] += 1
+        for a in tokens:
+            for b in tokens:
+                together[a, b] += 0 if a == b else 1 / (len(tokens) - 1)
+    total = together.sum(axis=1)
+    smooth = total**0.75 / (total**0.75).sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information = np.log(together / np.outer(total, smooth))
+    information = np.where(together > 0, np.maximum(information, 0), 0)
+    left, values, _ = np.linalg.svd(information)
+    slow = left[:, :5] * np.sqrt(values[:5]) * np.log(4 / 3 * 41 / (df + 1))[:, None]
+    slow /= np.sqrt(df @ (slow**2).sum(axis=1) / df.sum())
+    np.testing.assert_allclose(found @ found.T, slow @ slow.T, atol=0.02)
+    np.testing.assert_allclose(found[[0, 12]], 0, atol=1e-6)
+
+
+def test_further_texts_teach_words_that_no_row_has():
+    texts, Y = products(150)
+    further = [
+        f"{word} {old}" for word in ("red", "scarlet") for old in ("silk", "rose", "wine", "silk")
+    ] * 20
+    small = {**SMALL, "encoder": "mean", "n_epochs": 2}
+    taught = LabelEmbedder(**small).fit(texts, Y, NAMES, unlabelled=further)
+    red, scarlet, green = taught.encode(["red", "scarlet", "green"])
+    assert red @ scarlet > 3 * abs(green @ scarlet)
+    assert not LabelEmbedder(**small).fit(texts, Y, NAMES).encode(["q"]).any()
+    with pytest.raises(TypeError, match="unlabelled must be a sequence of strings"):
+        LabelEmbedder(**small).fit(texts, Y, NAMES, unlabelled="red")

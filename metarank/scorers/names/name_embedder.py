@@ -17,7 +17,7 @@ from metarank.persist.spec import Spec
 from metarank.scorers.base import LabelScorer
 from metarank.scorers.neighbors.training_rows import as_canonical, check_lists
 from metarank.scorers.sizes import FitSizes, MemoryPart
-from metarank.text.kinds import WITH_NAMES
+from metarank.text.kinds import WITH_IDS, WITH_NAMES
 from metarank.types.arrays import unit_rows
 from metarank.types.candidates import Candidates
 from metarank.types.view import Features, View
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from metarank.text import LabelEmbedder
 
 
+# Labels that a training step looks at.
+_LABELS_OF_A_STEP = 512
 # Most subwords of an embedder of names, and torch with its libraries.
 _SUBWORDS, _TORCH_BYTES = 32_000, 190 << 20
 
@@ -43,8 +45,9 @@ class NameEmbedder(LabelScorer):
     ----------
     combine : "lale", "text", "concat" or "gile"
         See `LabelEmbedder`.
-    encoder, batch_size, learning_rate, n_epochs : see `LabelEmbedder`
-        The order of a row's words is lost in a bag of words, hence the default encoder "bow".
+    encoder, batch_size, learning_rate, n_epochs, id_penalty : see `LabelEmbedder`
+        The order of a row's words is lost, hence the default encoder "mean". `id_penalty` counts where labels
+        have vectors of their own ("lale" and "concat").
     dim : int
         Of subword vectors, hidden layer and embeddings alike.
     max_words : int
@@ -58,12 +61,13 @@ class NameEmbedder(LabelScorer):
     """
 
     combine: str = "lale"
-    encoder: str = "bow"
+    encoder: str = "mean"
     dim: int = 128
     max_words: int = 64
     batch_size: int = 64
     learning_rate: float = 1e-3
     n_epochs: int = 30
+    id_penalty: float = 0.15
 
     by_block = True
     needs_words = True
@@ -106,6 +110,8 @@ class NameEmbedder(LabelScorer):
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
             n_epochs=self.n_epochs,
+            id_penalty=self.id_penalty if self.combine in WITH_IDS else 0.0,
+            sampled_labels=min(_LABELS_OF_A_STEP, view.Y.shape[1]),
             n_jobs=n_jobs,
             random_state=view.seed,
         ).fit(texts, view.Y, view.label_phrases)
