@@ -442,8 +442,8 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             check_real(name, getattr(self, name), low, high, rule)
         if not isinstance(check_cost(self.cost), str) and self.aggregation in PLUG_IN:
             raise ValueError(
-                f"cost must be 'difference' or 'uniform' with aggregation={self.aggregation!r}, got a matrix: the "
-                "formula is that of difference costs; pair_cost_scorer has that of others"
+                f"cost must be 'difference' or 'uniform' with aggregation={self.aggregation!r}, got a matrix:"
+                " the formula is that of difference costs; pair_cost_scorer has that of others"
             )
         check_random_state(self.random_state, LARGEST_SEED)
         check_verbose(self.verbose)

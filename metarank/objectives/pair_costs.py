@@ -1,9 +1,10 @@
-"""Costs of misranking a pair of grades: words, matrices, and those of a scale, which have a Bayes-optimal scorer.
+"""Costs of misranking a pair of grades: words, matrices, and those that have a Bayes-optimal scorer.
 
-Definition 2.3 of Lukasik et al. 2025 (arXiv 2504.11284) has a cost c(y, y') for each pair of grades y > y'. Where
-it is ``(s_y - s_y') w_y w_y'`` for a scale s and weights w >= 0 of the grades, which is the paper's condition (2),
-the order by ``sum_y w_y s_y P(y | x) / sum_y w_y P(y | x)`` is optimal: these are difference costs of other
-grades, over rows that are weighted by their grade. Any cost of two or three grades is of that form.
+Definition 2.3 of Lukasik et al. 2025 (arXiv 2504.11284) has a cost c(y, y') for each pair of grades y > y'.
+Where it is ``(s_y - s_y') w_y w_y'`` for a scale s and weights w >= 0 of the grades, which is the paper's
+condition (2), from Uematsu and Lee (2015), the order by ``sum_y w_y s_y P(y | x) / sum_y w_y P(y | x)`` is
+optimal: these are difference costs of other grades, over rows that are weighted by their grade. Any cost of
+two or three grades has such a scorer.
 """
 
 from __future__ import annotations
@@ -123,11 +124,11 @@ def pair_cost_scorer(shares: Any, cost: Any = "difference") -> np.ndarray:
 
     Examples
     --------
-    Squared differences of three grades put the row with a chance of grade 2 first:
+    Squares of the grades put the row with a chance of grade 2 first:
 
-    >>> shares = [[0.0, 1.0, 0.0], [0.5, 0.1, 0.4]]
-    >>> pair_cost_scorer(shares).round(3), pair_cost_scorer(shares, [[0, 0, 0], [1, 0, 0], [4, 1, 0]]).round(3)
-    (array([0.5 , 0.45]), array([0.5  , 0.447]))
+    >>> shares = [[0.0, 1.0, 0.0], [0.55, 0.0, 0.45]]
+    >>> pair_cost_scorer(shares), pair_cost_scorer(shares, scale_costs([0, 1, 4])).round(2)
+    (array([0.5 , 0.45]), array([0.25, 0.45]))
     """
     p = check_matrix(shares, "shares")
     n_grades = p.shape[1]
@@ -150,8 +151,8 @@ def pair_cost_scorer(shares: Any, cost: Any = "difference") -> np.ndarray:
     if broken.any():
         y, other = np.argwhere(broken)[0]
         raise ValueError(
-            f"cost must keep condition (2): of grades {y} and {other} it is {costs[y, other]:g}, and by the costs "
-            f"against the smallest and the greatest grade {by_scale[y, other]:g}; there is no closed form"
+            f"cost must keep condition (2): of grades {y} and {other} it is {costs[y, other]:g}, and by the "
+            f"costs against the smallest and the greatest {by_scale[y, other]:g}; there is no closed form"
         )
     below, above = (np.zeros(len(p)) for _ in range(2))
     for y, column in enumerate(np.maximum(p, 0.0).T):  # row by row, in one order

@@ -65,11 +65,11 @@ class AucPairs:
         costs: np.ndarray | None = None,
     ) -> None:
         check_choice("surrogate", surrogate, SURROGATES)
-        cost = check_cost(cost)
+        found = check_cost(cost)
         self.target: NDArray[np.float64] = np.ascontiguousarray(target, np.float64)
         check_range(self.target, name)
         self.surrogate = surrogate
-        self.cost = cost
+        self.cost: str | NDArray[np.float64] = found
         self.costs: NDArray[np.float64] = np.zeros(0) if costs is None else np.ascontiguousarray(costs, float)
         self.order: np.ndarray = grouping.sorted_by(self.target)
         self.indptr: np.ndarray = grouping.indptr
@@ -82,10 +82,8 @@ class AucPairs:
                 shown = f", {ordered[0]:g} everywhere"
             raise ValueError(f"{name} is constant{shown}: no AUC exists")
         self._by_grades: list[GradePairs] = []
-        if not isinstance(cost, str):
-            if self.costs.size:
-                raise ValueError("costs go with cost 'difference' or 'uniform', got a matrix")
-            self._by_grades = grade_pairs(self.target, grouping, cost, name)
+        if not isinstance(found, str):
+            self._by_grades = grade_pairs(self.target, grouping, found, name)
 
     def gradients(
         self, scores: np.ndarray, *, with_loss: bool = True, n_jobs: int = 1

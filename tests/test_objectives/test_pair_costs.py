@@ -1,4 +1,4 @@
-"""Costs of pairs of grades: all pairs spelled out, all orders of small distributions, rankers that take a matrix."""
+"""Costs of pairs of grades: all pairs spelled out, all orders of small distributions, rankers."""
 
 from itertools import permutations, product
 
@@ -93,7 +93,7 @@ def test_a_matrix_by_hand():
     np.testing.assert_allclose(gradient, [-0.5, 0.7, -0.2], rtol=1e-12)
 
 
-# --- Bayes-optimal scorers --------------------------------------------------------------------------------------
+# --- Bayes-optimal scorers ---
 
 
 def regret(shares, cost, scores):
@@ -156,7 +156,7 @@ def test_words_have_the_scorers_that_are_known():
     ],
 )
 def test_costs_without_a_scale_have_no_closed_form(cost, breaks):
-    """Some distribution has three points each of which belongs above the next, so no score of a point can do."""
+    """Three points each of which belongs above the next: no score of a point can do."""
     _, shares = distributions(60, 3, 0)
     won = shares @ np.tril(cost, -1) @ shares.T
     above = (won - won.T > 1e-9).astype(int)
@@ -171,7 +171,7 @@ def test_rows_whose_pairs_cost_nothing_are_in_the_middle():
     assert pair_cost_scorer([[0, 1, 0], [1, 0, 0], [0, 0, 1]], cost).tolist() == [0.5, 0, 1]
 
 
-# --- where a user chooses the cost ------------------------------------------------------------------------------
+# --- where a user chooses the cost ---
 
 
 def two_labels(n=400, seed=0):
@@ -251,7 +251,7 @@ def test_a_ranker_watches_stops_and_chooses_with_a_matrix():
         (lambda: auc_gradients([0.0, 1.0], [0, 1], cost=[["a", 1], [1, 1]]), "cost must be .* got .*a"),
         (lambda: auc_gradients([0.0, 1.0], [0, 1], cost=-np.ones((2, 2))), "finite and >= 0 below"),
         (lambda: auc_gradients([0.0, 1.0], [0, 1], cost=None), "cost must be"),
-        (lambda: auc_gradients([0.0, 1.0], [0, 1.5], cost=COST), "target must hold integers from 0 to 2 .* got 1.5"),
+        (lambda: auc_gradients([0.0, 1.0], [0, 1.5], cost=COST), "must hold integers from 0 to 2 .* got 1.5"),
         (
             lambda: auc_gradients([0.0, 1.0], [0, 1], cost=[[0, 0, 0], [0, 0, 0], [1, 0, 0]]),
             "target has no pair of grades that costs something",
