@@ -101,7 +101,8 @@ def chapter(settings: Settings) -> Chapter:
     shown = {name: np.log10(np.maximum(values[1:], 1e-8)).tolist() for name, values in means.items()}
     out.figures = {"bound.svg": _figure(shown)}
     out.text = (
-        "Uniform costs, labels independent given x, sums S of the labels. With V = sum_k eta_k (1 - eta_k) + "
+        "Uniform costs, labels independent given x, sums S of the labels, pairs of different points of "
+        "equal mass. With V = sum_k eta_k (1 - eta_k) + "
         "eta'_k (1 - "
         "eta'_k) the variance of S - S' at points x, x' and R = sum_k rho_k + rho'_k, rho = eta (1 - eta) "
         "(eta^2 + (1 - "

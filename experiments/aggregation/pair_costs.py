@@ -71,6 +71,12 @@ def closed_form(shares: np.ndarray, cost: np.ndarray) -> np.ndarray | None:
         return None
 
 
+def by_ends(shares: np.ndarray, cost: np.ndarray) -> np.ndarray:
+    """B / (B + T), the closed form where there is one, of any costs."""
+    below, above = shares @ cost[:, 0], shares @ cost[-1]
+    return np.asarray(below / (below + above))
+
+
 def draw(n_labels: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Distributions of the sum of labels at each point, of any joint distribution, and its shares."""
     joint = rng.dirichlet(np.full(2**n_labels, 0.5), _POINTS)
@@ -88,13 +94,14 @@ def theory(draws: int, seed: int) -> tuple[list[list[str]], list[tuple[str, bool
             for d in range(draws):
                 shares, of_grades = draw(n_grades - 1, np.random.default_rng([seed, 20, n_grades, d]))
                 cost = family(of_grades)
-                own = closed_form(shares, cost)
-                expected = shares @ np.arange(n_grades)
-                found.append(regrets(shares, cost, [expected if own is None else own, expected]))
+                own, expected = closed_form(shares, cost), shares @ np.arange(n_grades)
+                other = by_ends(shares, np.tril(cost, -1)) if own is None else own
+                found.append(regrets(shares, cost, [other, expected]))
             values = 1e4 * np.array(found)
             has_form = own is not None
             zero &= not has_form or values[:, 0].max() < 1e-6
-            row += ["yes" if has_form else "no", f"{values[:, 1].mean():.2f} ({values[:, 1].max():.0f})"]
+            told_form = "yes" if has_form else f"no: {values[:, 0].mean():.2f} ({values[:, 0].max():.0f})"
+            row += [told_form, f"{values[:, 1].mean():.2f} ({values[:, 1].max():.0f})"]
         rows.append(row)
         if row[2] == "yes":
             which = [str(g) for g, kept in zip(_GRADES, row[2::2]) if kept == "yes"]
@@ -141,31 +148,30 @@ def chapter(settings: Settings) -> Chapter:
         gains[best].min() > 0,
     )
     head = ["cost", "of grades y > y'"]
-    head += [f"{what}, {g} grades" for g in _GRADES for what in ("(2)", "regret of the expected sum")]
+    head += [f"{what}, {g} grades" for g in _GRADES for what in ("(2)", "by the expected sum")]
     out.text = (
         "Condition (2) of the paper, from Uematsu and Lee (2015), asks that c(y, y') = (s_y - s_y') w_y "
-        "w_y'; "
-        "the formulas are lost in the text at hand, and this is the form that the proof of Lemma 2.4 uses. "
-        "Then x "
-        "belongs above x' where sum_y w_y s_y P(y | x) / sum_y w_y P(y | x) is greater: these are difference "
-        "costs of "
-        "grades s_y, over rows weighted by w_y. The condition says that the antisymmetric matrix of costs "
-        "has "
-        "rank 2, "
-        "so it can be read off its first and last rows: with m the greatest grade, c(m, 0) c(y, y') = c(y, "
-        "0) "
+        "w_y'; the "
+        "formulas are lost in the text at hand, and this is the form that the proof of Lemma 2.4 uses. "
+        "Then x belongs "
+        "above x' where sum_y w_y s_y P(y | x) / sum_y w_y P(y | x) is greater: these are difference costs "
+        "of grades "
+        "s_y, over rows weighted by w_y. The condition says that the antisymmetric matrix of costs has "
+        "rank 2, so it "
+        "can be read off its first and last rows: with m the greatest grade, c(m, 0) c(y, y') = c(y, 0) "
         "c(m, y') - "
-        "c(m, y) c(y', 0) for all y > y', and B / T with B(x) = sum_y c(y, 0) P(y | x), T(x) = sum_y c(m, y) "
-        "P(y | x) is "
-        "the optimal order (`pair_cost_scorer`). Of three grades (two labels) every cost keeps it, of four "
-        "and more "
-        "no power of the difference but the first does.\n\n"
-        f"{draws} draws of {_POINTS} points of equal mass with any joint distribution of two, three and five "
-        "labels; "
-        "all 720 orders tried. *(2)*: whether there is a closed form. The regret, of a scorer that ranks "
-        "by the "
-        "expected sum of labels, as for difference costs, is the mean (and the greatest) of the "
-        "draws, times 10^4 of the cost-weighted AUC.\n\n"
+        "c(m, y) c(y', 0) for all y > y', and B / T with B(x) = sum_y c(y, 0) P(y | x), T(x) = sum_y c(m, "
+        "y) P(y | x) "
+        "is the optimal order (`pair_cost_scorer`). Of three grades (two labels) every cost keeps it. Of "
+        "the grades "
+        "0 to 3 a power p of the difference would need 4^p - 3^p = 1, which p = 1 alone solves.\n\n"
+        f"{draws} draws of {_POINTS} points of equal mass with any joint distribution of two, three and "
+        "five labels; "
+        "all 720 orders tried. *(2)*: whether there is a closed form, and where there is none the regret "
+        "of B / T all "
+        "the same; then the regret of a scorer that ranks by the expected sum of labels, as is optimal for "
+        "difference "
+        "costs. Regrets are means (and the greatest) of the draws, times 10^4 of the cost-weighted AUC.\n\n"
         + table(head, rows)
         + "\n\nWhat the costs change: two labels independent given x, uniform on [-1, 1]^2, eta_1 = "
         "sigmoid(a "
