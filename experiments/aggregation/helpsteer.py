@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +20,17 @@ OTHERS = ("helpfulness", "correctness", "complexity", "verbosity")
 GREATEST = 4
 _OBJECTIVES = ("label", "loss")
 _DIMENSIONS = 100
+_QUICK_LINES = 1000
 
 
-def load(data: Path, part: str) -> tuple[list[str], dict[str, np.ndarray], Path]:
+def load(data: Path, part: str, most: int | None = None) -> tuple[list[str], dict[str, np.ndarray], Path]:
     """Prompt and response of each line of `text/helpsteer/PART.jsonl` as one text, and the labels by name.
 
     A label says whether the rating is the greatest there is, 4.
     """
     path = present(data / "text" / "helpsteer" / f"{part}.jsonl")
     with opened(path) as lines:
-        records = [json.loads(line) for line in lines if line.strip()]
+        records = [json.loads(line) for line in islice(lines, most) if line.strip()]
     texts = [f"{record['prompt']}\n{record['response']}" for record in records]
     labels = {
         name: np.array([float(record[name] == GREATEST) for record in records]) for name in (FIRST, *OTHERS)
@@ -49,8 +51,9 @@ def features(train: list[str], test: list[str], seed: int) -> tuple[np.ndarray, 
 
 
 def chapter(settings: Settings) -> Chapter:
-    texts, labels, train = load(settings.data, "train")
-    test_texts, test_labels, test = load(settings.data, "validation")
+    most = _QUICK_LINES if settings.quick else None
+    texts, labels, train = load(settings.data, "train", most)
+    test_texts, test_labels, test = load(settings.data, "validation", most)
     X, X_test = features(texts, test_texts, settings.seed)
     out = Chapter("HelpSteer (Figure 4)", inputs=[checksum(train), checksum(test)])
     rows = []

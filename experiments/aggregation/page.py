@@ -1,4 +1,4 @@
-"""results.md: what was claimed, the chapters, and how they were made."""
+"""A page: what was claimed, the chapters, and how they were made."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import metarank
 
 _HERE = Path(__file__).resolve().parent
 # These make no figures.
-_PAGE = ("run.py", "page.py", "panels.py")
+_PAGE = ("run.py", "revisited.py", "chapters.py", "page.py", "panels.py")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "lightgbm")
 
 
-def write(records: dict[str, dict[str, Any]]) -> str:
-    """The whole page, from the kept chapters."""
-    findings = _HERE / "findings.md"
-    parts = ["# Loss or label aggregation: several labels, one ranking"]
+def write(records: dict[str, dict[str, Any]], title: str, findings: Path) -> str:
+    """The whole page, from the kept chapters and the findings, which are written by hand."""
+    parts = [f"# {title}"]
     parts += [findings.read_text().strip()] if findings.exists() else []
     parts += [_claims(records)]
     for record in records.values():
@@ -76,7 +75,6 @@ def digest_of_sources() -> str:
     package = Path(metarank.__file__).parent
     files = [
         *package.glob("objectives/*.py"),
-        *package.glob("multi_objective/*.py"),
         *package.glob("_core/*gradients.cpp"),
     ]
     files += [path for path in _HERE.glob("*.py") if path.name not in _PAGE]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
@@ -20,8 +21,10 @@ def opened(path: Path) -> TextIO:
     return path.open(encoding="utf-8")
 
 
-def read(path: Path, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def read(path: Path, n_features: int, most: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """X float32 (n, d), grades float64 (n,), query ids int64 (n,); features that are not there are 0.
+
+    Of the first `most` lines, or of all.
 
     Raises
     ------
@@ -30,7 +33,7 @@ def read(path: Path, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """
     grades, queries, rows = [], [], []
     with opened(path) as lines:
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate(islice(lines, most), 1):
             parts = line.partition("#")[0].split()
             if not parts:
                 continue

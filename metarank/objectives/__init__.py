@@ -20,6 +20,7 @@ from metarank.objectives.diagnose import Diagnosis, ModelDiagnosis, diagnose
 from metarank.objectives.front import hypervolume, knee, non_dominated
 from metarank.objectives.labels import aggregate_labels
 from metarank.objectives.ndcg import ndcg_gradients
+from metarank.objectives.pair_costs import pair_cost_scorer, scale_costs
 from metarank.objectives.pairwise import auc_gradients, auc_loss
 
 if TYPE_CHECKING:
@@ -56,9 +57,11 @@ __all__ = [
     "multipartite_auc",
     "ndcg_gradients",
     "non_dominated",
+    "pair_cost_scorer",
     "pareto_front",
     "per_label_auc",
     "product_scorer",
+    "scale_costs",
     "uniform_cost_scorer",
 ]
 

@@ -113,8 +113,8 @@ class LossAggregation(Aggregation):
         Pairwise surrogates of the AUC, each the mean over its own pairs, or LambdaRank.
     group, qid : array-like or None
         Sizes of consecutive queries, or the query of each row; "ndcg" needs one of them.
-    surrogate, cost : str
-        As in `auc_gradients`.
+    surrogate, cost :
+        As in `auc_gradients`; a matrix of costs is for the grades of each label.
     label_gain, norm :
         As in `ndcg_gradients`.
     n_jobs : int or None
@@ -192,7 +192,10 @@ class LabelAggregation(Aggregation):
         Only their proportions count. The greatest becomes 1, so that a single label keeps its grades.
     order : sequence or None
         For "lexicographic", the most important label first.
-    metric, group, qid, surrogate, cost, label_gain, norm, n_jobs :
+    cost : "difference", "uniform" or float array (G, G)
+        As in `auc_gradients`, of the aggregated label's grades; a matrix needs them to be integers, as the
+        sum of binary labels of equal weight is. `scale_costs` makes those that have a Bayes-optimal scorer.
+    metric, group, qid, surrogate, label_gain, norm, n_jobs :
         As in `LossAggregation`.
     random_state : int, None, RandomState or Generator
         For "stochastic".

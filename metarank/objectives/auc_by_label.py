@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from metarank.objectives.checks import check_range, check_targets, check_vector
+from metarank.objectives.checks import check_groups, check_range, check_targets, check_vector
+from metarank.objectives.pair_costs import check_cost, grade_pairs
 from metarank.objectives.pair_terms import pair_terms
 
 
@@ -52,8 +53,9 @@ def multipartite_auc(scores: Any, target: Any, cost: Any = "difference") -> floa
         raise ValueError("target must have shape (n,) with n >= 1, got (0,)")
     check_range(grades, "target")
     values = _scores(scores, len(grades))
+    cost = check_cost(cost)
     if not isinstance(cost, str):
-        return _matrix_auc(values, grades, np.asarray(cost, dtype=np.float64))
+        return _matrix_auc(values, grades, cost)
     terms = pair_terms(values, grades, cost)
     if not terms.cost.any():
         raise ValueError("target has one value in all rows: no AUC exists")
@@ -151,24 +153,13 @@ def dominates(a: Any, b: Any, *, tolerance: float = 0.0) -> bool:
 
 
 def _matrix_auc(scores: np.ndarray, grades: np.ndarray, cost: np.ndarray) -> float:
-    if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or len(cost) < 2:
-        raise ValueError(f"cost must be a name or have shape (G, G) with G >= 2, got {cost.shape}")
-    below = np.tril(cost, -1)
-    if not (np.isfinite(below).all() and (below >= 0).all()):
-        raise ValueError("cost must be finite and >= 0 below its diagonal")
-    index = grades.astype(np.int64)
-    if (index != grades).any() or index.min() < 0 or index.max() >= len(cost):
-        wrong = grades[(index != grades) | (index < 0) | (index >= len(cost))][0]
-        raise ValueError(f"target must hold integers from 0 to {len(cost) - 1} for this cost, got {wrong:g}")
-    ordered = [np.sort(scores[index == g]) for g in range(len(cost))]
     won = whole = 0.0
-    for a, b in zip(*np.nonzero(below)):
-        if len(ordered[a]) and len(ordered[b]):
-            ranks = sum(np.searchsorted(ordered[b], ordered[a], side).sum() for side in ("left", "right"))
-            won += below[a, b] * float(ranks) / 2
-            whole += below[a, b] * len(ordered[a]) * len(ordered[b])
-    if whole == 0:
-        raise ValueError("target must have a pair of grades that costs something")
+    for pairs in grade_pairs(grades, check_groups(len(grades)), cost, "target"):
+        upper = pairs.target == pairs.target.max()
+        high, low = scores[pairs.rows[upper]], np.sort(scores[pairs.rows[~upper]])
+        ranks = sum(np.searchsorted(low, high, side).sum() for side in ("left", "right"))
+        won += pairs.cost * float(ranks) / 2
+        whole += pairs.cost * len(high) * len(low)
     return won / whole
 
 

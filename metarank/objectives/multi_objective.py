@@ -41,7 +41,8 @@ from metarank.objectives.choice import MOST_DENSE, Choice, choose
 from metarank.objectives.labels import COMBINATIONS, Combination
 from metarank.objectives.learning import PLUG_IN, PlugIn, Training
 from metarank.objectives.objective_model import ObjectiveModel
-from metarank.objectives.pairwise import COSTS, SURROGATES, Cost, Surrogate
+from metarank.objectives.pair_costs import check_cost
+from metarank.objectives.pairwise import SURROGATES, Cost, Surrogate
 from metarank.objectives.partial_labels import check_linear, check_propensities
 from metarank.objectives.watch import Metrics
 from metarank.persist.fields import (
@@ -69,7 +70,6 @@ _WORDS = {
     "model": ("lightgbm", "linear", "auto"),
     "metric": ("auto", "auc", "ndcg"),
     "combine": COMBINATIONS,
-    "cost": COSTS,
     "surrogate": SURROGATES,
 }
 _LEAST = {"n_rounds": 1, "num_leaves": 2, "min_data_in_leaf": 1, "max_bin": 2, "early_stopping": 0}
@@ -115,7 +115,7 @@ def _pairs(curves: Mapping[str, list[float]]) -> list[list[Any]]:
 def _params_of(model: MultiObjectiveRanker) -> dict[str, Any]:
     """The parameters as plain values and arrays."""
     params = as_fitted(model.get_params(deep=False), getattr(model, "_given_", {}))
-    for name in ("weights", "label_gain"):
+    for name in ("weights", "label_gain", "cost"):
         if not isinstance(params[name], (type(None), str, Mapping)):
             params[name] = np.asarray(params[name])
     return {name: dict(v) if isinstance(v, Mapping) else v for name, v in params.items()}
@@ -168,7 +168,12 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
         AUC, or LambdaRank and nDCG@10. "auto": "ndcg" where `fit` is given queries.
     combine : "sum", "product", "max", "lexicographic" or "stochastic"
         As in `aggregate_labels`; "lexicographic" takes the objectives by descending weight.
-    cost, surrogate : str
+    cost : "difference", "uniform" or float array (G, G)
+        What misranking a pair of grades costs, as in `auc_gradients`: with "label" of the aggregated label's
+        grades, otherwise of each label's. A matrix is for integer grades 0 to G - 1, see `scale_costs`; of
+        binary labels it concerns "label" alone. Plug-ins have the formula of difference costs and take no
+        matrix; `pair_cost_scorer` has that of others.
+    surrogate : str
         As in `auc_gradients`.
     label_gain : None, "linear" or array-like
         Gains of nDCG, as in `ndcg_gradients`.
@@ -435,6 +440,11 @@ class MultiObjectiveRanker(Saved, BaseEstimator):
             check_integer(name, getattr(self, name), least)
         for name, (low, high, rule) in _RANGES.items():
             check_real(name, getattr(self, name), low, high, rule)
+        if not isinstance(check_cost(self.cost), str) and self.aggregation in PLUG_IN:
+            raise ValueError(
+                f"cost must be 'difference' or 'uniform' with aggregation={self.aggregation!r}, got a matrix:"
+                " the formula is that of difference costs; pair_cost_scorer has that of others"
+            )
         check_random_state(self.random_state, LARGEST_SEED)
         check_verbose(self.verbose)
         if (self.constraints is not None) != (self.aggregation == "epsilon"):

@@ -41,8 +41,6 @@ def pair_terms(
         `won` and `cost`, float64 (n,). Counts are exact, differences rounded in an order that does not
         depend on that of the rows.
     """
-    if cost not in ("difference", "uniform"):
-        raise ValueError(f"cost must be 'difference', 'uniform' or a matrix, got {cost!r}")
     distinct, grade = np.unique(grades, return_inverse=True)
     # Rows tied in their score stand in the order of their grades, so that sums do not depend on the rows'.
     keys = (grade, scores) if group is None else (grade, scores, group)

@@ -6,12 +6,14 @@ is the cost-weighted share of the pairs ``y_i > y_j`` that have ``s_i > s_j``. I
     sum_{y_i > y_j} c_ij phi(s_i - s_j) / sum_{y_i > y_j} c_ij
 
 with ``phi(z) = log(1 + exp(-z))`` (logistic) or ``max(0, 1 - z)`` (hinge), and cost ``c_ij = y_i - y_j``
-("difference") or 1 ("uniform"). For a binary target either cost gives the bipartite AUC. The mean over pairs
-then weighs a label by ``1 / (pi (1 - pi))``.
+("difference"), 1 ("uniform") or ``cost[y_i, y_j]`` (a matrix, see `metarank.objectives.pair_costs`). For a
+binary target any cost gives the bipartite AUC. The mean over pairs then weighs a label by
+``1 / (pi (1 - pi))``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,11 +23,12 @@ from metarank import _core
 from metarank._util.parameters import check_choice
 from metarank._util.threads import resolve_n_jobs
 from metarank.objectives.checks import Grouping, check_groups, check_range, check_vector
+from metarank.objectives.pair_costs import GradePairs, check_cost, grade_pairs
 
 Surrogate = Literal["logistic", "hinge"]
-Cost = Literal["difference", "uniform"]
+# A word, or what NumPy makes a matrix of.
+Cost = Literal["difference", "uniform"] | Sequence[Sequence[float]] | NDArray[Any]
 SURROGATES: tuple[str, ...] = get_args(Surrogate)
-COSTS: tuple[str, ...] = get_args(Cost)
 
 
 class AucPairs:
@@ -36,7 +39,8 @@ class AucPairs:
     target : float64 array (n,)
         Finite; must differ between two rows of a group.
     grouping : Grouping
-    surrogate, cost : str
+    surrogate : str
+    cost : str or array (G, G)
     name : str
         How messages call the target.
     costs : float64 array (G,), optional
@@ -61,11 +65,11 @@ class AucPairs:
         costs: np.ndarray | None = None,
     ) -> None:
         check_choice("surrogate", surrogate, SURROGATES)
-        check_choice("cost", cost, COSTS)
+        found = check_cost(cost)
         self.target: NDArray[np.float64] = np.ascontiguousarray(target, np.float64)
         check_range(self.target, name)
         self.surrogate = surrogate
-        self.cost = cost
+        self.cost: str | NDArray[np.float64] = found
         self.costs: NDArray[np.float64] = np.zeros(0) if costs is None else np.ascontiguousarray(costs, float)
         self.order: np.ndarray = grouping.sorted_by(self.target)
         self.indptr: np.ndarray = grouping.indptr
@@ -77,6 +81,9 @@ class AucPairs:
             if len(ordered) and np.ptp(ordered) == 0:
                 shown = f", {ordered[0]:g} everywhere"
             raise ValueError(f"{name} is constant{shown}: no AUC exists")
+        self._by_grades: list[GradePairs] = []
+        if not isinstance(found, str):
+            self._by_grades = grade_pairs(self.target, grouping, found, name)
 
     def gradients(
         self, scores: np.ndarray, *, with_loss: bool = True, n_jobs: int = 1
@@ -91,17 +98,33 @@ class AucPairs:
     def _ask(
         self, scores: np.ndarray, surrogate: str, with_loss: bool, n_jobs: int
     ) -> tuple[float, np.ndarray, np.ndarray]:
-        return _core.auc_gradients(
-            scores=scores,
-            target=self.target,
-            order=self.order,
-            indptr=self.indptr,
-            costs=self.costs,
-            surrogate=surrogate,
-            difference=self.cost == "difference",
-            with_loss=with_loss,
-            n_threads=n_jobs,
-        )
+        options: dict[str, Any] = {"surrogate": surrogate, "with_loss": with_loss, "n_threads": n_jobs}
+        if not self._by_grades:
+            return _core.auc_gradients(
+                scores=scores,
+                target=self.target,
+                order=self.order,
+                indptr=self.indptr,
+                costs=self.costs,
+                difference=isinstance(self.cost, str) and self.cost == "difference",
+                **options,
+            )
+        loss, gradient, hessian = 0.0, np.zeros(len(scores)), np.zeros(len(scores))
+        for pairs in self._by_grades:
+            found = _core.auc_gradients(
+                scores=scores[pairs.rows],
+                target=pairs.target,
+                order=np.arange(len(pairs.rows)),
+                indptr=pairs.indptr,
+                costs=pairs.divisors,
+                difference=False,
+                **options,
+            )
+            loss += pairs.cost * found[0]
+            if surrogate != "step":
+                gradient[pairs.rows] += pairs.cost * found[1]
+                hessian[pairs.rows] += pairs.cost * found[2]
+        return loss, gradient, hessian
 
 
 def auc_gradients(
@@ -123,8 +146,9 @@ def auc_gradients(
     target : array-like (n,)
         Finite grades, any number of them; rows of equal grade make no pair.
     surrogate : "logistic" or "hinge"
-    cost : "difference" or "uniform"
-        Weight of a pair: ``y_i - y_j``, or 1.
+    cost : "difference", "uniform" or float array (G, G)
+        Weight of a pair: ``y_i - y_j``, 1, or ``cost[y_i, y_j]`` of integer grades 0 to G - 1, of which those
+        with y_i > y_j are read; finite and >= 0. A matrix takes as long as its pairs of grades one by one.
     group, qid : array-like or None
         Sizes of consecutive groups, or the group of each row in any order. Only rows of the same group then
         make pairs: a group's loss is the mean over its pairs, and all groups that have a pair count
@@ -151,7 +175,8 @@ def auc_gradients(
     Raises
     ------
     ValueError
-        Bad shapes, values that are not finite, an unknown word, or a target that is constant (in each group).
+        Bad shapes, values that are not finite, an unknown word, a target that is constant (in each group);
+        for a matrix grades that it has not, or no pair that costs anything.
 
     Examples
     --------

@@ -136,16 +136,17 @@ def check_propensities(
     return None if (values == 1).all() else values
 
 
-def check_linear(metric: str, cost: str, combine: str = "sum") -> None:
+def check_linear(metric: str, cost: Any, combine: str = "sum") -> None:
     """Refuse by name what has no form for missing labels."""
     if metric != "auc":
         raise ValueError(
             f"metric must be 'auc' with propensities, got {metric!r} (\"auto\" is 'ndcg' with queries): nDCG "
             "divides by the best DCG of the complete labels of each query, which observed ones do not tell"
         )
-    if cost != "difference":
+    if not isinstance(cost, str) or cost != "difference":
+        shown = repr(cost) if isinstance(cost, str) else "a matrix"
         raise ValueError(
-            f"cost must be 'difference' with propensities, got {cost!r}: only it is linear in the grades"
+            f"cost must be 'difference' with propensities, got {shown}: only it is linear in the grades"
         )
     if combine not in ("sum", "product", "stochastic"):
         raise ValueError(

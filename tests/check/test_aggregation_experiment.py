@@ -23,19 +23,23 @@ sys.path.insert(0, str(FOLDER))
 import bank_data  # noqa: E402
 import banking  # noqa: E402
 import bayes_curves  # noqa: E402
+import bound  # noqa: E402
 import counterexample  # noqa: E402
 import enumeration  # noqa: E402
 import growth  # noqa: E402
 import helpsteer  # noqa: E402
 import letor  # noqa: E402
+import loan_row  # noqa: E402
 import mslr  # noqa: E402
+import pair_costs  # noqa: E402
 import perceptron  # noqa: E402
 import ranking_files  # noqa: E402
+import skews  # noqa: E402
 from chapter import NotHereError, Settings, with_error  # noqa: E402
 
 sys.path[:] = _PATH
 
-from metarank.objectives import auc_loss, multipartite_auc  # noqa: E402
+from metarank.objectives import auc_loss, label_aggregated_scorer, multipartite_auc  # noqa: E402
 
 # --- banking -----------------------------------------------------------------
 
@@ -248,12 +252,18 @@ def _ranking_lines(n, n_features, rng):
         yield f"{grade} qid:{i // 4} " + " ".join(f"{j + 1}:{v:g}" for j, v in enumerate(x))
 
 
-def test_mslr_without_the_clicks(tmp_path):
-    folder = tmp_path / "ltr" / "mslr_web30k" / "Fold1"
+def _mslr_files(data):
+    """Lines end in a space, as those of MSLR-WEB30K do."""
+    folder = data / "ltr" / "mslr_web30k" / "Fold1"
     folder.mkdir(parents=True)
     rng = np.random.default_rng(8)
     for part in ("train", "test"):
-        (folder / f"{part}.txt").write_text("\n".join(_ranking_lines(400, mslr.N_FEATURES, rng)))
+        (folder / f"{part}.txt").write_text(" \n".join(_ranking_lines(400, mslr.N_FEATURES, rng)) + " \n")
+    return folder
+
+
+def test_mslr_without_the_clicks(tmp_path):
+    folder = _mslr_files(tmp_path)
     X, Y, _ = mslr.load(tmp_path, "train")
     assert X.shape == (400, 135)
     whole = ranking_files.read(folder / "train.txt", mslr.N_FEATURES)[0]
@@ -266,8 +276,8 @@ def test_mslr_without_the_clicks(tmp_path):
     assert len(made.inputs) == 2
 
 
-def test_helpsteer_labels_are_the_greatest_rating(tmp_path):
-    folder = tmp_path / "text" / "helpsteer"
+def _helpsteer_files(data):
+    folder = data / "text" / "helpsteer"
     folder.mkdir(parents=True)
     rng = np.random.default_rng(9)
     words = ["sea", "sun", "sand", "wind", "wave", "rock", "moon", "tide"]
@@ -279,6 +289,10 @@ def test_helpsteer_labels_are_the_greatest_rating(tmp_path):
             ratings[helpsteer.FIRST] = 4 if "sea" in text else 2
             lines.append(json.dumps({"prompt": text[0], "response": " ".join(text[1:]), **ratings}))
         (folder / f"{part}.jsonl.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+
+
+def test_helpsteer_labels_are_the_greatest_rating(tmp_path):
+    _helpsteer_files(tmp_path)
     texts, labels, _ = helpsteer.load(tmp_path, "train")
     assert len(texts) == 200
     assert texts[0].count("\n") == 1
@@ -320,6 +334,101 @@ def test_the_command_writes_page_and_figures(tmp_path):
     wrong = subprocess.run([*command[:-1], "nonsense"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert "nonsense" in wrong.stderr
+
+
+def test_the_command_runs_on_files_that_a_user_has(tmp_path):
+    """Table 4 and Figure 4 from files in the formats of MSLR-WEB30K and HelpSteer to the page."""
+    _mslr_files(tmp_path / "data")
+    _helpsteer_files(tmp_path / "data")
+    for quick in ([], ["--quick"]):
+        command = [sys.executable, str(FOLDER / "run.py"), "--only", "mslr,helpsteer", *quick]
+        command += ["--data", tmp_path / "data", "--out", tmp_path / "page.md", "--cache", tmp_path / "cache"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        page = (tmp_path / "page.md").read_text()
+        assert "Left out" not in page
+        assert "Fold 1, 400 training and 400 test rows, feature 134" in page
+        assert "200 rows to train and 60 to test; the first label is coherence" in page
+        for row in (*mslr.OBJECTIVES, *helpsteer.OTHERS):
+            assert page.count(f"| {row} | ") == 1, row
+        for file in ("train.txt", "test.txt", "train.jsonl.gz", "validation.jsonl.gz"):
+            assert f"- sha256 of {file}: " in page
+        assert ("proves nothing" in page) == bool(quick)
+
+
+# --- what was revisited ------------------------------------------------------
+
+
+def test_the_bound_by_force():
+    rng = np.random.default_rng(11)
+    eta = rng.random((4, 3))
+    slow = []
+    for i in range(4):
+        for j in range(i):
+            p = np.concatenate([eta[i], eta[j]])
+            third = sum(q * (1 - q) ** 3 + (1 - q) * q**3 for q in p)  # E|y - q|^3
+            slow.append((sum(q * (1 - q) for q in p), third))
+    variance, third = np.sort(np.array(slow), axis=0).T
+    found = bound.pairs(eta)
+    np.testing.assert_allclose(np.sort(found[0]), variance)
+    np.testing.assert_allclose(np.sort(found[1]), third)
+    # Ties of the two sums are no likelier than their bound.
+    for _ in range(50):
+        p = rng.random((2, rng.integers(1, 30)))
+        tie = (growth.sums(p[:1]) * growth.sums(p[1:])).sum()
+        assert tie <= bound.ive(0, (p * (1 - p)).sum()) + 1e-12
+
+
+def test_the_bound_holds_and_has_the_rate_of_the_corollary():
+    for d in range(200):
+        eta = bound.random_eta(np.random.default_rng([12, d]))
+        lost = growth.shortfall(eta, label_aggregated_scorer(eta))
+        assert lost <= bound.bound(eta) + 1e-12
+    for n_labels in (2, 30, 200):
+        for kind in growth.KINDS.values():
+            eta = kind(30, n_labels, np.random.default_rng(13))
+            assert bound.bound(eta) <= bound.rate_bound(n_labels, 0.1) + 1e-12
+    assert bound.rate_bound(40_000, 0.1) == pytest.approx(bound.rate_bound(10_000, 0.1) / 2, rel=0.01)
+
+
+def test_costs_of_pairs_and_their_regrets():
+    shares = np.array([0.5, 0.3, 0.2])
+    for name, (_, family) in pair_costs.FAMILIES.items():
+        cost = family(shares)
+        assert (np.tril(cost, -1)[np.tril_indices(3, -1)] > 0).all(), name
+    ranks = pair_costs.FAMILIES["ranks"][1](shares)
+    assert [ranks[1, 0], ranks[2, 1]] == pytest.approx([0.4, 0.25])  # half of each grade between
+    inverse = pair_costs.FAMILIES["inverse shares"][1](shares)
+    assert inverse[2, 0] == pytest.approx(2 / (0.5 * 0.2))
+    points = np.eye(3)  # the grades are certain: the order by grade is the best
+    assert pair_costs.regrets(points, ranks, [np.arange(3.0), -np.arange(3.0)])[0] == 0
+    assert pair_costs.regrets(points, ranks, [np.zeros(3)])[0] == pytest.approx(0.5)
+
+
+def test_models_of_the_loan_learn():
+    rng = np.random.default_rng(14)
+    X = rng.normal(size=(2000, 2))
+    y = (X[:, 0] + rng.normal(size=2000) > 1).astype(float)
+    for fit in (loan_row.adam(1e-2, 300), loan_row.penalised(0.1), loan_row.pointwise, loan_row.to_the_end):
+        w = fit(X, y)
+        assert w[0] > 5 * abs(w[1])
+    Y = np.column_stack([y, 1 - y])
+    rows = loan_row.drawn_again(Y, 0.25, np.arange(1000), rng)
+    assert len(rows) == 1000
+    assert Y[rows, 0].mean() == 0.25
+
+
+def test_weights_of_the_loan_and_the_even_one():
+    rng = np.random.default_rng(15)
+    Y = (rng.random((4000, 2)) < [0.5, 0.1]).astype(float)
+    spread = Y.mean(axis=0) * (1 - Y.mean(axis=0))
+    parts = skews.weighted(Y, 3.0)
+    assert parts[1][0] / parts[0][0] == pytest.approx(3 * spread[1] / spread[0])
+    areas = np.array([[0.7, 0.5 + 0.05 * i] for i in range(len(skews.RATIOS))])
+    assert skews.even(areas) == pytest.approx(skews.RATIOS[4])
+    assert skews.even(np.ones((9, 2)) * [0.6, 0.7]) == skews.RATIOS[0]
+    assert skews.even(np.ones((9, 2)) * [0.7, 0.6]) == skews.RATIOS[-1]
+    assert skews.diff(np.array([[[0.7, 0.6], [0.6, 0.65]]])) == pytest.approx(0.05)
 
 
 def test_means_with_errors():

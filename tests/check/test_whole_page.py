@@ -112,6 +112,7 @@ def test_losses_are_named_in_the_order_of_the_page():
 COMMANDS: dict[str, list[str] | None] = {
     "aggregation/run.py": ["--only", "counterexample"],
     "aggregation/missing_labels.py": None,
+    "aggregation/revisited.py": None,
     "annif/run.py": [],
     "blocks/run.py": None,
     "extreme/run.py": None,

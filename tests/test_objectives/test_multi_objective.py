@@ -361,7 +361,7 @@ def test_features_without_a_word_to_say_give_constant_scores():
         ({"metric": "map"}, {}, "metric must be one of"),
         ({"metric": "ndcg"}, {}, "group"),
         ({"combine": "mean"}, {}, "combine must be one of"),
-        ({"cost": "ratio"}, {}, "cost must be one of"),
+        ({"cost": "ratio"}, {}, "cost must be 'difference', 'uniform' or a matrix, got 'ratio'"),
         ({"surrogate": "square"}, {}, "surrogate must be one of"),
         ({"n_rounds": 0}, {}, "n_rounds"),
         ({"learning_rate": 0}, {}, "learning_rate"),

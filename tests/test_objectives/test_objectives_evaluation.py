@@ -147,10 +147,13 @@ def test_dominance():
         (lambda: multipartite_auc([], []), r"target must have shape \(n,\) with n >= 1"),
         (lambda: multipartite_auc([1.0, 2.0], [0, np.inf]), "target must be finite, got inf at row 1"),
         (lambda: multipartite_auc([1.0, 2.0], [0, 1], "square"), "cost must be .* got 'square'"),
-        (lambda: multipartite_auc([1.0, 2.0], [0, 1], np.ones(2)), "cost must be a name or have shape"),
+        (
+            lambda: multipartite_auc([1.0, 2.0], [0, 1], np.ones(2)),
+            r"shape \(G, G\) with G >= 2, got shape \(2,\)",
+        ),
         (lambda: multipartite_auc([1.0, 2.0], [0, 2], np.ones((2, 2))), "integers from 0 to 1 .* got 2"),
         (lambda: multipartite_auc([1.0, 2.0], [0, 1], -np.ones((2, 2))), "finite and >= 0"),
-        (lambda: multipartite_auc([1.0, 2.0], [0, 1], np.zeros((2, 2))), "pair of grades that costs"),
+        (lambda: multipartite_auc([1.0, 2.0], [0, 1], np.zeros((2, 2))), "above 0 for a pair of grades"),
         (
             lambda: per_label_auc([1.0, 2.0], [[0, 1], [1, 1]]),
             "'objective_1' has one value in all rows",
