@@ -113,6 +113,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "aggregation/run.py": ["--only", "counterexample"],
     "aggregation/missing_labels.py": None,
     "annif/run.py": [],
+    "baselines/run.py": ["--kept"],
     "blocks/run.py": None,
     "extreme/run.py": None,
     "extreme/ablations.py": None,
