@@ -1405,7 +1405,15 @@ def label_vectors(
 
 class Clustering:
     def __init__(
-        self, *, branching: int, max_leaf: int, max_iterations: int, tolerance: float, sample: int, seed: int
+        self,
+        *,
+        branching: int,
+        max_leaf: int,
+        max_iterations: int,
+        tolerance: float,
+        sample: int,
+        seed: int,
+        balanced: bool,
     ) -> None: ...
 
 def partition_labels_dense(

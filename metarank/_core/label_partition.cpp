@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kChunk = 1024;   // labels whose sum is formed on its own; the sums are added in order
 constexpr std::int64_t kLong = 1 << 14; // labels from which one cut is worth several threads
+constexpr int kFreeDepth = 8;           // levels from the root whose groups need not be balanced
 
 using Labels = std::span<const std::int32_t>;
 
@@ -215,6 +216,97 @@ std::vector<Range> cut_once(const Vectors& V, const std::vector<Range>& ranges, 
   return halves;
 }
 
+// The number of the nearest centre (k, width) of each label; ties go to the lower number.
+template <typename Vectors>
+std::vector<std::int32_t> nearest(const Vectors& V, Labels labels, const std::vector<float>& centres, std::int64_t k) {
+  std::vector<std::int32_t> group(labels.size(), 0);
+  std::vector<float> best(labels.size()), scores(labels.size());
+  V.project(labels, centres.data(), best.data());
+  for (std::int64_t c = 1; c < k; ++c) {
+    V.project(labels, centres.data() + c * V.width, scores.data());
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (scores[i] > best[i]) {
+        best[i] = scores[i];
+        group[i] = static_cast<std::int32_t>(c);
+      }
+  }
+  return group;
+}
+
+// Moves the labels of each group together, in the order of the groups; within one they keep theirs. Returns the sizes.
+std::vector<std::int64_t> gather(std::span<std::int32_t> labels, const std::vector<std::int32_t>& group,
+                                 std::int64_t k) {
+  std::vector<std::int64_t> size(static_cast<std::size_t>(k), 0), at(static_cast<std::size_t>(k), 0);
+  for (const std::int32_t c : group) ++size[static_cast<std::size_t>(c)];
+  for (std::size_t c = 1; c < at.size(); ++c) at[c] = at[c - 1] + size[c - 1];
+  const std::vector<std::int32_t> before(labels.begin(), labels.end());
+  for (std::size_t i = 0; i < group.size(); ++i)
+    labels[static_cast<std::size_t>(at[static_cast<std::size_t>(group[i])]++)] = before[i];
+  return size;
+}
+
+// Groups the labels by spherical k-means from k labels drawn at random: a label goes to the centre of greatest
+// cosine, a centre to the sum of its labels, until the sum of the cosines has stopped to grow. A centre without
+// labels stays where it is. Returns the sizes of the groups, which may be 0.
+template <typename Vectors>
+std::vector<std::int64_t> k_means(const Vectors& V, std::span<std::int32_t> labels, std::int64_t k,
+                                  const Clustering& how, std::uint64_t seed) {
+  const auto m = static_cast<std::int64_t>(labels.size());
+  const std::int64_t width = V.width;
+  std::vector<std::int32_t> some(labels.begin(), labels.end());
+  const auto drawn = static_cast<std::size_t>(std::max(k, std::min(m, how.sample)));
+  for (std::size_t i = 0; i < drawn; ++i)  // the first steps of a shuffle
+    std::swap(some[i], some[i + hash_pair(seed, i) % (some.size() - i)]);
+  some.resize(drawn);
+  std::vector<float> centres(static_cast<std::size_t>(k * width), 0.0f);
+  for (std::int64_t c = 0; c < k; ++c) V.add(Labels(some).subspan(static_cast<std::size_t>(c), 1), centres.data() + c * width);
+  std::sort(some.begin(), some.end());
+  double best = 0.0;
+  for (int iteration = 0; iteration < how.max_iterations; ++iteration) {
+    std::vector<std::int32_t> grouped = some;
+    const std::vector<std::int64_t> size = gather(grouped, nearest(V, some, centres, k), k);
+    double objective = 0.0;
+    std::size_t begin = 0;
+    for (std::int64_t c = 0; c < k; ++c) {
+      const auto n = static_cast<std::size_t>(size[static_cast<std::size_t>(c)]);
+      if (n > 0) objective += find_centre(V, Labels(grouped).subspan(begin, n), 1, centres.data() + c * width);
+      begin += n;
+    }
+    if (objective <= best * (1.0 + how.tolerance)) break;
+    best = objective;
+  }
+  return gather(labels, nearest(V, labels, centres, k), k);
+}
+
+// The groups of the nodes of a level, cut by k-means; those that are to be balanced stay whole.
+template <typename Vectors>
+std::vector<Range> cut_freely(const Vectors& V, const std::vector<Range>& ranges, std::vector<std::int32_t>& order,
+                              const Clustering& how, std::uint64_t seed, std::uint64_t round, int n_threads) {
+  std::vector<std::vector<std::int64_t>> sizes(ranges.size());
+  parallel_for(static_cast<std::int64_t>(ranges.size()), n_threads, 1, [&](std::int64_t first, std::int64_t last, int) {
+    for (std::int64_t i = first; i < last; ++i) {
+      const Range& r = ranges[static_cast<std::size_t>(i)];
+      const auto labels = std::span<std::int32_t>(order).subspan(static_cast<std::size_t>(r.begin),
+                                                                 static_cast<std::size_t>(r.end - r.begin));
+      sizes[static_cast<std::size_t>(i)] = k_means(
+          V, labels, r.groups, how, hash_pair(hash_pair(seed, round), static_cast<std::uint64_t>(r.begin)));
+    }
+  });
+  std::vector<Range> groups;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    std::int64_t begin = ranges[i].begin;
+    if (*std::max_element(sizes[i].begin(), sizes[i].end()) == ranges[i].end - begin) {
+      groups.push_back(ranges[i]);
+      continue;
+    }
+    for (const std::int64_t size : sizes[i]) {
+      if (size > 0) groups.push_back({begin, begin + size, 1});
+      begin += size;
+    }
+  }
+  return groups;
+}
+
 template <typename Vectors>
 Tree grow(const Vectors& V, std::vector<std::int32_t> order, const Clustering& how, std::uint64_t seed,
           int n_threads) {
@@ -222,13 +314,14 @@ Tree grow(const Vectors& V, std::vector<std::int32_t> order, const Clustering& h
   std::vector<Range> nodes{{0, static_cast<std::int64_t>(order.size()), 1}};
   std::uint64_t round = 0;
   std::int32_t n_nodes = 1;
-  while (!nodes.empty()) {
+  for (int depth = 0; !nodes.empty(); ++depth) {
     std::vector<Range> groups;  // of the nodes that are not leaves, node after node
     for (const Range& node : nodes) {
       const std::int64_t m = node.end - node.begin;
       if (m > how.max_leaf)
         groups.push_back({node.begin, node.end, std::min(how.branching, (m + how.max_leaf - 1) / how.max_leaf)});
     }
+    if (!how.balanced && depth < kFreeDepth) groups = cut_freely(V, groups, order, how, seed, round++, n_threads);
     auto is_whole = [](const Range& r) { return r.groups == 1; };
     while (!std::all_of(groups.begin(), groups.end(), is_whole))
       groups = cut_once(V, groups, order, how, seed, round++, n_threads);

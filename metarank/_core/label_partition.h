@@ -5,6 +5,10 @@
 // log2(k) rounds of 2-means, whose two sides are as large as the groups they are to be cut into; a group
 // becomes a child node, a group of one label the label's slot. The rounds of all nodes of a level go
 // together: long label lists share the threads inside one cut, short ones are spread over them.
+//
+// Groups that need not be balanced (Khandagale et al. 2020, Bonsai) are those of spherical k-means; of the k, those
+// without a label are no groups. Below the first kFreeDepth levels, and where k-means leaves all labels in one group,
+// groups are balanced all the same: that bounds the depth.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +24,7 @@ struct Clustering {
   double tolerance;
   std::int64_t sample;  // labels that 2-means looks at before its last assignment
   std::uint64_t seed;
+  bool balanced;
 };
 
 // (child_start, child) of one tree over `labels`, rows of V; children >= 0 are nodes, ~label else.

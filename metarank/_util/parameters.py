@@ -117,6 +117,12 @@ def check_real(name: str, value: Any, low: float, high: float, rule: str) -> Non
         raise ValueError(f"{name} must be {rule}, got {value!r}")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Refuses what is neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     """One of the words allowed, or a ValueError that lists them."""
     if not isinstance(value, str) or value not in allowed:

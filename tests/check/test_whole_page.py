@@ -114,6 +114,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "aggregation/missing_labels.py": None,
     "aggregation/revisited.py": None,
     "annif/run.py": [],
+    "baselines/run.py": ["--kept"],
     "blocks/run.py": None,
     "extreme/run.py": None,
     "extreme/ablations.py": None,

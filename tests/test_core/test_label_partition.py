@@ -107,7 +107,7 @@ def vectors(L=90, d=20, seed=0):
     return np.ascontiguousarray([unit(v) for v in V], np.float32)
 
 
-HOW = dict(max_iterations=10, tolerance=1e-4, sample=4096)
+HOW = dict(max_iterations=10, tolerance=1e-4, sample=4096, balanced=True)
 
 
 def grown(V, labels, *, n_threads=1, **how):
@@ -146,21 +146,101 @@ def test_similar_labels_come_together():
         assert sorted(map(sorted, leaves)) == np.arange(32).reshape(4, 8).tolist()
 
 
+@pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("sample", [100, 1 << 20])
-def test_threads_share_long_cuts_without_a_trace(sample):
+def test_threads_share_long_cuts_without_a_trace(sample, balanced):
     V = vectors(L=40_000, d=16)
-    how = dict(branching=4, max_leaf=100, seed=1, max_iterations=3, tolerance=1e-4, sample=sample)
+    how = dict(branching=4, max_leaf=100, seed=1, max_iterations=3, tolerance=1e-4)
+    how |= dict(sample=sample, balanced=balanced)
     one, four = (grown(V, np.arange(len(V)), **how, n_threads=k) for k in (1, 4))
     assert all(a.tobytes() == b.tobytes() for a, b in zip(one, four))
     child = one[1]
     assert sorted(~child[child < 0]) == list(range(len(V)))
 
 
+def k_means(V, k, seed, max_iterations, tolerance, objectives=None):
+    """The groups of spherical k-means in double, as lists of positions, without the empty ones."""
+    drawn = list(range(len(V)))
+    for i in range(len(V)):
+        j = i + hash_pair(seed, i) % (len(V) - i)
+        drawn[i], drawn[j] = drawn[j], drawn[i]
+    centres, best = V[drawn[:k]].copy(), 0.0
+    for _ in range(max_iterations):
+        group = np.argmax(V @ centres.T, axis=1)
+        sums = {c: V[group == c].sum(axis=0) for c in np.unique(group)}
+        for c, total in sums.items():
+            centres[c] = unit(total)
+        objective = sum(map(np.linalg.norm, sums.values()))
+        if objectives is not None:
+            objectives.append(objective)
+        if objective <= best * (1 + tolerance):
+            break
+        best = objective
+    group = np.argmax(V @ centres.T, axis=1)
+    return [np.flatnonzero(group == c).tolist() for c in range(k) if (group == c).any()]
+
+
+@pytest.mark.parametrize(("branching", "max_leaf"), [(2, 60), (5, 30), (16, 45), (100, 10), (100, 1)])
+def test_free_groups_agree_with_slow_twin(branching, max_leaf):
+    V, labels = vectors(), np.delete(np.arange(90), [3, 40])
+    for seed in (0, 7):
+        how = dict(branching=branching, max_leaf=max_leaf, seed=seed, **(HOW | dict(balanced=False)))
+        k = min(branching, -(-len(labels) // max_leaf))
+        groups = k_means(V[labels].astype(float), k, hash_pair(hash_pair(seed, 0), 0), 10, 1e-4)
+        for form in (V, sp.csr_matrix(V)):
+            child_start, child = grown(form, labels, **how)
+            tops = [
+                sorted(flat(nested(child_start, child, c))) if c >= 0 else [int(~c)]
+                for c in child[: child_start[1]]
+            ]
+            assert tops == [labels[group].tolist() for group in groups]
+            assert sorted(~child[child < 0]) == labels.tolist()
+
+
+def flat(tree):
+    return [tree] if isinstance(tree, int) else [label for branch in tree for label in flat(branch)]
+
+
+def test_objective_of_free_groups_does_not_decrease():
+    for seed in range(10):
+        objectives = []
+        k_means(vectors(seed=seed).astype(float), 7, seed, 30, 0.0, objectives)
+        assert all(b >= a - 1e-9 for a, b in pairwise(objectives))
+
+
+def test_free_groups_are_as_large_as_the_topics():
+    sizes = [1, 3, 12, 40]
+    topic = np.repeat(np.arange(4), sizes)
+    V = np.eye(4, dtype=np.float32)[topic]
+    for seed in range(5):
+        how = dict(branching=56, max_leaf=1, seed=seed, **(HOW | dict(balanced=False)))
+        child_start, child = grown(V, np.arange(56), **how)
+        tops = [flat(nested(child_start, child, c)) if c >= 0 else [int(~c)] for c in child[: child_start[1]]]
+        assert (
+            sorted(map(len, tops)) == sizes
+        )  # each label a centre: those of a topic share the first of them
+
+
+@pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("V", [np.zeros((50, 4)), np.ones((50, 4)) / 2], ids=["zero", "identical"])
-def test_vectors_that_do_not_differ_are_cut_all_the_same(V):
-    child_start, child = grown(V.astype(np.float32), np.arange(50), branching=2, max_leaf=8, seed=0, **HOW)
+def test_vectors_that_do_not_differ_are_cut_all_the_same(V, balanced):
+    how = HOW | dict(balanced=balanced)
+    child_start, child = grown(V.astype(np.float32), np.arange(50), branching=2, max_leaf=8, seed=0, **how)
     assert sorted(~child[child < 0]) == list(range(50))
     assert np.diff(child_start).max() <= 8
+
+
+def test_one_label_after_another_split_off_makes_no_deep_tree():
+    # Cosines fall along the line, so that 2-means has a single label on one side again and again.
+    V = np.array([unit([1.0, 3.0**-i]) for i in range(300)], np.float32)
+    how = dict(branching=2, max_leaf=2, seed=0, **(HOW | dict(balanced=False)))
+    child_start, child = grown(V, np.arange(300), **how)
+    assert sorted(~child[child < 0]) == list(range(300))
+
+    def depth(tree):
+        return 0 if isinstance(tree, int) else 1 + max(map(depth, tree))
+
+    assert depth(nested(child_start, child)) <= 8 + 9
 
 
 def test_small_and_empty_label_sets():

@@ -53,10 +53,25 @@ def test_learned_trees_are_balanced_and_complete(branching, max_leaf):
     assert not np.array_equal(h.child[: h.n_slots // 2], h.child[h.n_slots // 2 :]) or max_leaf == 256
 
 
-@pytest.mark.parametrize("representation", ["principal", "exact"])
-def test_threads_and_repeats_give_the_same_trees(representation):
+@pytest.mark.parametrize("branching", [2, 5, 100])
+@pytest.mark.parametrize("max_leaf", [1, 4, 256])
+def test_free_trees_are_complete(branching, max_leaf):
     X, Y = problem()
-    how = dict(n_trees=2, max_leaf=5, branching=4, representation=representation, n_dims=32)
+    h = learn_hierarchy(X, Y, n_trees=2, branching=branching, max_leaf=max_leaf, balanced=False)
+    assert h.labels.tolist() == [label for label in range(50) if label != 7]
+    for t in range(2):
+        groups, leaves = leaf_sizes(h.nested(t))
+        assert all(len(group) <= branching for group in groups)
+        assert all(size <= max(max_leaf, branching if max_leaf == 1 else 0) for size in leaves)
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+@pytest.mark.parametrize("representation", ["principal", "exact"])
+def test_threads_and_repeats_give_the_same_trees(representation, balanced):
+    X, Y = problem()
+    how = dict(
+        balanced=balanced, n_trees=2, max_leaf=5, branching=4, representation=representation, n_dims=32
+    )
     h = learn_hierarchy(X, Y, **how, n_jobs=1)
     assert h == learn_hierarchy(X, Y, **how, n_jobs=4)
     assert h != learn_hierarchy(X, Y, **how, seed=1)
@@ -102,6 +117,11 @@ def test_threads_and_repeats_give_the_same_trees(representation):
         (lambda: FOUR.restricted_to([0.5]), TypeError, "labels must be a vector .*, got float64"),
         (lambda: FOUR.nested(9), ValueError, "tree must be between 0 and 0, got 9"),
         (lambda: FOUR.labels_under(-1), ValueError, "node must be between 0 and 2, got -1"),
+        (
+            lambda: learn_hierarchy([[1]], [[1]], balanced=1),
+            TypeError,
+            "balanced must be True or False, got 1",
+        ),
         (lambda: learn_hierarchy([[1]], [[1]], seed=-1), ValueError, "seed must be between"),
         (lambda: learn_hierarchy([[1]], [[1]], seed="a"), TypeError, "seed must be an integer, got 'a'"),
     ],

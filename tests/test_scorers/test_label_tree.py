@@ -702,6 +702,7 @@ def test_label_vectors_shape_the_tree():
         ({"n_trees": True}, TypeError, "n_trees must be an integer, got True"),
         ({"branching": 1}, ValueError, "branching must be between 2 and 256, got 1"),
         ({"max_leaf": 257}, ValueError, "max_leaf must be between 1 and 256, got 257"),
+        ({"balanced": 0}, TypeError, "balanced must be True or False, got 0"),
         ({"beam": 0}, ValueError, "beam must be at least 1, got 0"),
         ({"C": 0}, ValueError, "C must be a positive number, at most 1e6, got 0"),
         ({"C": "auto"}, TypeError, "C must be a positive number, at most 1e6, got 'auto'"),

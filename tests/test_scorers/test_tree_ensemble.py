@@ -47,6 +47,7 @@ ENSEMBLES: dict[str, TreeEnsemble] = {
     "Parabel": Parabel(**SMALL),
     "Parabel, calibrated": Parabel(n_trees=3, max_leaf=20, calibrate=True, visitors=0),
     "Parabel, binary trees": Parabel(n_trees=4, branching=2, max_leaf=3),
+    "Parabel, trees of any shape": Parabel(n_trees=4, branching=20, max_leaf=3, balanced=False),
     "Parabel, trees given": Parabel(hierarchy=given_trees()),
     "Parabel, label vectors": Parabel(
         n_trees=3, max_leaf=9, label_vectors=np.random.default_rng(1).random((LABELS, 5), np.float32)

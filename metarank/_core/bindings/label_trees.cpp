@@ -95,7 +95,7 @@ void bind_training(nb::module_& m) {
        {"x_indptr", "x_indices", "x_data", "y_indptr", "y_indices", "y_data", "n_labels", "Q", "n_threads"});
   bind_options(m, "Clustering", Field{"branching", &Clustering::branching}, Field{"max_leaf", &Clustering::max_leaf},
                Field{"max_iterations", &Clustering::max_iterations}, Field{"tolerance", &Clustering::tolerance},
-               Field{"sample", &Clustering::sample}, Field{"seed", &Clustering::seed});
+               Field{"sample", &Clustering::sample}, Field{"seed", &Clustering::seed}, Field{"balanced", &Clustering::balanced});
   bind(m, "partition_labels_dense", &partition_labels_dense, {"V", "labels", "how", "n_threads"});
   bind(m, "partition_labels_sparse", &partition_labels_sparse, {"V", "labels", "how", "n_threads"});
   using Options = LabelTreeOptions;

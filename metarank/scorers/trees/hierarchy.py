@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from metarank import _core
-from metarank._util.parameters import check_choice, check_integer, check_real
+from metarank._util.parameters import check_choice, check_flag, check_integer, check_real
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Known
 from metarank.persist.spec import Saved, Spec
@@ -420,6 +420,7 @@ def learn_hierarchy(
     first_tree: int = 0,
     branching: int = 16,
     max_leaf: int = 100,
+    balanced: bool = True,
     representation: Representation = "principal",
     n_dims: int = 64,
     label_vectors: Any = None,
@@ -435,18 +436,24 @@ def learn_hierarchy(
     by rounds of balanced spherical 2-means; a node of at most `max_leaf` labels has them as its children.
     Labels without a training point are in no tree. Tree t depends on (seed, t) and the data only.
 
+    With ``balanced=False`` the groups are those of spherical k-means, of any size (Khandagale et al. 2020,
+    "Bonsai"). Where that leaves all labels in one group, and from the ninth level on, they are balanced
+    all the same.
+
     Parameters
     ----------
     X : features (n, d)
     Y : relevances (n, L), values >= 0
     n_trees : int
     first_tree : int
-        Number of the first tree, if only some trees of an ensemble are learned. All trees have the same
-        number of slots.
+        Number of the first tree, if only some trees of an ensemble are learned. All balanced trees have the
+        same number of slots.
     branching : int
         Largest number of children of an inner node, 2 to 256.
     max_leaf : int
         Most labels of a leaf, 1 to 256.
+    balanced : bool
+        Whether the groups of a node are of equal size.
     representation : "principal" or "exact"
         Label vectors within a subspace of `n_dims` dimensions that holds most of them, found anew for each
         tree, so that the trees differ; or the sparse vectors themselves, many times slower.
@@ -483,6 +490,7 @@ def learn_hierarchy(
     if n_dims % TILE:
         raise ValueError(f"n_dims must be a multiple of {TILE}, got {n_dims}")
     check_real("tolerance", tolerance, 0, np.nextafter(1, 0), "a number in [0, 1)")
+    check_flag("balanced", balanced)
     check_choice("representation", representation, ("principal", "exact"))
     threads = resolve_n_jobs(n_jobs)
     Y = check_labels(Y, ids="positions")[0]
@@ -511,6 +519,7 @@ def learn_hierarchy(
             tolerance=float(tolerance),
             sample=_SAMPLE,
             seed=tree_seed,
+            balanced=bool(balanced),
         )
         if sp.issparse(V):
             trees.append(_core.partition_labels_sparse((*csr_parts(V), V.shape[1]), seen, how, threads))

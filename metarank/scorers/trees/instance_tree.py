@@ -10,7 +10,13 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.elementary import log
-from metarank._util.parameters import check_integer, check_random_state, check_real, with_parameters
+from metarank._util.parameters import (
+    check_flag,
+    check_integer,
+    check_random_state,
+    check_real,
+    with_parameters,
+)
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Known, Number, Params
 from metarank.persist.limits import MOST
@@ -164,8 +170,7 @@ class FastXML(ShortlistingTrees):
             rule = f"a number between {_LEAST:g} and {_MOST:g}"
             check_real(name, getattr(self, name), _LEAST, _MOST, rule)
         check_real("tolerance", self.tolerance, 1e-6, 1, "a number between 1e-06 and 1")
-        if not isinstance(self.balanced, (bool, np.bool_)):
-            raise TypeError(f"balanced must be True or False, got {self.balanced!r}")
+        check_flag("balanced", self.balanced)
         if self.normaliser not in ("constant", "ideal"):
             raise ValueError(f"normaliser must be 'constant' or 'ideal', got {self.normaliser!r}")
         check_relevance(self.relevance, self.propensity)

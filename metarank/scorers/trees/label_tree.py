@@ -15,7 +15,13 @@ import scipy.sparse as sp
 
 from metarank import _core
 from metarank._util.elementary import log
-from metarank._util.parameters import check_integer, check_random_state, check_real, with_parameters
+from metarank._util.parameters import (
+    check_flag,
+    check_integer,
+    check_random_state,
+    check_real,
+    with_parameters,
+)
 from metarank._util.threads import resolve_n_jobs
 from metarank.persist.fields import Array, Declared, Entries, Flag, Integer, Number, Object, Params
 from metarank.persist.limits import MOST
@@ -125,6 +131,7 @@ class LabelTree(Tunable, ShortlistingTrees):
     label_vectors: Any = None
     random_state: Any = 0
     verbose: int = 0
+    balanced: bool = True
     # Parameters of a class that gives them a place in `__init__`.
     relevance: str = field(init=False, default="binary")
     propensity: Any = field(init=False, default="default")
@@ -143,7 +150,7 @@ class LabelTree(Tunable, ShortlistingTrees):
             tuples=("propensity",),
             seeded=MOST,
             omits=("tune",),
-            older=(("normalize", "label"),),
+            older=(("normalize", "label"), ("balanced", True)),
             check=lambda trees: trees._check_params(),
         ),
         Declared("n_features_in_", key="n_features", size="d"),
@@ -165,6 +172,7 @@ class LabelTree(Tunable, ShortlistingTrees):
         check_integer("n_trees", self.n_trees, 1, 10_000)
         check_integer("branching", self.branching, 2, 256)
         check_integer("max_leaf", self.max_leaf, 1, 256)
+        check_flag("balanced", self.balanced)
         check_integer("beam", self.beam, 1)
         if self.loss not in self._losses:
             raise ValueError(f"loss must be one of {sorted(self._losses)}, got {self.loss!r}")
@@ -245,25 +253,29 @@ class LabelTree(Tunable, ShortlistingTrees):
         if self.normalize != "label":
             label_scale[label_scale > 0] = label_scale.max(initial=0)
         Y.data = Y.data / label_scale[Y.indices]
-        # Classifiers are seeded by their slot's number in the whole ensemble.
+        # Classifiers are seeded by their slot's number in the whole ensemble. Balanced trees have equally
+        # many slots; of others, the trees before tell.
+        before = 0 if self.balanced else first
         if self.hierarchy is not None:
+            before = first
             seen = np.flatnonzero(np.bincount(Y.indices, minlength=view.n_labels))
-            whole = self.hierarchy.restricted_to(seen)
-            tree = whole.trees(first, count)
-            first_slot = int(whole.child_start[whole.roots[first]])
+            tree = self.hierarchy.restricted_to(seen)
         else:
             tree = learn_hierarchy(
                 X,
                 Y,
-                n_trees=count,
-                first_tree=first,
+                n_trees=before + count,
+                first_tree=first - before,
                 branching=self.branching,
                 max_leaf=self.max_leaf,
+                balanced=self.balanced,
                 label_vectors=self.label_vectors,
                 seed=seed,
                 n_jobs=n_jobs,
             )
-            first_slot = first * (tree.n_slots // count)  # trees over the same labels have as many slots
+        first_slot = int(tree.child_start[tree.roots[before]])
+        tree = tree.trees(before, count)
+        first_slot += (first - before) * (tree.n_slots // count)
         by_label = Y.tocsc()
         by_label.sort_indices()
         weight = np.ones(X.shape[0]) if sample_weight is None else sample_weight

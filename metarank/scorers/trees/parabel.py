@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from metarank._util.elementary import log, log1p, logistic
-from metarank._util.parameters import with_parameters
+from metarank._util.parameters import check_flag, with_parameters
 from metarank.metrics.platt import Platt
 from metarank.persist.fields import List, Number
 from metarank.persist.spec import Spec
@@ -25,10 +25,10 @@ _LABELS = 10
 class Parabel(LabelTree):
     """Label trees over relevant and irrelevant labels, searched by beam (Prabhu et al. 2018).
 
-    Labels that share training points are clustered into balanced trees. Every edge has a linear classifier
-    that separates, among the points that reach its parent, those with a relevant label below. The score of a
-    label is the product of the probabilities along its path, averaged over trees. It is meant for ranking;
-    with `calibrate`, and roughly with the logistic loss, it is a probability of relevance.
+    Labels that share training points are clustered into trees, balanced by default. Every edge has a linear
+    classifier that separates, among the points that reach its parent, those with a relevant label below. The
+    score of a label is the product of the probabilities along its path, averaged over trees. It is meant for
+    ranking; with `calibrate`, and roughly with the logistic loss, it is a probability of relevance.
 
     Parameters
     ----------
@@ -39,6 +39,9 @@ class Parabel(LabelTree):
         flatter, faster to search, and often more accurate.
     max_leaf : int
         Largest number of labels of a leaf, 1 to 256.
+    balanced : bool
+        Whether the children of a node have equally many labels. False groups labels by k-means, however many
+        come together. With ``branching=100`` these are the trees of Bonsai (Khandagale et al. 2020).
     beam : int
         Open nodes kept at each level of the search.
     loss : {"squared_hinge", "hinge", "logistic"}
@@ -67,7 +70,7 @@ class Parabel(LabelTree):
         change the ranking.
     hierarchy : Hierarchy or None
         Your own label trees; see `metarank.scorers.trees.hierarchy.Hierarchy.from_parents`. `n_trees`,
-        `branching` and `max_leaf` are then ignored.
+        `branching`, `max_leaf` and `balanced` are then ignored.
     label_vectors : array or CSR (L, anything) or None
         Vectors by which to cluster labels, instead of their training points; for example of their texts:
         ``TextVectorizer.transform(names)``, or ``LabelEmbedder.encode_names(names)``.
@@ -133,8 +136,7 @@ class Parabel(LabelTree):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not isinstance(self.calibrate, (bool, np.bool_)):
-            raise TypeError(f"calibrate must be True or False, got {self.calibrate!r}")
+        check_flag("calibrate", self.calibrate)
 
     def _learn_rest(self, view: View, sample_weight: np.ndarray | None, n_jobs: int) -> dict[str, Any]:
         return {"curve": self._curve_of(view, sample_weight, n_jobs) if self.calibrate else None}

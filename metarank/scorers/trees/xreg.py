@@ -73,7 +73,7 @@ class XReg(TailReranking, LabelTree):
     C, visitors, tolerance, max_epochs : numbers or None
         As in `Parabel`. None is 10, 0, 0.02 and 20 for the logistic loss, which estimates relevances best
         without visitors; 1, 20, 0.1 and 5 for squared hinge.
-    n_trees, branching, max_leaf, beam, link_power, path_weight, prune : see `Parabel`
+    n_trees, branching, max_leaf, balanced, beam, link_power, path_weight, prune : see `Parabel`
     hierarchy, label_vectors, random_state, verbose : see `Parabel`
     tune : int
         As in `Parabel`; judged by WP@5 for graded relevance, PSP@5 for inverse propensities.
