@@ -25,7 +25,7 @@ from metarank.shortlist import OneVsAll, Parabel, PfastreXML
 K = 100  # labels proposed for a row
 METRICS = ("P@1", "P@3", "P@5", "nDCG@5", "PSP@1", "PSP@3", "PSP@5")
 _LONGEST_SOLVES = 1e12  # squared rows times labels, which least squares of all labels take at least
-_LONGEST_STEPS = 1e9  # terms of X times labels, over which proximal steps pass again and again
+_LONGEST_STEPS = 5e9  # terms of X times labels, over which proximal steps pass again and again
 
 BASELINES: dict[str, type[Baseline]] = {
     "Popularity": Popularity,
