@@ -10,7 +10,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "xreg"))
 from problems import SEED, SETS, Problem, load_problem
 from sections import bullets, number, table
 from study import Figures, Study, digest_of_sources, log
-from systems import Clock, NotHere, Outcome, Settings, System, rescored
+from systems import Clock, Outcome, Settings, System, rescored
 
 PAPER = Path(__file__).resolve().parent.parent / "xreg" / "paper.json"
 
@@ -20,7 +20,6 @@ __all__ = [
     "SETS",
     "Clock",
     "Figures",
-    "NotHere",
     "Outcome",
     "Problem",
     "Settings",

@@ -20,7 +20,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 from borrowed import SETS, Settings, Study, load_problem, log  # noqa: E402
 from page import Results, write  # noqa: E402
-from rows import balance, judge, systems  # noqa: E402
+from rows import balance, judge, systems, too_long  # noqa: E402
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from whole_page import WholePage, add_options  # noqa: E402
@@ -54,7 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
             log(f"{name} is left out: {error}")
             continue
         results.problems[name] = problem
-        results.figures[name] = {row.name: study.figures(problem, row) for row in systems()}
+        reasons = {row.name: too_long(problem, row.name) for row in systems()}
+        results.figures[name] = {
+            row.name: {"failed": reasons[row.name]} if reasons[row.name] else study.figures(problem, row)
+            for row in systems()
+        }
         results.balance[name] = study.rows(problem, "balance", balance)
     whole.write(write(results))
     return 0
