@@ -14,7 +14,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -245,6 +245,33 @@ def curves(study: Study, seeds: int) -> Iterator[str]:
                 yield f"| {n_rows:,} | {model.name} | {len(cells)} | {' | '.join(shown)} |"
 
 
+def of_titles(whole: Parts, making: Callable[[str], Study], seeds: int) -> list[str]:
+    """What is measured on titles of one set alone: few rows, a query log, the paper's encoder."""
+    lines = [
+        "",
+        "## Few rows",
+        "",
+        f"Titles of {CURVE_SET}; all its training titles are read without labels.",
+        "",
+    ]
+    rows: list[str] = []
+    for number in range(1, min(3, seeds) + 1):
+        rows = list(curves(making("curves"), number))
+    made = query_log(load(CURVE_SET))
+    parts = split(made, 0)
+    counts = np.sort(parts.counts)[::-1]
+    head = counts[:200].sum() / counts.sum()
+    lines += [*rows, "", "## A query log", ""]
+    lines += [
+        f"{len(made.texts):,} searches made from titles of {CURVE_SET}, {len(set(made.texts)):,} distinct, "
+        f"{made.Y.shape[1]} labels of which the 200 most frequent have {100 * head:.0f} % of the clicks.",
+        "",
+        *tables_of(making("log"), LOG, parts, OF_LOG, 1),
+    ]
+    lines += ["", "## The paper's BiLSTM", "", f"On {CURVE_SET}, 128 labels a step.", ""]
+    return [*lines, *tables_of(making("bilstm"), f"{CURVE_SET} ", whole, BILSTM, 1)]
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -296,37 +323,16 @@ def main(arguments: list[str] | None = None) -> int:
     lines += ["", *claims(making(""), of_sets, options.seeds)]
     for name, parts in of_sets.items():
         lines += ["", f"## {name}", "", *tables_of(making(""), name, parts, models, options.seeds)]
-    lines += [
-        "",
-        "## Few rows",
-        "",
-        "Titles of fashion_styles; all its training titles are read without labels.",
-        "",
-    ]
-    for seeds in range(1, min(3, options.seeds) + 1):
-        rows = list(curves(making("curves"), seeds))
-    lines += rows
-    made = query_log(load(CURVE_SET))
-    parts = split(made, 0)
-    counts = np.sort(parts.counts)[::-1]
-    head = counts[:200].sum() / counts.sum()
-    lines += ["", "## A query log", ""]
-    lines += [
-        f"{len(made.texts):,} searches made from titles of {CURVE_SET}, {len(set(made.texts)):,} distinct, "
-        f"{made.Y.shape[1]} labels of which the 200 most frequent have {100 * head:.0f} % of the clicks.",
-        "",
-        *tables_of(making("log"), LOG, parts, OF_LOG, 1),
-    ]
-    lines += ["", "## The paper's BiLSTM", "", f"On {CURVE_SET}, 128 labels a step.", ""]
-    lines += tables_of(making("bilstm"), f"{CURVE_SET} ", of_sets[CURVE_SET], BILSTM, 1)
+    if CURVE_SET in of_sets:
+        lines += of_titles(of_sets[CURVE_SET], making, options.seeds)
     versions = ", ".join(f"{package} {version}" for package, version in packages().items())
     lines += ["", "## How it was made", ""]
     lines += [
         f"{STEPS} steps for all, of batches of 64 texts (256 on fashion_styles and the log), vectors of 128, "
-        "512 labels a step, a bias a label; the best epoch by a tenth of the training rows. Rates of bags are "
-        f"chosen among {', '.join(map(str, RATES))} on the validation part with seed 0 (on the log, and of all "
-        "other models: .003). *best epoch*: when it came, as a share of the steps. Parts, coverage and F1 are "
-        "those of results.md. "
+        "512 labels a step, a bias a label; the best epoch by a tenth of the training rows. Rates of bags "
+        f"are chosen among {', '.join(map(str, RATES))} on the validation part with seed 0 (on the log, and "
+        "of all other models: .003). *best epoch*: when it came, as a share of the steps. Parts, coverage and "
+        "F1 are those of results.md. "
         f"metarank {version_of('metarank')}, sources {digest_of_sources()}, "
         f"Python {platform.python_version()}, "
         f"{versions}. Data (sha256): {', '.join(checksums)}.",

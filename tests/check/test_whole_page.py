@@ -138,6 +138,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "scale/run.py": None,
     "search_filters/run.py": None,
     "search_filters/dropout.py": ["--kept"],
+    "search_filters/plateau.py": ["--kept"],
     "serve/attacks.py": None,
     "serve/deployed.py": None,
     "serve/run.py": None,
