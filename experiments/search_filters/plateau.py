@@ -331,8 +331,8 @@ def main(arguments: list[str] | None = None) -> int:
         f"{STEPS} steps for all, of batches of 64 texts (256 on fashion_styles and the log), vectors of 128, "
         "512 labels a step, a bias a label; the best epoch by a tenth of the training rows. Rates of bags "
         f"are chosen among {', '.join(map(str, RATES))} on the validation part with seed 0 (on the log, and "
-        "of all other models: .003). *best epoch*: when it came, as a share of the steps. Parts, coverage and "
-        "F1 are those of results.md. "
+        "of all other models: .003). *best epoch*: when it came, as a share of the steps. Parts, coverage "
+        "and F1 are those of results.md. "
         f"metarank {version_of('metarank')}, sources {digest_of_sources()}, "
         f"Python {platform.python_version()}, "
         f"{versions}. Data (sha256): {', '.join(checksums)}.",
