@@ -132,6 +132,7 @@ COMMANDS: dict[str, list[str] | None] = {
     "leave_fold_out/run.py": None,
     "model_choice/run.py": None,
     "neighbors/run.py": None,
+    "pair_propensity/run.py": None,
     "propensity/estimates.py": None,
     "propensity/run.py": None,
     "review/run.py": None,
