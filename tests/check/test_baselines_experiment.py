@@ -13,8 +13,12 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "baselines"
+_PATH = list(sys.path)
+_OWN = {path.stem for path in FOLDER.glob("*.py")}  # other studies have modules of the same names
+_OTHERS = {name: sys.modules.pop(name) for name in _OWN & sys.modules.keys()}
 sys.path.insert(0, str(FOLDER))
 
+import protocol  # noqa: E402
 from annexml import partition, ranking  # noqa: E402
 from compressed_sensing import matching_pursuit  # noqa: E402
 from cplst import CPLST  # noqa: E402
@@ -28,7 +32,10 @@ from rows import BASELINES  # noqa: E402
 from sleec import embeddings, neighbor_products, votes  # noqa: E402
 from wsabie import warp  # noqa: E402
 
-sys.path.remove(str(FOLDER))
+sys.path[:] = _PATH
+for _name in _OWN & sys.modules.keys():
+    del sys.modules[_name]
+sys.modules |= _OTHERS
 
 from metarank import data, metrics  # noqa: E402
 from metarank.data.dataset import Dataset  # noqa: E402
@@ -101,7 +108,7 @@ def test_ridge_in_each_of_its_forms_is_the_normal_equations(monkeypatch, shape):
     A = X.toarray()
     expected = np.linalg.solve(A.T @ A + 0.7 * np.eye(shape[1]), A.T @ T)
     assert np.allclose(Ridge(X, 0.7).solve(T), expected)
-    monkeypatch.setattr("protocol._LARGEST_FACTOR", 0)
+    monkeypatch.setattr(protocol, "_LARGEST_FACTOR", 0)
     assert np.allclose(Ridge(X, 0.7).solve(T), expected)
 
 
